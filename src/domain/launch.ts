@@ -1,0 +1,37 @@
+/**
+ * What a sandbox provider tells the daemon beside the injected environment (api.md 8: launch settings are outside
+ * the environment's golden). The provider writes one JSON file that only the daemon's user may read; the daemon
+ * reads it once and removes it. Project secrets travel here, so that neither PID 1 nor the daemon carries them in
+ * its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
+ */
+import * as Schema from "effect/Schema";
+
+/** Where the daemon finds its launch settings inside every sandbox, whatever the provider. */
+export const LAUNCH_FILE = "/run/platform/launch.json";
+/** The unix socket on which the daemon also listens, bound into the sandbox by providers without a network. */
+export const DAEMON_SOCKET = "/run/platform/d.sock";
+/** The forwarder to the service's egress proxy listens here (api.md 8). */
+export const FORWARDER_PORT = 3128;
+/** The agent runtime's port, on 127.0.0.1 (spec 4.5). */
+export const RUNTIME_PORT = 4096;
+/** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */
+export const SERVICE_PORT = 8000;
+
+export const LaunchSettings = Schema.Struct({
+  /**
+   * Arguments put before every command that runs as the agent (the runtime, git after the first checkout): they
+   * change user or pid namespace and drop every privilege. `[]` where the provider isolates in another way.
+   */
+  prefix: Schema.Array(Schema.String),
+  /** Starts the agent runtime, e.g. `["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"]`. */
+  agentCommand: Schema.Array(Schema.String),
+  /** Which adapter drives the runtime (PLATFORM_AGENT_ADAPTER). */
+  adapter: Schema.Literals(["opencode", "plain"]),
+  /** Environment of the agent runtime alone: project secrets by name. */
+  agentEnv: Schema.Record(Schema.String, Schema.String),
+  /** Environment of daemon and agent: proxies, PATH, HOME. */
+  commonEnv: Schema.Record(Schema.String, Schema.String),
+  /** Milliseconds from the daemon's start until a clone is no longer retried. */
+  bootDeadlineMs: Schema.Finite,
+});
+export type LaunchSettings = typeof LaunchSettings.Type;

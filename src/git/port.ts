@@ -1,0 +1,94 @@
+/**
+ * The port to a project's repository, whatever keeps it: a bare repository in the data directory (`hosted`), any git
+ * server, a code host's API. One backend serves one kind; `git/backends.ts` picks by the project's repository kind.
+ *
+ * Invariants every backend keeps (test/conformance/git.ts):
+ *  G1 a session branch is made from exactly the commit that was resolved; the same tip again is success, another is
+ *     `branch_conflict` (threats.md G11).
+ *  G2 names come from `domain/git-ref.ts` and never reach git as an option (G01).
+ *  G3 reading a file follows no symlink and enters no submodule, and stops at `maxBytes` (M14 to M16).
+ *  G4 no credential occurs in an argument, an error or a file of the repository (G04, G05).
+ */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+
+/** What went wrong with a repository, as a person is told it: no credential, no path of this machine. */
+export class GitError extends Schema.TaggedError<GitError>()("GitError", {
+  code: Schema.Literals([
+    "unknown_repository",
+    "unknown_ref",
+    "branch_conflict",
+    "import_failed",
+    "file_too_large",
+    "not_a_file",
+    "timeout",
+    "git_failed",
+  ]),
+  message: Schema.String,
+}) {}
+
+export interface Repository {
+  readonly projectId: string;
+}
+
+export interface CommitSummary {
+  readonly sha: string;
+  readonly subject: string;
+  readonly authorName: string;
+  readonly committedAt: string;
+}
+
+/** What a change request shows, computed without a work tree. */
+export interface Comparison {
+  readonly base: string;
+  readonly head: string;
+  readonly mergeBase: string | null;
+  readonly commits: readonly CommitSummary[];
+  readonly filesChanged: readonly {
+    readonly path: string;
+    readonly additions: number;
+    readonly deletions: number;
+  }[];
+  readonly mergeable: boolean;
+  readonly conflicts: readonly string[];
+}
+
+export class GitBackend extends Context.Service<
+  GitBackend,
+  {
+    /**
+     * Makes the repository. With `importFrom` (a real path already checked by the caller, or an https URL) it takes
+     * that repository's branches and tags; without, it has one empty commit on `defaultBranch`. Idempotent.
+     * @returns the default branch: the asked one, else the imported HEAD, else `main`.
+     */
+    readonly create: (request: {
+      readonly projectId: string;
+      readonly importFrom: string | null;
+      readonly defaultBranch: string | null;
+    }) => Effect.Effect<{ readonly defaultBranch: string }, GitError>;
+    readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;
+    /** A branch, else a tag (peeled), else a full 40-hex commit reachable from a branch → its commit. */
+    readonly resolveBase: (repository: Repository, ref: string) => Effect.Effect<string, GitError>;
+    /** The branch's tip, null when there is none. */
+    readonly branchTip: (repository: Repository, branch: string) => Effect.Effect<string | null, GitError>;
+    readonly createBranch: (
+      repository: Repository,
+      request: { readonly branch: string; readonly commit: string },
+    ) => Effect.Effect<void, GitError>;
+    /** The file's bytes at a commit; null when there is no such path. */
+    readonly readFile: (
+      repository: Repository,
+      request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
+    ) => Effect.Effect<Uint8Array | null, GitError>;
+    readonly compare: (
+      repository: Repository,
+      request: { readonly base: string; readonly head: string },
+    ) => Effect.Effect<Comparison, GitError>;
+    /** Unified diff from merge base to head, cut at `maxBytes` with a line that says so. */
+    readonly diff: (
+      repository: Repository,
+      request: { readonly base: string; readonly head: string; readonly maxBytes: number },
+    ) => Effect.Effect<string, GitError>;
+  }
+>()("platform/git/GitBackend") {}

@@ -1,0 +1,87 @@
+/**
+ * The port to whatever runs sandboxes: bubblewrap or plain namespaces on this machine (`local`), later containers,
+ * microVMs or a cluster. A provider knows nothing of sessions' states; it makes, finds, reaches and removes
+ * isolated machines that are labelled with the installation that owns them.
+ *
+ * Invariants every provider keeps (test/conformance/sandbox.ts):
+ *  P1 `create` is idempotent by sandbox id: a second call, also after the service restarted, joins or finds the first.
+ *  P2 `destroy` is idempotent, and when it returns no process, mount, namespace or directory of the sandbox is left.
+ *  P3 `list` names sandboxes of this owner's labels only, also ones a dead service left behind.
+ *  P4 an interrupted or failed `create` leaves nothing that `destroy` would not remove.
+ *  P5 no secret of a spec appears in an error, a log line, a process's arguments or `list`.
+ */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+
+/** Everything a provider needs to start one sandbox. */
+export interface SandboxSpec {
+  readonly id: string;
+  readonly sessionId: string;
+  /** The spec's injected environment (appendix), PLATFORM_TOKEN included: for PID 1 and the daemon. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Project secrets: for the agent runtime alone, handed over in the launch file (domain/launch.ts). */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Hosts beyond `platform.internal` that this sandbox may reach; `*` is every public host. */
+  readonly egressAllow: readonly string[];
+  /** Managed model gateway of the account's tier: what `llm.platform.internal` leads to; null: unreachable. */
+  readonly llmUpstream: string | null;
+  /** Milliseconds after which a boot is given up; the daemon stops retrying its clone by then. */
+  readonly bootDeadlineMs: number;
+}
+
+/** How the service reaches the daemon: always HTTP. */
+export type DaemonLink =
+  { readonly kind: "unix"; readonly path: string } | { readonly kind: "url"; readonly url: string };
+
+/** Why a sandbox is no more: told once, kept until it is destroyed. */
+export interface SandboxExit {
+  readonly code: "exited" | "memory_exceeded" | "disk_exceeded" | "processes_exceeded" | "absent";
+  readonly message: string;
+}
+
+export interface SandboxListing {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly state: "running" | "exited";
+}
+
+/** One row of what `doctor` found; `how` names who enforces it. */
+export interface DoctorFinding {
+  readonly subject: string;
+  readonly how: "kernel" | "watcher" | "not at all";
+  readonly detail: string;
+}
+
+export interface DoctorReport {
+  readonly provider: string;
+  /** False where a real sandbox could not be started; `problem` says why and what to do about it. */
+  readonly usable: boolean;
+  readonly problem: string | null;
+  readonly findings: readonly DoctorFinding[];
+}
+
+/** The provider could not do what was asked. `message` is for people and holds no secret. */
+export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
+  operation: Schema.Literals(["create", "list", "link", "destroy", "doctor"]),
+  message: Schema.String,
+}) {}
+
+export class SandboxProvider extends Context.Service<
+  SandboxProvider,
+  {
+    /** Stable name written to session_sandboxes.provider, e.g. `local`. */
+    readonly name: string;
+    /** One line for the start-up log: what isolates, what does not. */
+    readonly summary: string;
+    /** Returns when the sandbox's PID 1 runs and `link` will answer; the daemon may still be booting (P1, P4). */
+    readonly create: (spec: SandboxSpec) => Effect.Effect<void, SandboxError>;
+    /** Completes when the sandbox has ended by itself or was never there; interrupt it to stop watching. */
+    readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;
+    readonly list: Effect.Effect<readonly SandboxListing[], SandboxError>;
+    readonly link: (id: string) => Effect.Effect<DaemonLink, SandboxError>;
+    readonly destroy: (id: string) => Effect.Effect<void, SandboxError>;
+    /** Starts one real sandbox, probes it, destroys it. */
+    readonly doctor: Effect.Effect<DoctorReport>;
+  }
+>()("platform/sandbox/SandboxProvider") {}
