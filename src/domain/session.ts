@@ -1,0 +1,24 @@
+/** Names of a session's and a sandbox's life, word for word as the database and the API spell them (spec 3). */
+
+/** The seven values of the enum (spec 3.1); the service writes only those of `WrittenSessionStatus`. */
+export const SESSION_STATUSES = [
+  "queued",
+  "branching",
+  "provisioning",
+  "running",
+  "stopped",
+  "failed",
+  "completed",
+] as const;
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+export type WrittenSessionStatus = Extract<SessionStatus, "provisioning" | "running" | "stopped" | "failed">;
+
+/** A session in one of these states holds a slot of its account's cap (api.md 2). */
+export const LIVE_SESSION_STATUSES: readonly SessionStatus[] = ["provisioning", "running"];
+export const isLive = (status: SessionStatus): boolean => LIVE_SESSION_STATUSES.includes(status);
+
+export const SANDBOX_STATUSES = ["provisioning", "active", "stopped", "error", "archived"] as const;
+export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
+
+/** Why a session was stopped (api.md 3, `stop_reason`). */
+export type StopReason = "requested" | "idle" | "deleted";

@@ -1,0 +1,128 @@
+/**
+ * A session's life: spec.md 3.1 and api.md 3 "Session transitions".
+ *
+ *  S1 States are the enum's written values; queued, branching and completed are never entered.
+ *  S2 `running` is entered only on the word of the session's current sandbox; a former sandbox changes nothing.
+ *  S3 A sandbox is asked for only after the session branch exists (threats.md I8).
+ *  S4 Leaving provisioning or running for stopped tears the current sandbox down; a failed one has done so itself.
+ *  S5 A terminal session moves only by a restart (or is marked deleted, which moves nothing).
+ */
+import { assign, setup } from "xstate";
+import type { Failure } from "../domain/failure.ts";
+import type { WrittenSessionStatus } from "../domain/session.ts";
+import { pureMachine, type Snapshot } from "./step.ts";
+
+export interface SessionContext {
+  /** The sandbox that may speak for this session; null before the first one was asked for. */
+  readonly sandboxId: string | null;
+  /** True once the session branch exists: a restart does not cut it again. */
+  readonly branched: boolean;
+}
+export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
+
+export type SessionEvent =
+  | { readonly type: "branch.created"; readonly commit: string; readonly sandboxId: string }
+  | { readonly type: "branch.failed"; readonly failure: Failure }
+  | { readonly type: "sandbox.live"; readonly sandboxId: string }
+  | { readonly type: "sandbox.failed"; readonly sandboxId: string; readonly failure: Failure }
+  | { readonly type: "sandbox.lost"; readonly sandboxId: string; readonly failure: Failure }
+  | { readonly type: "stop.requested" }
+  | { readonly type: "delete.requested" }
+  | { readonly type: "idle.elapsed" }
+  | { readonly type: "restart.requested"; readonly sandboxId: string };
+
+/** `tearDownSandbox.as` is the final state of the sandbox's record (api.md 3 "Sandbox transitions"). */
+export type SessionCommand =
+  | { readonly type: "createBranch" }
+  | { readonly type: "provisionSandbox"; readonly sandboxId: string }
+  | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" };
+
+type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
+
+/** The transitions that tear down are guarded by `hasSandbox`, or leave `running`, which S2 enters with one. */
+function sandboxOf(context: SessionContext): string {
+  if (context.sandboxId === null) throw new Error("a sandbox is torn down that was never asked for");
+  return context.sandboxId;
+}
+
+const tearDown = (as: TearDown["as"]) => ({
+  type: "tearDownSandbox" as const,
+  params: ({ context }: { context: SessionContext }): TearDown => ({ sandboxId: sandboxOf(context), as }),
+});
+
+const provision = {
+  type: "provisionSandbox" as const,
+  params: ({ event }: { event: SessionEvent }) => ({
+    sandboxId: "sandboxId" in event ? event.sandboxId : "",
+  }),
+};
+
+const restart = {
+  "restart.requested": [
+    {
+      guard: "isBranched" as const,
+      target: "provisioning" as const,
+      actions: ["adoptSandbox" as const, provision],
+    },
+    { target: "provisioning" as const, actions: "createBranch" as const },
+  ],
+};
+
+export const sessionMachine = setup({
+  types: { context: {} as SessionContext, events: {} as SessionEvent },
+  guards: {
+    isBranchPending: ({ context }) => !context.branched,
+    isBranched: ({ context }) => context.branched,
+    hasSandbox: ({ context }) => context.sandboxId !== null,
+    isCurrentSandbox: ({ context, event }) => "sandboxId" in event && event.sandboxId === context.sandboxId,
+  },
+  actions: {
+    createBranch: () => undefined,
+    provisionSandbox: (_, _params: { readonly sandboxId: string }) => undefined,
+    tearDownSandbox: (_, _params: TearDown) => undefined,
+    adoptSandbox: assign({
+      branched: true,
+      sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
+    }),
+  },
+}).createMachine({
+  id: "session",
+  context: { sandboxId: null, branched: false },
+  initial: "provisioning",
+  // Creation starts with the branch; a restart of a session that has one comes in by its own transition below.
+  entry: "createBranch",
+  states: {
+    provisioning: {
+      on: {
+        "branch.created": { guard: "isBranchPending", actions: ["adoptSandbox", provision] },
+        "branch.failed": { guard: "isBranchPending", target: "failed" },
+        "sandbox.live": { guard: "isCurrentSandbox", target: "running" },
+        "sandbox.failed": { guard: "isCurrentSandbox", target: "failed" },
+        "sandbox.lost": { guard: "isCurrentSandbox", target: "failed" },
+        "stop.requested": [
+          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },
+          { target: "stopped" },
+        ],
+        "delete.requested": [
+          { guard: "hasSandbox", target: "stopped", actions: tearDown("archived") },
+          { target: "stopped" },
+        ],
+      },
+    },
+    running: {
+      on: {
+        "sandbox.lost": { guard: "isCurrentSandbox", target: "failed" },
+        "stop.requested": { target: "stopped", actions: tearDown("stopped") },
+        "delete.requested": { target: "stopped", actions: tearDown("archived") },
+        "idle.elapsed": { target: "stopped", actions: tearDown("archived") },
+      },
+    },
+    stopped: { on: { ...restart, "delete.requested": { target: "stopped" } } },
+    failed: { on: { ...restart, "delete.requested": { target: "failed" } } },
+  },
+});
+
+/** `start({})` is a new session's first snapshot; `step` is its only way on. */
+export const session = pureMachine<SessionSnapshot, SessionEvent, SessionCommand, Record<string, never>>(
+  sessionMachine,
+);

@@ -1,0 +1,68 @@
+/**
+ * The one way a machine is stepped: as two pure functions over plain JSON snapshots. Which of xstate's
+ * interpreters does the work is hidden here (ARCHITECTURE.md, "Stepping a machine").
+ */
+import { initialTransition, transition, type AnyStateMachine } from "xstate";
+
+/** A machine's memory as it is stored: the state's name and what decides the next transition. */
+export interface Snapshot<State extends string, Context> {
+  readonly state: State;
+  readonly context: Context;
+}
+
+/** What one event did. `accepted` is false when the machine does not take that event in that state. */
+export interface Step<S, Command> {
+  readonly snapshot: S;
+  readonly commands: readonly Command[];
+  readonly accepted: boolean;
+}
+
+/** A machine as the host sees it: a name and two pure functions, no xstate type among them. */
+export interface PureMachine<S, Event, Command, Input> {
+  readonly name: string;
+  readonly start: (input: Input) => Step<S, Command>;
+  readonly step: (snapshot: S, event: Event) => Step<S, Command>;
+}
+
+/** Every event and every command is named; what else it carries is its own. */
+export interface Named {
+  readonly type: string;
+}
+
+interface XStateAction {
+  readonly type: string;
+  readonly params?: unknown;
+}
+
+/** Commands are xstate's custom actions: their name and params make one plain object. */
+function commandsOf(actions: readonly XStateAction[]): readonly Named[] {
+  return actions.map(({ type, params }) => Object.assign({ type }, params));
+}
+
+/**
+ * Wraps a flat xstate machine (no nested or parallel states) whose actions are either `assign` or commands.
+ *
+ * The type parameters are the file's own declared types: xstate's derived ones stop at the machine's file.
+ */
+export function pureMachine<
+  S extends Snapshot<string, object>,
+  Event extends Named,
+  Command extends Named,
+  Input,
+>(machine: AnyStateMachine): PureMachine<S, Event, Command, Input> {
+  const plain = (snapshot: { value: unknown; context: unknown }): S =>
+    ({ state: snapshot.value, context: snapshot.context }) as S;
+  return {
+    name: machine.id,
+    start: (input) => {
+      const [snapshot, actions] = initialTransition(machine, input);
+      return { snapshot: plain(snapshot), commands: commandsOf(actions) as Command[], accepted: true };
+    },
+    step: (before, event) => {
+      const restored = machine.resolveState({ value: before.state, context: before.context });
+      if (!restored.can(event)) return { snapshot: before, commands: [], accepted: false };
+      const [snapshot, actions] = transition(machine, restored, event);
+      return { snapshot: plain(snapshot), commands: commandsOf(actions) as Command[], accepted: true };
+    },
+  };
+}

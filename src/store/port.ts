@@ -1,0 +1,358 @@
+/**
+ * What the service remembers. Every operation is one transaction; instants are parameters (`now`, ms since the
+ * epoch), never the database's clock. Two adapters keep it: Postgres (`store/postgres/`) and the in-memory twin
+ * (`store/memory/`), held to one conformance suite (test/conformance/store.ts).
+ *
+ * Invariants of every adapter:
+ *  D1 A save is fenced: it changes a row only at the version the writer read, else `Fenced` and nothing is written.
+ *  D2 Snapshot, commands (outbox rows), the completed command and event rows are written together or not at all.
+ *  D3 An account's slot counter moves in the same transaction as the session's status, and never passes its cap (I1, I12).
+ *  D4 A fire leaves exactly one ledger row of another status than `duplicate` (api.md 4 "Ledger").
+ */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type { SessionCommand, SessionEvent, SessionSnapshot } from "../machines/session.ts";
+import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
+import type {
+  Account,
+  ChangeRequest,
+  CloneCredential,
+  Fire,
+  NewFire,
+  NewProject,
+  NewSession,
+  NewToken,
+  Page,
+  PageRequest,
+  Principal,
+  Project,
+  ProjectUpdate,
+  QueuedFire,
+  Sandbox,
+  SealedSecret,
+  Session,
+  StoredEvent,
+  StoredSecret,
+  Token,
+} from "./records.ts";
+
+/** The database cannot be reached or refused a statement: nothing is known to be written. Retried by actors, 503 for callers. */
+export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
+  operation: Schema.String,
+  cause: Schema.Defect(),
+}) {}
+
+/** Someone else wrote the row first (D1). */
+export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { id: Schema.String }) {}
+
+/** No slot is free (spec 7.2: 429). */
+export class CapReached extends Schema.TaggedError<CapReached>()("CapReached", {
+  limit: Schema.Finite,
+  activeSessions: Schema.Finite,
+}) {}
+
+/** A unique name is taken. */
+export class Taken extends Schema.TaggedError<Taken>()("Taken", { what: Schema.String }) {}
+
+type Stored<A, E = never> = Effect.Effect<A, StoreError | E>;
+
+// ---------------------------------------------------------------------------------------------- actors
+
+/** A command that is written down and not yet known to be done. `id` orders the commands of one actor. */
+export interface PendingCommand<Command> {
+  readonly id: string;
+  readonly command: Command;
+}
+
+export interface Loaded<Snapshot, Command> {
+  readonly snapshot: Snapshot;
+  readonly version: number;
+  /** Oldest first. */
+  readonly pending: readonly PendingCommand<Command>[];
+}
+
+/** One step of a machine, as it is written down (D1, D2). */
+export interface Change<Snapshot, Event, Command> {
+  readonly id: string;
+  readonly version: number;
+  readonly event: Event;
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+  readonly commands: readonly Command[];
+  /** The command whose outcome the event is; it is done with this save. */
+  readonly completes: string | null;
+  readonly now: number;
+}
+
+/** What the actor host needs of a store: the memory of one kind of machine. */
+export interface Memory<Snapshot, Event, Command> {
+  readonly load: (id: string) => Stored<Loaded<Snapshot, Command> | null>;
+  readonly save: (
+    change: Change<Snapshot, Event, Command>,
+  ) => Stored<
+    { readonly version: number; readonly pending: readonly PendingCommand<Command>[] },
+    Fenced | CapReached
+  >;
+  /** Marks commands done that had no outcome worth an event. Idempotent. */
+  readonly complete: (id: string, commandIds: readonly string[]) => Stored<void>;
+}
+
+// ---------------------------------------------------------------------------------------------- admission
+
+/** A wish for a session: by a person (`fire: null`) or by a fire. `atCap` says what becomes of it without a slot. */
+export interface AdmissionRequest {
+  readonly session: NewSession;
+  readonly fire: NewFire | null;
+  readonly atCap: "refuse" | "queue";
+  readonly now: number;
+}
+
+export type Admission =
+  | { readonly outcome: "admitted"; readonly sessionId: string; readonly fireId: string | null }
+  | { readonly outcome: "queued"; readonly fireId: string }
+  | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
+  | { readonly outcome: "queue_full"; readonly limit: number }
+  /** The delivery id was seen within 24 h on a fired or queued row: that row as it is now. */
+  | { readonly outcome: "duplicate"; readonly fire: Fire }
+  /** The project was archived or deleted meanwhile. */
+  | { readonly outcome: "inactive" };
+
+export class Admissions extends Context.Service<
+  Admissions,
+  {
+    /**
+     * Decides a batch of one account's wishes in one transaction, in their order: slot counter, ledger row, session
+     * or queue row, last_fired_at, the session's first command in the outbox, event rows (api.md 4 "Admission").
+     * @returns one answer a wish, in the same order.
+     */
+    readonly admit: (
+      accountId: string,
+      requests: readonly AdmissionRequest[],
+    ) => Stored<readonly Admission[]>;
+    /**
+     * Gives free slots to waiting fires: round robin between projects, first come first served within one, one fire
+     * a slot. Expired fires are marked on the way. `sessionIds` are fresh ids for at most that many sessions.
+     */
+    readonly drain: (
+      accountId: string,
+      request: {
+        readonly sessionIds: readonly string[];
+        readonly now: number;
+        readonly bootTimeoutMs: number;
+      },
+    ) => Stored<{
+      readonly admitted: readonly { fireId: string; sessionId: string }[];
+      readonly more: boolean;
+    }>;
+    /** Records a fire that could not start (`failed`, with its reason): visible and replayable. */
+    readonly recordFailed: (fire: NewFire, reason: string) => Stored<void>;
+    /** Accounts with waiting fires, for start-up and the timer. */
+    readonly waitingAccounts: Stored<readonly string[]>;
+  }
+>()("platform/store/Admissions") {}
+
+// ---------------------------------------------------------------------------------------------- records by noun
+
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
+    readonly get: (id: string) => Stored<Session | null>;
+    /** Without deleted ones, newest first. */
+    readonly list: (
+      projectId: string,
+      request: PageRequest & { readonly status: string | null },
+    ) => Stored<Page<Session>>;
+    readonly rename: (
+      id: string,
+      change: {
+        readonly name?: string;
+        readonly metadata?: Readonly<Record<string, unknown>>;
+        readonly now: number;
+      },
+    ) => Stored<Session | null>;
+    /** The agent runtime took the initial prompt (api.md 7: exactly once per session). Idempotent. */
+    readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
+    /** Ids of actors with commands not done, and of live sessions: what is woken at start. */
+    readonly unsettled: Stored<readonly string[]>;
+  }
+>()("platform/store/Sessions") {}
+
+export class Sandboxes extends Context.Service<
+  Sandboxes,
+  {
+    readonly memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand>;
+    /**
+     * Opens the record with its first commands, and the two tokens of this boot (by hash). Idempotent by id.
+     * At most one sandbox of a session is provisioning or active (api.md 3).
+     */
+    readonly open: (request: {
+      readonly id: string;
+      readonly sessionId: string;
+      readonly provider: string;
+      readonly nodeId: string;
+      readonly bootDeadlineAt: number;
+      readonly snapshot: SandboxSnapshot;
+      readonly commands: readonly SandboxCommand[];
+      readonly serviceKeyHash: string;
+      readonly cliToken: { readonly id: string; readonly hash: string };
+      readonly now: number;
+    }) => Stored<void>;
+    readonly get: (id: string) => Stored<Sandbox | null>;
+    readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
+    readonly unsettled: Stored<readonly string[]>;
+  }
+>()("platform/store/Sandboxes") {}
+
+export class Identity extends Context.Service<
+  Identity,
+  {
+    /** First start of an empty database: one account, one user, one account-wide token. False when there was one. */
+    readonly bootstrap: (request: {
+      readonly accountId: string;
+      readonly userId: string;
+      readonly tokenId: string;
+      readonly tokenHash: string;
+      readonly tier: string;
+      readonly cap: number;
+      readonly now: number;
+    }) => Stored<boolean>;
+    /** Who presents the token with this hash; null for unknown, expired or revoked, or of an ended session (T03). */
+    readonly authenticate: (tokenHash: string, now: number) => Stored<Principal | null>;
+    readonly account: (id: string) => Stored<Account | null>;
+    readonly setTier: (accountId: string, tier: string, cap: number) => Stored<void>;
+    /** Caps of every tier as configured now, applied to all accounts; a lower cap ends nothing (R07). */
+    readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;
+    readonly createToken: (token: NewToken) => Stored<Token>;
+    /** Tokens a user made, newest first; never those of sandboxes. */
+    readonly listTokens: (accountId: string, request: PageRequest) => Stored<Page<Token>>;
+    readonly deleteToken: (accountId: string, id: string, now: number) => Stored<boolean>;
+  }
+>()("platform/store/Identity") {}
+
+export class Projects extends Context.Service<
+  Projects,
+  {
+    readonly create: (project: NewProject) => Stored<Project>;
+    readonly get: (id: string) => Stored<Project | null>;
+    readonly list: (
+      accountId: string,
+      request: PageRequest & { readonly onlyId: string | null },
+    ) => Stored<Page<Project>>;
+    readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
+    /** What the last reading of the manifest gave; `text` only of a reading that parsed (the last good one stays). */
+    readonly recordManifest: (
+      id: string,
+      reading: {
+        readonly commit: string | null;
+        readonly text: string | null;
+        readonly error: string | null;
+        readonly now: number;
+      },
+    ) => Stored<void>;
+    /** Last good manifest text and its commit; null before the first. */
+    readonly manifest: (id: string) => Stored<{ readonly commit: string; readonly text: string } | null>;
+    /** Active projects, for loading their triggers at start. */
+    readonly active: Stored<readonly Project[]>;
+    /** last_fired_at by slug (spec 2.3). */
+    readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
+  }
+>()("platform/store/Projects") {}
+
+export class Secrets extends Context.Service<
+  Secrets,
+  {
+    readonly list: (
+      projectId: string,
+    ) => Stored<{ readonly secrets: readonly StoredSecret[]; readonly revision: number }>;
+    /** All of a project's sealed values, for injection and verification. */
+    readonly sealed: (projectId: string) => Stored<readonly SealedSecret[]>;
+    readonly get: (projectId: string, name: string) => Stored<SealedSecret | null>;
+    /** The version to seal the next value of this name with (it is part of what is authenticated). */
+    readonly nextVersion: (projectId: string, name: string) => Stored<number>;
+    /** Fenced by version: `Fenced` when another value was written since `nextVersion`. True: the name was new. */
+    readonly put: (
+      secret: SealedSecret,
+      by: { readonly userId: string; readonly now: number },
+    ) => Stored<boolean, Fenced>;
+    readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
+    /** Master key check value of this installation; writes it when there is none, returns the one that stands. */
+    readonly keyCheck: (value: string) => Stored<string>;
+  }
+>()("platform/store/Secrets") {}
+
+export class Fires extends Context.Service<
+  Fires,
+  {
+    readonly get: (id: string) => Stored<Fire | null>;
+    readonly list: (
+      projectId: string,
+      request: PageRequest & { readonly slug: string | null; readonly status: string | null },
+    ) => Stored<Page<Fire>>;
+    readonly lastBySlug: (projectId: string) => Stored<ReadonlyMap<string, Fire>>;
+    /** The account's waiting fires in the order in which they will start. */
+    readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
+  }
+>()("platform/store/Fires") {}
+
+export class Events extends Context.Service<
+  Events,
+  {
+    /**
+     * Events after a cursor in commit order (api.md 1 "Live data"): none can appear behind one already returned.
+     * `cursor: null` starts at the end. `reset`: the cursor is older than what is kept.
+     */
+    readonly after: (request: {
+      readonly projectId: string;
+      readonly sessionId: string | null;
+      readonly cursor: string | null;
+      readonly limit: number;
+    }) => Stored<{
+      readonly events: readonly StoredEvent[];
+      readonly cursor: string;
+      readonly reset: boolean;
+    }>;
+    /** Completes when something may have been appended (a commit's signal; lost ones are covered by the reader's poll). */
+    readonly changed: (projectId: string) => Effect.Effect<void>;
+    /** Removes what is over 24 h or 10,000 a project, in small steps. */
+    readonly prune: (now: number) => Stored<void>;
+  }
+>()("platform/store/Events") {}
+
+export class ChangeRequests extends Context.Service<
+  ChangeRequests,
+  {
+    /** Numbers from 1 per project. `Taken` when the head branch has an open one. */
+    readonly open: (request: {
+      readonly id: string;
+      readonly projectId: string;
+      readonly sessionId: string | null;
+      readonly headRef: string;
+      readonly baseRef: string;
+      readonly title: string;
+      readonly description: string;
+      readonly createdBy: string | null;
+      readonly now: number;
+    }) => Stored<ChangeRequest, Taken>;
+    readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
+    readonly list: (
+      projectId: string,
+      request: PageRequest & { readonly status: string | null },
+    ) => Stored<Page<ChangeRequest>>;
+  }
+>()("platform/store/ChangeRequests") {}
+
+export class CloneCredentials extends Context.Service<
+  CloneCredentials,
+  {
+    readonly mint: (credential: CloneCredential) => Stored<void>;
+    /** The credential with this hash while it lives and its sandbox is provisioning or active (G10), else null. */
+    readonly find: (hash: string, now: number) => Stored<CloneCredential | null>;
+  }
+>()("platform/store/CloneCredentials") {}
+
+/** Says whether the database answers (`/readyz`). */
+export class StoreHealth extends Context.Service<StoreHealth, { readonly ping: Stored<void> }>()(
+  "platform/store/StoreHealth",
+) {}

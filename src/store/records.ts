@@ -1,0 +1,231 @@
+/** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
+import type { Failure } from "../domain/failure.ts";
+import type { SandboxStatus, SessionStatus, StopReason } from "../domain/session.ts";
+import type { RepositorySource } from "../domain/repository.ts";
+
+/** What a token may do is inherited from how it came to be (api.md 1 "Origin"). */
+export type Origin = "user" | "session" | "trigger";
+
+export interface PageRequest {
+  readonly limit: number;
+  /** Opaque; as a former page gave it. `null`: from the newest. */
+  readonly cursor: string | null;
+}
+export interface Page<A> {
+  readonly items: readonly A[];
+  readonly nextCursor: string | null;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: string;
+  readonly sessionCap: number;
+  readonly activeSessions: number;
+  readonly queuedFires: number;
+}
+
+/** The caller of a request, as its token says. */
+export interface Principal {
+  readonly tokenId: string;
+  /** `sandbox`: a PLATFORM_TOKEN, good for the clone credential alone. */
+  readonly kind: "access" | "sandbox";
+  readonly origin: Origin;
+  readonly accountId: string;
+  readonly user: { readonly id: string; readonly name: string };
+  /** Bound to this project; null: account-wide. */
+  readonly projectId: string | null;
+  /** The session whose sandbox carries it. */
+  readonly sessionId: string | null;
+  readonly sandboxId: string | null;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly name: string;
+  readonly origin: Origin;
+  readonly projectId: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+}
+export interface NewToken {
+  readonly id: string;
+  readonly accountId: string;
+  readonly userId: string;
+  readonly projectId: string | null;
+  readonly name: string;
+  readonly hash: string;
+  readonly origin: Origin;
+  readonly expiresAt: number | null;
+  readonly now: number;
+}
+
+export interface Project {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly status: "active" | "archived";
+  readonly repository: RepositorySource;
+  readonly defaultBranch: string;
+  readonly triggersPaused: boolean;
+  readonly manifest: {
+    readonly commit: string | null;
+    readonly syncedAt: number | null;
+    readonly error: string | null;
+  };
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+export type NewProject = Pick<Project, "id" | "accountId" | "name" | "repository" | "defaultBranch"> & {
+  readonly now: number;
+};
+export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
+
+/** A sealed value as it lies in the table; see domain/secret.ts for the envelope. */
+export interface SealedSecret {
+  readonly projectId: string;
+  readonly name: string;
+  readonly version: number;
+  readonly envelope: Uint8Array;
+}
+export interface StoredSecret {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly updatedBy: string | null;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly projectId: string;
+  readonly accountId: string;
+  readonly status: SessionStatus;
+  readonly baseRef: string;
+  readonly baseCommit: string | null;
+  readonly name: string | null;
+  readonly agentName: string;
+  readonly agentModel: string | null;
+  readonly initialPrompt: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly triggerSlug: string | null;
+  readonly fireId: string | null;
+  /** The user it acts for. */
+  readonly createdBy: string;
+  /** Origin of the token its sandbox will carry: `session` for people, `trigger` for cron and webhook fires. */
+  readonly origin: Exclude<Origin, "user">;
+  readonly failure: (Failure & { readonly at: number }) | null;
+  readonly stopReason: StopReason | null;
+  /** Id of its current sandbox (the machine's context). */
+  readonly sandboxId: string | null;
+  readonly bootDeadlineAt: number;
+  readonly bootstrapAcceptedAt: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly runningAt: number | null;
+  readonly stoppedAt: number | null;
+}
+/** What admission inserts; status, version and first command are the session machine's start. */
+export type NewSession = Pick<
+  Session,
+  | "id"
+  | "projectId"
+  | "accountId"
+  | "baseRef"
+  | "name"
+  | "agentName"
+  | "agentModel"
+  | "initialPrompt"
+  | "metadata"
+  | "triggerSlug"
+  | "createdBy"
+  | "origin"
+  | "bootDeadlineAt"
+>;
+
+export interface Sandbox {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly provider: string;
+  readonly nodeId: string;
+  readonly status: SandboxStatus;
+  readonly failure: Failure | null;
+  readonly bootDeadlineAt: number;
+  readonly createdAt: number;
+  readonly activeAt: number | null;
+  readonly endedAt: number | null;
+}
+
+export type FireKind = "cron" | "webhook" | "manual";
+export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
+
+export interface Fire {
+  readonly id: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly kind: FireKind;
+  readonly status: FireStatus;
+  readonly reason: string | null;
+  readonly scheduledFor: number | null;
+  readonly receivedAt: number;
+  readonly deliveryId: string | null;
+  readonly sessionId: string | null;
+  readonly attempts: number;
+  readonly replayOf: string | null;
+}
+export interface NewFire {
+  readonly id: string;
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly kind: FireKind;
+  readonly scheduledFor: number | null;
+  readonly receivedAt: number;
+  readonly deliveryId: string | null;
+  readonly replayOf: string | null;
+  /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may (PLATFORM_QUEUE_MAX). */
+  readonly queueTtlMs: number;
+  readonly queueMax: number;
+}
+export interface QueuedFire {
+  readonly fireId: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly position: number;
+  readonly queuedAt: number;
+  readonly expiresAt: number;
+}
+
+/** An event row (api.md 3 events); `type` e.g. `session.status`. */
+export interface StoredEvent {
+  readonly cursor: string;
+  readonly type: string;
+  readonly at: number;
+  readonly projectId: string;
+  readonly sessionId: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export interface ChangeRequest {
+  readonly id: string;
+  readonly projectId: string;
+  readonly number: number;
+  readonly sessionId: string | null;
+  readonly headRef: string;
+  readonly baseRef: string;
+  readonly title: string;
+  readonly description: string;
+  readonly status: "open" | "merged" | "closed";
+  readonly createdBy: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface CloneCredential {
+  readonly hash: string;
+  readonly projectId: string;
+  readonly sessionId: string;
+  readonly sandboxId: string;
+  readonly expiresAt: number;
+  readonly now: number;
+}
