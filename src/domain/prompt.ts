@@ -1,0 +1,247 @@
+/**
+ * Prompt templates (spec.md 6, api.md 4 "Rendering") and the variables each kind of fire offers them.
+ *
+ * Rules:
+ *  T1 a placeholder is `{{ token }}`: two braces, blanks, one or more of `A–Z a–z 0–9 _ . -`, blanks, two braces.
+ *     Anything else in braces stays as it is written (threats.md P04).
+ *  T2 a token is a path of own properties and array indexes; whatever it does not lead to renders as "" (P01, P02).
+ *  T3 one pass: what was inserted is never looked at again (P05, P06).
+ *  T4 the work is linear in the template, and ends at the first byte over the cap (P07, P08).
+ *  T5 the result fits an environment string: at most 96 KiB of well-formed UTF-8 without NUL (P09, P11).
+ */
+import { isUtf8 } from "node:buffer";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+
+/** A value as JSON has it. Bodies come from `JSON.parse` and are never spread or assigned (threats.md W23). */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** Longest rendered prompt, in bytes: an environment string ends at 128 KiB (threats.md fact 3). */
+export const PROMPT_LIMIT_BYTES = 96 * 1024;
+/** Deepest JSON body that is kept as JSON; `JSON.stringify` overflows at about 10,000 (threats.md W22). */
+export const BODY_DEPTH_LIMIT = 256;
+/** Longest header value that reaches a template, in UTF-16 units (threats.md W37). */
+export const HEADER_VALUE_LIMIT = 1024;
+
+/** The rendered prompt is over the cap: the fire fails with 500 `prompt_too_large` and may be replayed. */
+export class PromptTooLarge extends Schema.TaggedError<PromptTooLarge>()("PromptTooLarge", {
+  limit_bytes: Schema.Int,
+}) {
+  override readonly message = `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`;
+}
+
+/** Renders a template against one kind of fire's variables. A missing value is an empty string, never an error. */
+export const renderPrompt = (
+  template: string,
+  variables: JsonObject,
+): Result.Result<string, PromptTooLarge> => {
+  const output = new CappedText(PROMPT_LIMIT_BYTES);
+  let copied = 0;
+  let open = template.indexOf("{{");
+  while (open !== -1 && output.fits) {
+    const placeholder = readPlaceholder(template, open);
+    if (placeholder === null) {
+      // One brace on: in `{{{x}}}` the placeholder begins at the second.
+      open = template.indexOf("{{", open + 1);
+    } else {
+      output.append(template.slice(copied, open));
+      output.append(renderValue(lookUp(variables, placeholder.token)));
+      copied = placeholder.end;
+      open = template.indexOf("{{", copied);
+    }
+  }
+  output.append(template.slice(copied));
+  return output.fits
+    ? Result.succeed(output.text)
+    : Result.fail(new PromptTooLarge({ limit_bytes: PROMPT_LIMIT_BYTES }));
+};
+
+/** Text that stops growing once it is over its limit, so that a flood of placeholders costs no more than the limit. */
+class CappedText {
+  private written = "";
+  private bytes = 0;
+  private readonly limit: number;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  get fits(): boolean {
+    return this.bytes <= this.limit;
+  }
+
+  append(part: string): void {
+    if (!this.fits) return;
+    // A UTF-16 unit is at least one byte of UTF-8: a value that is far too long needs no walk over it.
+    this.bytes += part.length > this.limit ? part.length : Buffer.byteLength(part, "utf8");
+    if (this.fits) this.written += part;
+  }
+
+  /** NUL is taken out only here: it counts towards the limit, else values of nothing but NUL would cost unbounded work. */
+  get text(): string {
+    return this.written.replaceAll("\0", "").toWellFormed();
+  }
+}
+
+const CLOSE_BRACE = 0x7d;
+
+const isBlank = (unit: number): boolean => unit === 0x20 || unit === 0x09 || unit === 0x0a || unit === 0x0d;
+
+const isTokenUnit = (unit: number): boolean =>
+  (unit >= 0x61 && unit <= 0x7a) || // a-z
+  (unit >= 0x41 && unit <= 0x5a) || // A-Z
+  (unit >= 0x30 && unit <= 0x39) || // 0-9
+  unit === 0x5f || // _
+  unit === 0x2e || // .
+  unit === 0x2d; // -
+
+/** Index of the first unit from `start` on that does not belong to a run. */
+const skip = (text: string, start: number, belongs: (unit: number) => boolean): number => {
+  let index = start;
+  while (index < text.length && belongs(text.charCodeAt(index))) index += 1;
+  return index;
+};
+
+/**
+ * The placeholder whose two braces begin at `open`, or null where what follows is none. Every unit it looks at
+ * before it gives up is a blank or of a token, so no other `{{` begins among them and the whole scan stays linear.
+ */
+const readPlaceholder = (text: string, open: number): { token: string; end: number } | null => {
+  const start = skip(text, open + 2, isBlank);
+  const end = skip(text, start, isTokenUnit);
+  if (end === start) return null;
+  const close = skip(text, end, isBlank);
+  if (text.charCodeAt(close) !== CLOSE_BRACE || text.charCodeAt(close + 1) !== CLOSE_BRACE) return null;
+  return { token: text.slice(start, end), end: close + 2 };
+};
+
+const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
+
+/** Follows a dotted path over own properties. An empty segment (`a..b`, `.a`, `a.`) leads nowhere, as keys go. */
+const lookUp = (variables: JsonObject, path: string): JsonValue | undefined => {
+  let value: JsonValue | undefined = variables;
+  for (const segment of path.split(".")) {
+    if (segment === "" || typeof value !== "object" || value === null) return undefined;
+    if (isArray(value)) value = ARRAY_INDEX.test(segment) ? value[Number(segment)] : undefined;
+    else value = Object.hasOwn(value, segment) ? value[segment] : undefined;
+  }
+  return value;
+};
+
+/** `Array.isArray` does not narrow read-only arrays. */
+const isArray = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
+const renderValue = (value: JsonValue | undefined): string => {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+};
+
+/** What every fire's template can name of its trigger. */
+export interface FiredTrigger {
+  readonly slug: string;
+  readonly type: "cron" | "webhook";
+}
+
+/** spec.md 6 "On every fire": `kind` is always the literal git. */
+const triggerVariables = ({ slug, type }: FiredTrigger): JsonObject => ({ slug, type, kind: "git" });
+
+/** spec.md 6 "Cron fires": there is no top-level `fired_at`. */
+export const cronVariables = (
+  trigger: FiredTrigger,
+  fire: {
+    readonly schedule: string;
+    readonly timezone: string;
+    /** The due instant, also when the fire waited (api.md 4), in milliseconds since 1970. */
+    readonly dueAtMs: number;
+    /** The value before this fire; null before the first. */
+    readonly lastFiredAtMs: number | null;
+  },
+): JsonObject => ({
+  trigger: triggerVariables(trigger),
+  cron: {
+    schedule: fire.schedule,
+    timezone: fire.timezone,
+    fired_at: isoInstant(fire.dueAtMs),
+    last_fired_at: fire.lastFiredAtMs === null ? "" : isoInstant(fire.lastFiredAtMs),
+  },
+});
+
+/** The three headers that templates know, as Node's `headers` gives them. */
+export interface WebhookHeaders {
+  readonly contentType: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly forwardedFor: string | undefined;
+}
+
+/** spec.md 6 "Webhook fires"; `body` is what `parseWebhookBody` gave. */
+export const webhookVariables = (
+  trigger: FiredTrigger,
+  fire: { readonly firedAtMs: number; readonly body: JsonValue; readonly headers: WebhookHeaders },
+): JsonObject => ({
+  trigger: triggerVariables(trigger),
+  fired_at: isoInstant(fire.firedAtMs),
+  body: fire.body,
+  headers: {
+    content_type: headerText(fire.headers.contentType),
+    user_agent: headerText(fire.headers.userAgent),
+    forwarded_for: headerText(fire.headers.forwardedFor),
+  },
+});
+
+/** spec.md 6 "Manual fires"; `text` and `source` are "" where the caller gave none. */
+export const manualVariables = (
+  trigger: FiredTrigger,
+  fire: {
+    readonly firedAtMs: number;
+    /** Id of the user who fired it. */
+    readonly actor: string;
+    readonly text: string;
+    readonly source: string;
+  },
+): JsonObject => ({
+  trigger: triggerVariables(trigger),
+  fired_at: isoInstant(fire.firedAtMs),
+  source: "manual",
+  actor: fire.actor,
+  message: { text: fire.text, source: fire.source },
+});
+
+const isoInstant = (atMs: number): string => new Date(atMs).toISOString();
+
+/** One line of plain text, cut at the limit: control characters become blanks (threats.md W37). */
+const headerText = (value: string | undefined): string =>
+  (value ?? "")
+    .slice(0, HEADER_VALUE_LIMIT)
+    // eslint-disable-next-line no-control-regex -- they are what is taken out
+    .replaceAll(/[\u0000-\u001f\u007f]/g, " ");
+
+/**
+ * A webhook's body as templates see it (spec.md 6): JSON whatever the content type, a byte order mark stripped
+ * (threats.md W15), nothing at all as `{}` (W12). What is not UTF-8, not JSON, or nested deeper than
+ * `BODY_DEPTH_LIMIT` becomes `{raw: text}`, with replacement characters where bytes were no text (W13, W14, W22).
+ * Of a repeated key the last counts; numbers are doubles, as everywhere in JSON (W24).
+ */
+export const parseWebhookBody = (bytes: Uint8Array): JsonValue => {
+  const text = new TextDecoder("utf-8").decode(bytes);
+  if (text === "") return {};
+  // A replacement character was sent as such, or stands for bytes that were no text: only then look closer.
+  if (text.includes("\ufffd") && !isUtf8(bytes)) return { raw: text };
+  try {
+    const body = JSON.parse(text) as JsonValue;
+    return isDeeperThan(body, BODY_DEPTH_LIMIT) ? { raw: text } : body;
+  } catch {
+    return { raw: text };
+  }
+};
+
+const isDeeperThan = (value: JsonValue, levels: number): boolean => {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const inner of isArray(value) ? value : Object.values(value)) {
+    if (isDeeperThan(inner, levels - 1)) return true;
+  }
+  return false;
+};
