@@ -1,0 +1,274 @@
+/**
+ * Runs one machine as one actor. The service and the in-sandbox daemon share it.
+ *
+ *  H1 One event at a time: the next is stepped after the former is saved.
+ *  H2 The snapshot and its commands are committed in one transaction before any command is performed. A command is
+ *     marked done in the transaction that saves its outcome, so after a crash it is performed again: handlers bear that.
+ *  H3 Nothing is dropped in silence: an event that the machine does not take is answered as such and inspected, an
+ *     outcome that comes too late is marked done, a full mailbox is an error.
+ */
+import * as Effect from "effect/Effect";
+import { isTagged } from "effect/Predicate";
+import * as Fiber from "effect/Fiber";
+import * as FiberMap from "effect/FiberMap";
+import * as Schema from "effect/Schema";
+import * as Clock from "effect/Clock";
+import * as Semaphore from "effect/Semaphore";
+import type * as Scope from "effect/Scope";
+import type { Named, PureMachine, Snapshot } from "../machines/step.ts";
+import type { CapReached, Fenced, Loaded, Memory, PendingCommand, StoreError } from "../store/port.ts";
+import { Inspector, type Inspect } from "./inspector.ts";
+import { supervise, waitOutOutage, type RestartBudget } from "./supervisor.ts";
+
+/** The actor has more events waiting than it may: tell the caller to come back. */
+export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
+  actorId: Schema.String,
+  capacity: Schema.Finite,
+}) {}
+
+/** There is no such actor: its memory holds nothing under this id. */
+export class ActorNotFound extends Schema.TaggedError<ActorNotFound>()("ActorNotFound", {
+  actorId: Schema.String,
+}) {}
+
+/** What became of an event, answered after the commit. */
+export interface Told<S> {
+  readonly accepted: boolean;
+  readonly snapshot: S;
+}
+
+/** Performs one kind of command. Its outcome is an event, or nothing when there is none worth one. */
+export interface Handler<Event, Command> {
+  readonly perform: (command: Command) => Effect.Effect<Event | undefined, StoreError>;
+  /** Kinds of commands, under way or pending, that this one makes pointless: interrupted and marked done first. */
+  readonly supersedes?: readonly string[];
+  /** The event that tells the machine that the command's restart budget is spent; nothing: it is only logged. */
+  readonly gaveUp?: (command: Command, reason: string) => Event;
+}
+
+/** One handler a command: a missing one is a type error. */
+export type Handlers<Event, Command extends Named> = {
+  readonly [Type in Command["type"]]: Handler<Event, Extract<Command, { readonly type: Type }>>;
+};
+
+export interface HostOptions<S, Event, Command extends Named> {
+  readonly id: string;
+  readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
+  readonly memory: Memory<S, Event, Command>;
+  readonly handlers: Handlers<Event, Command>;
+  /** How many events may be under way or waiting. */
+  readonly mailbox: number;
+  /** Crashes of one command's handler that are forgiven. */
+  readonly restarts: RestartBudget;
+}
+
+export interface Actor<S, Event> {
+  readonly tell: (event: Event) => Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull>;
+  readonly snapshot: Effect.Effect<S>;
+  /** Completes when no command is under way: what keeps an actor in memory, and the receipt tests wait on. */
+  readonly settled: Effect.Effect<void>;
+}
+
+/** How often a save that lost against another writer is stepped anew on what that writer left. */
+const FENCE_RETRIES = 5;
+
+/**
+ * Loads the actor's memory, performs what a former life left undone, and takes events until its scope closes.
+ * Commands under way are interrupted then; they stay in the outbox for the next life.
+ */
+export const startActor = Effect.fnUntraced(function* <
+  S extends Snapshot<string, object>,
+  Event extends Named,
+  Command extends Named,
+>(
+  options: HostOptions<S, Event, Command>,
+): Effect.fn.Return<Actor<S, Event>, StoreError | ActorNotFound, Scope.Scope> {
+  const loaded = yield* options.memory.load(options.id);
+  if (loaded === null) return yield* new ActorNotFound({ actorId: options.id });
+  const fibers = yield* FiberMap.make<string, void>();
+  const host = new Host(options, { loaded, fibers, inspect: yield* Inspector });
+  yield* host.inspectLoaded;
+  yield* host.launch(loaded.pending);
+  return {
+    tell: (event) => host.tell(event),
+    snapshot: Effect.sync(() => host.snapshot),
+    settled: Effect.orDie(FiberMap.awaitEmpty(fibers)),
+  };
+});
+
+interface Parts<S, Command> {
+  readonly loaded: Loaded<S, Command>;
+  readonly fibers: FiberMap.FiberMap<string, void>;
+  readonly inspect: Inspect;
+}
+
+class Host<S extends Snapshot<string, object>, Event extends Named, Command extends Named> {
+  readonly #options: HostOptions<S, Event, Command>;
+  readonly #fibers: FiberMap.FiberMap<string, void>;
+  readonly #inspect: Inspect;
+  readonly #turn = Semaphore.makeUnsafe(1);
+  #waiting = 0;
+  #snapshot: S;
+  #version: number;
+  /** The outcome of a save is unknown, or another writer was first: read again before the next step. */
+  #stale = false;
+  /** What is under way, by command id. */
+  readonly #underWay = new Map<string, Command>();
+
+  constructor(options: HostOptions<S, Event, Command>, parts: Parts<S, Command>) {
+    this.#options = options;
+    this.#fibers = parts.fibers;
+    this.#inspect = parts.inspect;
+    this.#snapshot = parts.loaded.snapshot;
+    this.#version = parts.loaded.version;
+  }
+
+  get snapshot(): S {
+    return this.#snapshot;
+  }
+
+  get inspectLoaded(): Effect.Effect<void> {
+    return this.#inspected(null, true, []);
+  }
+
+  tell(event: Event): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull> {
+    return Effect.suspend((): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull> => {
+      const { id, mailbox } = this.#options;
+      if (this.#waiting >= mailbox) return Effect.fail(new MailboxFull({ actorId: id, capacity: mailbox }));
+      this.#waiting += 1;
+      return Effect.ensuring(
+        this.#turn.withPermit(Effect.uninterruptible(this.#step(event, null))),
+        Effect.sync(() => (this.#waiting -= 1)),
+      );
+    });
+  }
+
+  /** Starts performing commands, each in its own fiber. */
+  launch(pending: readonly PendingCommand<Command>[]): Effect.Effect<void> {
+    return Effect.forEach(
+      pending,
+      (entry) => {
+        this.#underWay.set(entry.id, entry.command);
+        const work = Effect.ensuring(
+          // A command is started within an uninterruptible step, and must itself be open to interruption.
+          Effect.interruptible(this.#perform(entry)),
+          Effect.sync(() => this.#underWay.delete(entry.id)),
+        );
+        return FiberMap.run(this.#fibers, entry.id, work, { onlyIfMissing: true });
+      },
+      { discard: true },
+    );
+  }
+
+  /** H1 and H2: runs with the turn held. `completes` is the command whose outcome the event is. */
+  #step(event: Event, completes: string | null): Effect.Effect<Told<S>, StoreError | CapReached> {
+    const { id, machine, memory } = this.#options;
+    const once = Effect.gen({ self: this }, function* () {
+      if (this.#stale) yield* this.#reload;
+      const before = this.#snapshot;
+      const { snapshot: after, commands, accepted } = machine.step(before, event);
+      if (!accepted) {
+        if (completes !== null) yield* memory.complete(id, [completes]);
+        yield* this.#inspected(event, false, []);
+        return { accepted, snapshot: before };
+      }
+      const now = yield* Clock.currentTimeMillis;
+      const change = { id, version: this.#version, event, before, after, commands, completes, now };
+      const saved = yield* Effect.tapError(memory.save(change), (error) => this.#distrust(error));
+      this.#snapshot = after;
+      this.#version = saved.version;
+      yield* this.#inspected(event, true, commands);
+      yield* this.launch(saved.pending);
+      return { accepted, snapshot: after };
+    });
+    return Effect.retry(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
+      Effect.catchIf(isFenced, (error) => Effect.die(error)),
+    );
+  }
+
+  #distrust(error: StoreError | Fenced | CapReached): Effect.Effect<void> {
+    return Effect.sync(() => {
+      if (error._tag !== "CapReached") this.#stale = true;
+    });
+  }
+
+  get #reload(): Effect.Effect<void, StoreError> {
+    return Effect.gen({ self: this }, function* () {
+      const loaded = yield* this.#options.memory.load(this.#options.id);
+      if (loaded === null) return yield* Effect.die(new ActorNotFound({ actorId: this.#options.id }));
+      this.#snapshot = loaded.snapshot;
+      this.#version = loaded.version;
+      this.#stale = false;
+      yield* this.launch(loaded.pending.filter((entry) => !this.#underWay.has(entry.id)));
+    });
+  }
+
+  #perform(entry: PendingCommand<Command>): Effect.Effect<void> {
+    const { id, machine, memory, restarts } = this.#options;
+    const handler = this.#handlerOf(entry.command);
+    const work = `${machine.name} ${entry.command.type}`;
+    return Effect.gen({ self: this }, function* () {
+      yield* this.#supersede(handler.supersedes ?? [], entry.id);
+      const outcome = yield* supervise(handler.perform(entry.command), { work, budget: restarts }).pipe(
+        Effect.catchTag("RestartsExhausted", ({ reason }) =>
+          Effect.as(
+            Effect.logError("a command is given up", { work, actor: id, reason }),
+            handler.gaveUp?.(entry.command, reason),
+          ),
+        ),
+      );
+      const done = outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id);
+      yield* waitOutOutage(work, done);
+    }).pipe(Effect.annotateLogs({ actor: id }));
+  }
+
+  /** Takes a command's outcome as an event. It waits its turn past the mailbox: its number is bounded by the outbox. */
+  #settle(outcome: Event, commandId: string): Effect.Effect<void, StoreError> {
+    return Effect.asVoid(
+      Effect.catchTag(
+        this.#turn.withPermit(Effect.uninterruptible(this.#step(outcome, commandId))),
+        "CapReached",
+        (error) => Effect.die(error),
+      ),
+    );
+  }
+
+  #supersede(types: readonly string[], by: string): Effect.Effect<void> {
+    const pointless = [...this.#underWay].filter(
+      ([id, command]) => id !== by && types.includes(command.type),
+    );
+    if (pointless.length === 0) return Effect.void;
+    const ids = pointless.map(([id]) => id);
+    const fibers = ids.flatMap((id) => {
+      const fiber = FiberMap.getUnsafe(this.#fibers, id);
+      return fiber._tag === "Some" ? [fiber.value] : [];
+    });
+    return Effect.andThen(
+      Fiber.interruptAll(fibers),
+      waitOutOutage("supersede", this.#options.memory.complete(this.#options.id, ids)),
+    );
+  }
+
+  /** The mapped type guarantees a handler for every command; a correlated lookup is beyond the type checker. */
+  #handlerOf(command: Command): Handler<Event, Command> {
+    const handlers = this.#options.handlers as unknown as Readonly<Record<string, Handler<Event, Command>>>;
+    const handler = handlers[command.type];
+    if (handler === undefined)
+      throw new Error(`${this.#options.machine.name}: no handler for ${command.type}`);
+    return handler;
+  }
+
+  #inspected(event: Event | null, accepted: boolean, commands: readonly Command[]): Effect.Effect<void> {
+    const { id, machine } = this.#options;
+    return this.#inspect({
+      machine: machine.name,
+      actorId: id,
+      event,
+      accepted,
+      snapshot: this.#snapshot,
+      commands,
+    });
+  }
+}
+
+const isFenced = (error: unknown): error is Fenced => isTagged(error, "Fenced");

@@ -1,0 +1,23 @@
+/**
+ * Where the host reports what its actors do, for people who look at live actors (`npm run inspect`). A reference
+ * with a silent default: an unobserved service pays one call a step. The adapter is telemetry/inspect.ts.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import type { Named, Snapshot } from "../machines/step.ts";
+
+export interface InspectedStep {
+  readonly machine: string;
+  readonly actorId: string;
+  /** Null for an actor that was just loaded. */
+  readonly event: Named | null;
+  readonly accepted: boolean;
+  readonly snapshot: Snapshot<string, object>;
+  readonly commands: readonly Named[];
+}
+
+export type Inspect = (step: InspectedStep) => Effect.Effect<void>;
+
+export const Inspector = Context.Reference<Inspect>("platform/actors/Inspector", {
+  defaultValue: () => () => Effect.void,
+});

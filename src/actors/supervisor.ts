@@ -1,0 +1,85 @@
+/**
+ * Restarts work that crashed, within a budget that stands where the work is started (style.md, "An actor file").
+ * A database outage is not a crash: it is logged once a minute at most and waited out, as long as it takes.
+ */
+import * as Cause from "effect/Cause";
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import { isTagged } from "effect/Predicate";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import type { StoreError } from "../store/port.ts";
+
+/** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
+export interface RestartBudget {
+  readonly restarts: number;
+  readonly withinMs: number;
+}
+
+/** The work crashed more often than its budget allows. `reason` is the last crash's message. */
+export class RestartsExhausted extends Schema.TaggedError<RestartsExhausted>()("RestartsExhausted", {
+  work: Schema.String,
+  reason: Schema.String,
+}) {}
+
+/** `base` doubling up to `cap`, each between 80 % and 120 % of it, so that crashed actors do not come back in step. */
+const backoff = (base: Duration.Input, cap: Duration.Input) =>
+  Schedule.exponential(base).pipe(
+    Schedule.modifyDelay(({ duration }) =>
+      Effect.succeed(Duration.min(duration, Duration.fromInputUnsafe(cap))),
+    ),
+    Schedule.jittered,
+  );
+
+/** Waits out a database outage: 50 ms doubling to 5 s. */
+export const waitOutOutage = <A, E, R>(
+  work: string,
+  effect: Effect.Effect<A, E | StoreError, R>,
+): Effect.Effect<A, Exclude<E, StoreError>, R> =>
+  Effect.retry(
+    Effect.tapError(effect, (error) =>
+      isStoreError(error)
+        ? Effect.logWarning("the database cannot be reached; waiting", { work, error })
+        : Effect.void,
+    ),
+    { while: isStoreError, schedule: backoff("50 millis", "5 seconds") },
+  ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
+
+const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
+
+/** Runs `effect` until it ends without a crash (a defect), or the budget is spent. */
+export const supervise = Effect.fnUntraced(function* <A, E, R>(
+  effect: Effect.Effect<A, E | StoreError, R>,
+  options: { readonly work: string; readonly budget: RestartBudget },
+): Effect.fn.Return<A, Exclude<E, StoreError> | RestartsExhausted, R> {
+  const { work, budget } = options;
+  let crashes: readonly number[] = [];
+  const attempt = Effect.catchCauseIf(
+    waitOutOutage(work, effect),
+    Cause.hasDies,
+    Effect.fnUntraced(function* (cause) {
+      const now = yield* Clock.currentTimeMillis;
+      crashes = [...crashes.filter((at) => now - at < budget.withinMs), now];
+      yield* Effect.logError("work crashed", cause).pipe(
+        Effect.annotateLogs({ work, crashes: crashes.length }),
+      );
+      return yield* new Crashed({ reason: messageOf(cause) });
+    }),
+  );
+  return yield* Effect.retry(attempt, {
+    while: (error) => error instanceof Crashed && crashes.length <= budget.restarts,
+    schedule: backoff("100 millis", "5 seconds"),
+  }).pipe(
+    Effect.mapError((error) =>
+      error instanceof Crashed ? new RestartsExhausted({ work, reason: error.reason }) : error,
+    ),
+  );
+});
+
+class Crashed extends Schema.TaggedError<Crashed>()("Crashed", { reason: Schema.String }) {}
+
+function messageOf(cause: Cause.Cause<unknown>): string {
+  const defect = Cause.squash(cause);
+  return defect instanceof Error ? defect.message : String(defect);
+}

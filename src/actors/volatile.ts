@@ -1,0 +1,35 @@
+/** Memory for machines whose state is found again by looking at the world: it lives and dies with the actor. */
+import * as Effect from "effect/Effect";
+import type { Step } from "../machines/step.ts";
+import type { Memory } from "../store/port.ts";
+
+/** A fresh memory that begins with a machine's `start`. One actor's: not to be shared. */
+export function volatileMemory<S, Event, Command>(first: Step<S, Command>): Memory<S, Event, Command> {
+  let version = 0;
+  let count = 0;
+  let snapshot = first.snapshot;
+  const pending = new Map<string, Command>();
+  const enlist = (commands: readonly Command[]) =>
+    commands.map((command) => {
+      count += 1;
+      pending.set(String(count), command);
+      return { id: String(count), command };
+    });
+  enlist(first.commands);
+  return {
+    load: () =>
+      Effect.sync(() => ({
+        snapshot,
+        version,
+        pending: [...pending].map(([id, command]) => ({ id, command })),
+      })),
+    save: ({ after, commands, completes }) =>
+      Effect.sync(() => {
+        version += 1;
+        snapshot = after;
+        if (completes !== null) pending.delete(completes);
+        return { version, pending: enlist(commands) };
+      }),
+    complete: (_, ids) => Effect.sync(() => ids.forEach((id) => pending.delete(id))),
+  };
+}
