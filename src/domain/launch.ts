@@ -10,6 +10,11 @@ import * as Schema from "effect/Schema";
 export const LAUNCH_FILE = "/run/platform/launch.json";
 /** The unix socket on which the daemon also listens, bound into the sandbox by providers without a network. */
 export const DAEMON_SOCKET = "/run/platform/d.sock";
+/**
+ * A directory that the daemon's user writes and the agent's user only reads (the current clone credential, for one).
+ * Nothing else below /run/platform is visible or readable to the agent, whatever the provider.
+ */
+export const AGENT_READABLE_DIR = "/run/platform/agent";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
 export const FORWARDER_PORT = 3128;
 /** The agent runtime's port, on 127.0.0.1 (spec 4.5). */

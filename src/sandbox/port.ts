@@ -24,7 +24,10 @@ export interface SandboxSpec {
   readonly secrets: Readonly<Record<string, string>>;
   /** Hosts beyond `platform.internal` that this sandbox may reach; `*` is every public host. */
   readonly egressAllow: readonly string[];
-  /** Managed model gateway of the account's tier: what `llm.platform.internal` leads to; null: unreachable. */
+  /**
+   * Managed model gateway of the account's tier: the origin that `http://llm.platform.internal` leads to, e.g.
+   * `http://127.0.0.1:9999` (a path after it is ignored: requests keep their own); null: unreachable.
+   */
   readonly llmUpstream: string | null;
   /** Milliseconds after which a boot is given up; the daemon stops retrying its clone by then. */
   readonly bootDeadlineMs: number;
@@ -63,7 +66,7 @@ export interface DoctorReport {
 
 /** The provider could not do what was asked. `message` is for people and holds no secret. */
 export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
-  operation: Schema.Literals(["create", "list", "link", "destroy", "doctor"]),
+  operation: Schema.Literals(["create", "list", "link", "logs", "destroy", "doctor"]),
   message: Schema.String,
 }) {}
 
@@ -74,12 +77,17 @@ export class SandboxProvider extends Context.Service<
     readonly name: string;
     /** One line for the start-up log: what isolates, what does not. */
     readonly summary: string;
-    /** Returns when the sandbox's PID 1 runs and `link` will answer; the daemon may still be booting (P1, P4). */
+    /**
+     * Returns when the sandbox's PID 1 runs and `link` will answer; the daemon may still be booting (P1, P4). Once
+     * begun it runs to its end (bounded in time) even when interrupted: whoever interrupts it calls `destroy`.
+     */
     readonly create: (spec: SandboxSpec) => Effect.Effect<void, SandboxError>;
     /** Completes when the sandbox has ended by itself or was never there; interrupt it to stop watching. */
     readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;
     readonly list: Effect.Effect<readonly SandboxListing[], SandboxError>;
     readonly link: (id: string) => Effect.Effect<DaemonLink, SandboxError>;
+    /** What PID 1 and the daemon wrote, the newest bytes (at most 1 MiB), as text; empty for an unknown id. */
+    readonly logs: (id: string) => Effect.Effect<string, SandboxError>;
     readonly destroy: (id: string) => Effect.Effect<void, SandboxError>;
     /** Starts one real sandbox, probes it, destroys it. */
     readonly doctor: Effect.Effect<DoctorReport>;
