@@ -1,0 +1,208 @@
+/**
+ * A project's repository (api.md 2): what a caller sends, what is kept and shown of it, and which addresses may be
+ * spoken to (threats.md G03). Whether a name leads to a private address is known only when it is resolved: whoever
+ * dials holds the resolved address against `isPrivateAddress` and dials exactly that address.
+ */
+// Only the two pure parts of node:net, which compute with addresses and open nothing.
+import { BlockList, isIP } from "node:net";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+
+const text = (maximum: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maximum));
+const url = text(2048);
+const hosted = { kind: Schema.tag("hosted") };
+const git = { kind: Schema.tag("git"), url };
+const github = {
+  kind: Schema.tag("github"),
+  owner: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9-]{0,38}$/)),
+  name: Schema.String.check(Schema.isPattern(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/)),
+  api_url: Schema.optionalKey(url),
+  pull_requests: Schema.optionalKey(Schema.Boolean),
+};
+/** Keys are a few kilobytes of PEM; nothing that is pasted by mistake is larger. */
+const pem = text(16_384);
+
+/** The `repository` of a project as it is kept and shown: no credential in it, nor where it was imported from. */
+export const RepositorySource = Schema.Union([
+  Schema.Struct(hosted),
+  Schema.Struct(git),
+  Schema.Struct(github),
+]);
+export type RepositorySource = typeof RepositorySource.Type;
+
+/** The `repository` that `POST /v1/projects` takes, credentials included. The URLs in it still need their checks. */
+export const RepositoryRequest = Schema.Union([
+  Schema.Struct({ ...hosted, import_from: Schema.optionalKey(text(4096)) }),
+  Schema.Struct({
+    ...git,
+    username: Schema.optionalKey(text(256)),
+    password: Schema.optionalKey(text(4096)),
+    ssh_private_key: Schema.optionalKey(pem),
+    known_hosts: Schema.optionalKey(pem),
+  }),
+  Schema.Struct({
+    ...github,
+    token: Schema.optionalKey(text(4096)),
+    app: Schema.optionalKey(Schema.Struct({ app_id: text(64), installation_id: text(64), private_key: pem })),
+  }),
+]);
+export type RepositoryRequest = typeof RepositoryRequest.Type;
+
+/** What is kept of a request: every field that is no credential. */
+export const repositorySource = (request: RepositoryRequest): RepositorySource => {
+  switch (request.kind) {
+    case "hosted":
+      return { kind: "hosted" };
+    case "git":
+      return { kind: "git", url: request.url };
+    case "github": {
+      const { token: _token, app: _app, ...source } = request;
+      return source;
+    }
+  }
+};
+
+/** The parts of a repository's URL that was found to be in order. */
+export interface RepositoryUrl {
+  readonly scheme: "https" | "http" | "ssh";
+  /** Lower case; an IPv6 address stands without brackets. */
+  readonly host: string;
+  readonly href: string;
+}
+
+const URL_LIMIT = 2048;
+const URL_FORM =
+  /^(?<scheme>https?|ssh):\/\/(?:(?<user>[^@/?#]*)@)?(?<host>\[[0-9A-Fa-f:.]+\]|[^@:/?#%[\]]*)(?::(?<port>[0-9]{1,5}))?(?<path>\/[^?#]*)$/;
+const HOST_NAME =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.?$/;
+const SSH_USER = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
+
+/**
+ * Reads the URL of a repository. https and ssh are open to every public host; http, and hosts that are private by
+ * their spelling, only to hosts the operator allows.
+ *
+ * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS.
+ * @returns the parts, or one sentence that says what is wrong, with no part of the URL in it: it may hold a password.
+ */
+export const parseRepositoryUrl = (
+  value: string,
+  allowHosts: ReadonlySet<string>,
+): Result.Result<RepositoryUrl, string> => {
+  // Blanks, control characters, backslashes and anything beyond ASCII are read in more than one way.
+  if (value.length > URL_LIMIT || !/^[!-[\]-~]*$/.test(value)) {
+    return Result.fail(`A repository URL has at most ${URL_LIMIT} printable ASCII characters and no blank.`);
+  }
+  const parts = URL_FORM.exec(value)?.groups;
+  if (parts === undefined) {
+    return Result.fail("A repository URL reads https://host/path or ssh://user@host/path, without ? and #.");
+  }
+  const scheme = parts["scheme"] === "ssh" ? "ssh" : parts["scheme"] === "http" ? "http" : "https";
+  const userFault = checkUser(scheme, parts["user"]);
+  if (userFault !== null) return Result.fail(userFault);
+  const host = canonicalHost(parts["host"] ?? "");
+  if (host === null || Number(parts["port"] ?? 1) > 65_535 || Number(parts["port"] ?? 1) === 0) {
+    return Result.fail("The host or port of the repository URL is not valid.");
+  }
+  if (parts["path"] === "/") return Result.fail("The repository URL names no path on its host.");
+  if (!allowHosts.has(host)) {
+    if (scheme === "http")
+      return Result.fail("http is taken for hosts in PLATFORM_GIT_ALLOW_HOSTS only; use https.");
+    if (isPrivateHost(host)) {
+      return Result.fail(
+        "The repository's host is private; the operator can name it in PLATFORM_GIT_ALLOW_HOSTS.",
+      );
+    }
+  }
+  return Result.succeed({ scheme, host, href: value });
+};
+
+const checkUser = (scheme: RepositoryUrl["scheme"], user: string | undefined): string | null => {
+  if (user === undefined) return null;
+  if (scheme !== "ssh") return "Credentials go into the fields username and password, not into the URL.";
+  return SSH_USER.test(user) ? null : "The user of an ssh URL is a plain name without a password.";
+};
+
+/** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03); null where it is no host. */
+const canonicalHost = (written: string): string | null => {
+  if (!URL.canParse(`http://${written}/`)) return null;
+  const host = new URL(`http://${written}/`).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return isIP(host) !== 0 || HOST_NAME.test(host) ? host : null;
+};
+
+const isPrivateHost = (host: string): boolean =>
+  isIP(host) === 0 ? /(?:^|\.)(?:localhost|local|internal)$/.test(host) : isPrivateAddress(host);
+
+/** Where a hosted repository is imported from. */
+export type ImportSource =
+  | { readonly kind: "url"; readonly url: RepositoryUrl }
+  /** An absolute path as written: the caller checks its real path against PLATFORM_IMPORT_ROOTS. */
+  | { readonly kind: "path"; readonly path: string };
+
+/** Reads `import_from`: an https URL, or an absolute path on the service's machine. */
+export const parseImportSource = (
+  value: string,
+  allowHosts: ReadonlySet<string>,
+): Result.Result<ImportSource, string> => {
+  if (value.startsWith("/")) {
+    // oxlint-disable-next-line no-control-regex -- control characters are what is refused
+    return value.length > 4096 || /[\u0000-\u001f\u007f]/.test(value)
+      ? Result.fail("The path of import_from is too long or holds a control character.")
+      : Result.succeed({ kind: "path", path: value });
+  }
+  if (!/^https?:/.test(value)) return Result.fail("import_from is an https URL or an absolute path.");
+  return Result.map(parseRepositoryUrl(value, allowHosts), (parsed) => ({ kind: "url", url: parsed }));
+};
+
+type Range = readonly [network: string, prefix: number];
+
+/** Everything that IANA's registry of special-purpose IPv4 addresses does not call globally reachable. */
+const PRIVATE_IPV4: readonly Range[] = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+];
+/** Inside 2000::/3, the only range of global unicast: protocol assignments, documentation, and IPv4 in disguise. */
+const PRIVATE_IPV6: readonly Range[] = [
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+];
+
+const blockList = (ranges: readonly Range[], family: "ipv4" | "ipv6"): BlockList => {
+  const list = new BlockList();
+  for (const [network, prefix] of ranges) list.addSubnet(network, prefix, family);
+  return list;
+};
+const privateIpv4 = blockList(PRIVATE_IPV4, "ipv4");
+const privateIpv6 = blockList(PRIVATE_IPV6, "ipv6");
+const globalIpv6 = blockList([["2000::", 3]], "ipv6");
+
+/**
+ * Whether an address must not be dialled on behalf of a stranger: loopback, link-local, private, shared, multicast,
+ * reserved. IPv6 forms that carry an IPv4 address (mapped, translated, tunnelled) are private whatever they carry, and
+ * so is text that is no address.
+ */
+export const isPrivateAddress = (address: string): boolean => {
+  switch (isIP(address)) {
+    case 4:
+      return privateIpv4.check(address, "ipv4");
+    case 6:
+      if (address.includes("%")) return true;
+      return !globalIpv6.check(address, "ipv6") || privateIpv6.check(address, "ipv6");
+    default:
+      return true;
+  }
+};
