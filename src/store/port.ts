@@ -55,6 +55,9 @@ export class CapReached extends Schema.TaggedError<CapReached>()("CapReached", {
 /** A unique name is taken. */
 export class Taken extends Schema.TaggedError<Taken>()("Taken", { what: Schema.String }) {}
 
+/** A page cursor that no list gave (threats.md T07: 400). */
+export class BadCursor extends Schema.TaggedError<BadCursor>()("BadCursor", { cursor: Schema.String }) {}
+
 type Stored<A, E = never> = Effect.Effect<A, StoreError | E>;
 
 // ---------------------------------------------------------------------------------------------- actors
@@ -88,6 +91,7 @@ export interface Change<Snapshot, Event, Command> {
 /** What the actor host needs of a store: the memory of one kind of machine. */
 export interface Memory<Snapshot, Event, Command> {
   readonly load: (id: string) => Stored<Loaded<Snapshot, Command> | null>;
+  /** `pending` are this change's commands alone, oldest first, with the ids under which they are completed. */
   readonly save: (
     change: Change<Snapshot, Event, Command>,
   ) => Stored<
@@ -159,11 +163,11 @@ export class Sessions extends Context.Service<
   {
     readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
     readonly get: (id: string) => Stored<Session | null>;
-    /** Without deleted ones, newest first. */
+    /** Newest first, without deleted ones; `get` still gives those, with `deletedAt`. */
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly status: string | null },
-    ) => Stored<Page<Session>>;
+    ) => Stored<Page<Session>, BadCursor>;
     readonly rename: (
       id: string,
       change: {
@@ -226,7 +230,7 @@ export class Identity extends Context.Service<
     readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;
     readonly createToken: (token: NewToken) => Stored<Token>;
     /** Tokens a user made, newest first; never those of sandboxes. */
-    readonly listTokens: (accountId: string, request: PageRequest) => Stored<Page<Token>>;
+    readonly listTokens: (accountId: string, request: PageRequest) => Stored<Page<Token>, BadCursor>;
     readonly deleteToken: (accountId: string, id: string, now: number) => Stored<boolean>;
   }
 >()("platform/store/Identity") {}
@@ -239,7 +243,7 @@ export class Projects extends Context.Service<
     readonly list: (
       accountId: string,
       request: PageRequest & { readonly onlyId: string | null },
-    ) => Stored<Page<Project>>;
+    ) => Stored<Page<Project>, BadCursor>;
     readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
     /** What the last reading of the manifest gave; `text` only of a reading that parsed (the last good one stays). */
     readonly recordManifest: (
@@ -289,7 +293,7 @@ export class Fires extends Context.Service<
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly slug: string | null; readonly status: string | null },
-    ) => Stored<Page<Fire>>;
+    ) => Stored<Page<Fire>, BadCursor>;
     readonly lastBySlug: (projectId: string) => Stored<ReadonlyMap<string, Fire>>;
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
@@ -339,7 +343,7 @@ export class ChangeRequests extends Context.Service<
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly status: string | null },
-    ) => Stored<Page<ChangeRequest>>;
+    ) => Stored<Page<ChangeRequest>, BadCursor>;
   }
 >()("platform/store/ChangeRequests") {}
 

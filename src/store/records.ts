@@ -124,6 +124,8 @@ export interface Session {
   readonly updatedAt: number;
   readonly runningAt: number | null;
   readonly stoppedAt: number | null;
+  /** Deleted sessions are in no list and answer as unknown (api.md 3 DELETE); their branch stays. */
+  readonly deletedAt: number | null;
 }
 /** What admission inserts; status, version and first command are the session machine's start. */
 export type NewSession = Pick<
@@ -132,6 +134,8 @@ export type NewSession = Pick<
   | "projectId"
   | "accountId"
   | "baseRef"
+  /** Resolved with a person's request; null for a fire, whose branch is cut from what base_ref is by then. */
+  | "baseCommit"
   | "name"
   | "agentName"
   | "agentModel"

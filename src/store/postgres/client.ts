@@ -1,0 +1,218 @@
+/**
+ * effect/sql's SqlClient over `pg` and `pg-cursor`. It stands in for @effect/sql-pg, which cannot be installed beside
+ * effect 4.1 (ARCHITECTURE.md, "Superseded packages"); its surface is `layer`, so that the package can replace this file.
+ *
+ *  C1 A leased connection runs one statement at a time: concurrent fibers of one transaction wait for each other.
+ *  C2 A connection that failed is never lent again, and a transaction on it needs no rollback: the server did it.
+ *  C3 A statement is not abandoned half-way: an interrupt waits for its answer, which `statementTimeoutMs` bounds.
+ */
+import * as Cause from "effect/Cause";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Reactivity from "effect/reactivity/Reactivity";
+import * as Semaphore from "effect/Semaphore";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { Connection } from "effect/sql/SqlConnection";
+import type { SqlError } from "effect/sql/SqlError";
+import * as Statement from "effect/sql/Statement";
+import * as Stream from "effect/Stream";
+import * as pg from "pg";
+import Cursor from "pg-cursor";
+import { sqlErrorOf } from "./errors.ts";
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`; a unix socket as `?host=/its/directory`. */
+  readonly url: string;
+  /** Connections of this process at most; 10: more than two cores of a database can keep busy. */
+  readonly maxConnections?: number;
+  /** How long a statement waits for a free or a new connection, ms. */
+  readonly connectTimeoutMs?: number;
+  /** The server ends a longer statement, ms; 5 s later the client gives the connection up. */
+  readonly statementTimeoutMs?: number;
+  readonly applicationName?: string;
+}
+
+const DEFAULTS = {
+  maxConnections: 10,
+  connectTimeoutMs: 5_000,
+  statementTimeoutMs: 15_000,
+  applicationName: "platform",
+} as const;
+/** A connection that is not used for this long is closed. */
+const IDLE_TIMEOUT_MS = 30_000;
+/** A transaction whose owner went silent is ended by the server: it would hold its locks for ever. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+/** A half-open connection (no answer, no reset) is noticed this long after the server should have answered. */
+const READ_GRACE_MS = 5_000;
+/** Rows a stream asks the server for at a time. */
+const CURSOR_ROWS = 128;
+
+const TIMESTAMPTZ = 1184;
+/** `2026-11-20 06:18:00.123+00` as ms since the epoch: instants are numbers everywhere in the service. */
+const instantOf = (text: string): number =>
+  Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
+
+const typeParsers = new pg.TypeOverrides();
+typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
+
+/** How every connection of the service is opened: the pool's and the listening one. */
+export const connectionSettings = (options: PostgresOptions) => {
+  const settings = { ...DEFAULTS, ...options };
+  return {
+    connectionString: settings.url,
+    application_name: settings.applicationName,
+    connectionTimeoutMillis: settings.connectTimeoutMs,
+    statement_timeout: settings.statementTimeoutMs,
+    query_timeout: settings.statementTimeoutMs + READ_GRACE_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+    types: typeParsers,
+  };
+};
+
+/** A connection with what the pool must know about it when it comes back. */
+interface Lease {
+  readonly connection: Connection;
+  broken: Error | null;
+}
+
+type Run = (config: pg.QueryConfig | pg.QueryArrayConfig) => Effect.Effect<pg.QueryResult, SqlError>;
+
+/** Uninterruptible (C3): the client is given back only when the server's answer is in. */
+const runOn = (client: pg.PoolClient, lease: { broken: Error | null }): Run =>
+  Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
+    return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
+      // pg throws at once when the connection is closed already.
+      try {
+        client.query(config, (cause: Error | null, result: pg.QueryResult) => {
+          if (cause === null || cause === undefined) return resume(Effect.succeed(result));
+          const error = sqlErrorOf(cause, "execute");
+          if (error.reason._tag === "ConnectionError") lease.broken = cause;
+          resume(Effect.fail(error));
+        });
+      } catch (cause) {
+        lease.broken = cause instanceof Error ? cause : new Error(String(cause));
+        resume(Effect.fail(sqlErrorOf(cause, "execute")));
+      }
+    });
+  }, Effect.uninterruptible);
+
+const connectionOn = (client: pg.PoolClient, lease: { broken: Error | null }): Connection => {
+  const oneAtATime = Semaphore.makeUnsafe(1);
+  const run = runOn(client, lease);
+  const query: Run = (config) => oneAtATime.withPermit(run(config));
+  const rows: Connection["execute"] = (text, values, transformRows) =>
+    Effect.map(query({ text, values: [...values] }), (result) =>
+      transformRows === undefined ? result.rows : transformRows(result.rows),
+    );
+  const arrays: Connection["executeValues"] = (text, values) =>
+    Effect.map(query({ text, values: [...values], rowMode: "array" }), (result) => result.rows);
+  return {
+    execute: rows,
+    executeUnprepared: rows,
+    executeRaw: (text, values) => query({ text, values: [...values] }),
+    executeValues: arrays,
+    executeValuesUnprepared: arrays,
+    executeStream: (text, values, transformRows) =>
+      Stream.unwrap(
+        Effect.gen(function* () {
+          yield* Effect.acquireRelease(oneAtATime.take(1), () => oneAtATime.release(1));
+          const cursor = yield* Effect.acquireRelease(
+            Effect.sync(() => client.query(new Cursor(text, [...values]))),
+            (open) => Effect.ignore(Effect.tryPromise(() => open.close())),
+          );
+          const portion = Effect.tryPromise({
+            try: () => cursor.read(CURSOR_ROWS),
+            catch: (cause) => sqlErrorOf(cause, "stream"),
+          });
+          return Stream.fromPull(
+            Effect.succeed(
+              Effect.flatMap(portion, (read) => {
+                const [first, ...others] = transformRows === undefined ? read : transformRows(read);
+                return first === undefined ? Cause.done() : Effect.succeed([first, ...others] as const);
+              }),
+            ),
+          );
+        }),
+      ),
+  };
+};
+
+/** The pool as effect/sql wants it: lent for one statement, or leased into a scope. */
+const leasing = (pool: pg.Pool) => {
+  const leases = new WeakMap<Connection, Lease>();
+  const lent = Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const client = await pool.connect();
+        const state: { broken: Error | null } = { broken: null };
+        // Without a listener a session that the server ends would end the process.
+        const fail = (error: Error) => {
+          state.broken = error;
+        };
+        client.on("error", fail);
+        const lease: Lease = Object.assign(state, { connection: connectionOn(client, state) });
+        leases.set(lease.connection, lease);
+        return { client, lease, fail };
+      },
+      catch: (cause) => sqlErrorOf(cause, "connect"),
+    }),
+    ({ client, lease, fail }) =>
+      Effect.sync(() => {
+        client.off("error", fail);
+        client.release(lease.broken ?? undefined);
+      }),
+  );
+  return {
+    lent: Effect.map(lent, ({ lease }) => lease.connection),
+    isUsable: (connection: Connection) => leases.get(connection)?.broken === null,
+  };
+};
+
+const compiler = Statement.makeCompiler({
+  dialect: "pg",
+  placeholder: (index) => `$${index}`,
+  onIdentifier: Statement.defaultEscape('"'),
+  onRecordUpdate: (...[placeholders, alias, columns, values, returning]) => [
+    `(values ${placeholders}) AS ${alias}${columns}${returning === undefined ? "" : ` RETURNING ${returning[0]}`}`,
+    returning === undefined ? values.flat() : [...values.flat(), ...returning[1]],
+  ],
+  // No custom segments: JSON and arrays are passed as parameters with a cast.
+  onCustom: () => ["", []],
+});
+
+const make = Effect.fnUntraced(function* (options: PostgresOptions) {
+  const pool = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const opened = new pg.Pool({
+        ...connectionSettings(options),
+        max: options.maxConnections ?? DEFAULTS.maxConnections,
+        idleTimeoutMillis: IDLE_TIMEOUT_MS,
+      });
+      // An idle connection that dies is dropped by the pool; whoever comes next gets a new one.
+      opened.on("error", () => undefined);
+      return opened;
+    }),
+    (opened) => Effect.promise(() => opened.end()),
+  );
+  const { lent, isUsable } = leasing(pool);
+  return yield* SqlClient.make({
+    acquirer: lent,
+    borrower: (use) => Effect.scoped(Effect.flatMap(lent, use)),
+    transactionAcquirer: lent,
+    compiler,
+    driver: "pg",
+    spanAttributes: [["db.system.name", "postgresql"]],
+    isTransaction: isUsable,
+  });
+});
+
+/**
+ * A pooled client; connects on first use. Sessions that are killed and a server that restarts cost the statements under
+ * way a `ConnectionError`, and nothing afterwards.
+ */
+export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient> =>
+  Layer.effectContext(Effect.map(make(options), (client) => Context.make(SqlClient.SqlClient, client))).pipe(
+    Layer.provide(Reactivity.layer),
+  );
