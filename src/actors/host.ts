@@ -65,6 +65,8 @@ export interface HostOptions<S, Event, Command extends Named> {
 export interface Actor<S, Event> {
   readonly tell: (event: Event) => Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull>;
   readonly snapshot: Effect.Effect<S>;
+  /** Whether a command is under way. */
+  readonly busy: Effect.Effect<boolean>;
   /** Completes when no command is under way: what keeps an actor in memory, and the receipt tests wait on. */
   readonly settled: Effect.Effect<void>;
 }
@@ -92,6 +94,7 @@ export const startActor = Effect.fnUntraced(function* <
   return {
     tell: (event) => host.tell(event),
     snapshot: Effect.sync(() => host.snapshot),
+    busy: Effect.map(FiberMap.size(fibers), (count) => count > 0),
     settled: Effect.orDie(FiberMap.awaitEmpty(fibers)),
   };
 });

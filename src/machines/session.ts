@@ -35,7 +35,9 @@ export type SessionEvent =
 export type SessionCommand =
   | { readonly type: "createBranch" }
   | { readonly type: "provisionSandbox"; readonly sandboxId: string }
-  | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" };
+  | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" }
+  /** The slot itself is freed by the save that ended the session (store port, D3); this tells who may use it. */
+  | { readonly type: "signalFreeSlot" };
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
 
@@ -77,6 +79,7 @@ export const sessionMachine = setup({
     isCurrentSandbox: ({ context, event }) => "sandboxId" in event && event.sandboxId === context.sandboxId,
   },
   actions: {
+    signalFreeSlot: () => undefined,
     createBranch: () => undefined,
     provisionSandbox: (_, _params: { readonly sandboxId: string }) => undefined,
     tearDownSandbox: (_, _params: TearDown) => undefined,
@@ -117,8 +120,8 @@ export const sessionMachine = setup({
         "idle.elapsed": { target: "stopped", actions: tearDown("archived") },
       },
     },
-    stopped: { on: { ...restart, "delete.requested": { target: "stopped" } } },
-    failed: { on: { ...restart, "delete.requested": { target: "failed" } } },
+    stopped: { entry: "signalFreeSlot", on: { ...restart, "delete.requested": { target: "stopped" } } },
+    failed: { entry: "signalFreeSlot", on: { ...restart, "delete.requested": { target: "failed" } } },
   },
 });
 

@@ -1,0 +1,61 @@
+/** Makes happen what the account machine decides: the queue is drained into free slots. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { account, type AccountCommand, type AccountEvent } from "../machines/account.ts";
+import { Admissions } from "../store/port.ts";
+import { Actors } from "./actors.ts";
+import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { newUuid } from "./entropy.ts";
+import { startActor, type Handlers } from "./host.ts";
+import { volatileMemory } from "./volatile.ts";
+
+export interface AccountActorOptions extends EntityOptions {
+  /** Deadline of a boot that a drain starts, ms (PLATFORM_BOOT_TIMEOUT_MS). */
+  readonly bootTimeoutMs: number;
+}
+
+/** How many waiting fires one drain starts at the most; more lead to another drain. */
+const DRAIN_BATCH = 64;
+const PAUSE = "1 second";
+
+/** The account entities. An account's state is found again by draining once, so its memory is its own. */
+export const accountActors = (options: AccountActorOptions) =>
+  actorLayer(
+    "account",
+    Effect.fnUntraced(function* (id: string) {
+      return yield* startActor({
+        id,
+        machine: account,
+        memory: volatileMemory(account.start({})),
+        handlers: yield* handlersOf(id, options),
+        mailbox: 1024,
+        restarts: { restarts: 5, withinMs: 30_000 },
+      });
+    }),
+    options,
+  );
+
+const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
+  const admissions = yield* Admissions;
+  const actors = yield* Actors;
+  const drain = Effect.gen(function* () {
+    const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
+    const now = yield* Clock.currentTimeMillis;
+    const { admitted, more } = yield* admissions.drain(id, { sessionIds, now, bootTimeoutMs });
+    yield* Effect.forEach(admitted, ({ sessionId }) => actors.wake("session", sessionId), { discard: true });
+    return { type: "drain.finished" as const, more };
+  });
+  const handlers: Handlers<AccountEvent, AccountCommand> = {
+    drainQueue: {
+      perform: () =>
+        Effect.catchTag(drain, "StoreError", (error) =>
+          Effect.as(Effect.logWarning("a queue could not be drained; trying again", { account: id, error }), {
+            type: "drain.failed" as const,
+          }),
+        ),
+      gaveUp: () => ({ type: "drain.failed" }),
+    },
+    pause: { perform: () => Effect.as(Effect.sleep(PAUSE), { type: "pause.elapsed" as const }) },
+  };
+  return handlers;
+});

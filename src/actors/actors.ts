@@ -1,0 +1,43 @@
+/**
+ * The address book: how anyone tells an actor something, wherever it lives. The adapter is actors/cluster.ts.
+ *
+ * Messages are volatile. What must not be lost stands in the outbox, which the actor reads when it starts.
+ */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type { AccountEvent, AccountSnapshot } from "../machines/account.ts";
+import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
+import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
+import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
+import type { CapReached, StoreError } from "../store/port.ts";
+import type { ActorNotFound, MailboxFull, Told } from "./host.ts";
+
+/** The actor's runner cannot be reached now: nothing is known to have happened. Callers answer 503. */
+export class ActorUnavailable extends Schema.TaggedError<ActorUnavailable>()("ActorUnavailable", {
+  actorId: Schema.String,
+  reason: Schema.String,
+}) {}
+
+export type TellError = StoreError | CapReached | MailboxFull | ActorNotFound | ActorUnavailable;
+type Tell<S, Event> = (id: string, event: Event) => Effect.Effect<Told<S>, TellError>;
+
+export interface ActorKinds {
+  readonly session: { readonly snapshot: SessionSnapshot; readonly event: SessionEvent };
+  readonly sandbox: { readonly snapshot: SandboxSnapshot; readonly event: SandboxEvent };
+  readonly account: { readonly snapshot: AccountSnapshot; readonly event: AccountEvent };
+  readonly trigger: { readonly snapshot: TriggerSnapshot; readonly event: TriggerEvent };
+}
+export type ActorKind = keyof ActorKinds;
+
+export class Actors extends Context.Service<
+  Actors,
+  {
+    readonly session: Tell<SessionSnapshot, SessionEvent>;
+    readonly sandbox: Tell<SandboxSnapshot, SandboxEvent>;
+    readonly account: Tell<AccountSnapshot, AccountEvent>;
+    readonly trigger: Tell<TriggerSnapshot, TriggerEvent>;
+    /** Has the actor loaded and at work on what its outbox holds; returns at once. A lost wake is covered by recovery. */
+    readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
+  }
+>()("platform/actors/Actors") {}

@@ -1,0 +1,187 @@
+/**
+ * Actors as entities of Effect's cluster: their placement, passivation and restart are the library's
+ * (ARCHITECTURE.md, "Actors are cluster entities"). On one node its single runner hosts them all.
+ *
+ *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
+ *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.
+ */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schema from "effect/Schema";
+import * as Scope from "effect/Scope";
+import * as Semaphore from "effect/Semaphore";
+import {
+  Entity,
+  MessageStorage,
+  RunnerHealth,
+  Runners,
+  RunnerStorage,
+  Sharding,
+  ShardingConfig,
+  type ClusterError,
+} from "effect/cluster";
+import { Rpc } from "effect/rpc";
+import { CapReached, StoreError } from "../store/port.ts";
+import { Actors, ActorUnavailable, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
+import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
+
+const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound]);
+
+/** Events and snapshots are plain JSON between the service's own runners: their types are the machines'. */
+const TellRpc = Rpc.make("Tell", {
+  payload: { event: Schema.Unknown },
+  success: Schema.Unknown,
+  error: Failure,
+});
+/** Answers when no command is under way. */
+const SettleRpc = Rpc.make("Settle", { error: Failure });
+
+const entityOf = (kind: ActorKind) => Entity.make(kind, [TellRpc, SettleRpc]);
+const entities = {
+  session: entityOf("session"),
+  sandbox: entityOf("sandbox"),
+  account: entityOf("account"),
+  trigger: entityOf("trigger"),
+} as const;
+
+type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
+
+/** How one kind of actor is started: its memory loaded, its undone commands performed. */
+export type StartActor<Kind extends ActorKind, R> = (
+  id: string,
+) => Effect.Effect<KindActor<Kind>, StoreError | ActorNotFound, R | Scope.Scope>;
+
+export interface EntityOptions {
+  /** How long an actor without work and messages stays in memory, ms (PLATFORM_ACTOR_IDLE_MS). */
+  readonly maxIdleMs: number;
+}
+
+/** Registers one kind of actor with the cluster. A start that failed is tried anew by the next message. */
+export const actorLayer = <Kind extends ActorKind, R>(
+  kind: Kind,
+  start: StartActor<Kind, R>,
+  options: EntityOptions,
+): Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding> => {
+  const entity = entities[kind];
+  const build = Effect.gen(function* () {
+    const { entityId } = yield* Entity.CurrentAddress;
+    const scope = yield* Effect.scope;
+    const clientOf = yield* entity.client;
+    const actor = yield* startedOnce(Scope.provide(start(entityId), scope));
+    let held = false;
+    const hold = Effect.suspend(() => {
+      if (held) return Effect.void;
+      held = true;
+      const release = Effect.sync(() => (held = false));
+      return Effect.forkIn(Effect.ensuring(Effect.ignore(clientOf(entityId).Settle()), release), scope);
+    });
+    return entity.of({
+      Tell: ({ payload }) =>
+        Effect.gen(function* () {
+          const { tell, busy } = yield* actor;
+          const told = yield* tell(payload.event as ActorKinds[Kind]["event"]);
+          if (yield* busy) yield* hold;
+          return told;
+        }),
+      Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
+    });
+  });
+  return entity.toLayer(build, {
+    maxIdleTime: options.maxIdleMs,
+    // The host takes one event at a time itself (H1) and bounds its mailbox; Settle must pass beside them.
+    concurrency: "unbounded",
+  }) as Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding>;
+};
+
+/** Runs `start` at most once at a time and keeps its success; a failure is the asker's, and the next asker tries again. */
+const startedOnce = Effect.fnUntraced(function* <A, E, R>(start: Effect.Effect<A, E, R>) {
+  const context = yield* Effect.context<R>();
+  const turn = yield* Semaphore.make(1);
+  let started: { readonly actor: A } | null = null;
+  return Effect.suspend(() =>
+    started !== null
+      ? Effect.succeed(started.actor)
+      : turn.withPermit(
+          Effect.suspend(() =>
+            started !== null
+              ? Effect.succeed(started.actor)
+              : Effect.tap(Effect.provideContext(start, context), (actor) =>
+                  Effect.sync(() => {
+                    started = { actor };
+                  }),
+                ),
+          ),
+        ),
+  );
+});
+
+/** The address book over the cluster's clients. */
+export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.effect(
+  Actors,
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope;
+    const clients = {
+      session: yield* entities.session.client,
+      sandbox: yield* entities.sandbox.client,
+      account: yield* entities.account.client,
+      trigger: yield* entities.trigger.client,
+    };
+    const teller =
+      <Kind extends ActorKind>(kind: Kind) =>
+      (
+        id: string,
+        event: ActorKinds[Kind]["event"],
+      ): Effect.Effect<Told<ActorKinds[Kind]["snapshot"]>, TellError> =>
+        clients[kind](id)
+          .Tell({ event })
+          .pipe(
+            Effect.map((told) => told as Told<ActorKinds[Kind]["snapshot"]>),
+            Effect.mapError((error) => asTellError(id, error)),
+          );
+    return Actors.of({
+      session: teller("session"),
+      sandbox: teller("sandbox"),
+      account: teller("account"),
+      trigger: teller("trigger"),
+      wake: (kind, id) =>
+        Effect.asVoid(
+          Effect.forkIn(
+            clients[kind](id)
+              .Settle()
+              .pipe(
+                Effect.tapError((error) =>
+                  Effect.logWarning("an actor could not be woken", { kind, id, error }),
+                ),
+                Effect.ignore,
+              ),
+            scope,
+          ),
+        ),
+    });
+  }),
+);
+
+type ClientError =
+  | typeof Failure.Type
+  | ClusterError.MailboxFull
+  | ClusterError.AlreadyProcessingMessage
+  | ClusterError.PersistenceError
+  | ClusterError.EntityNotAssignedToRunner;
+
+const asTellError = (actorId: string, error: ClientError): TellError =>
+  error instanceof StoreError ||
+  error instanceof CapReached ||
+  error instanceof MailboxFull ||
+  error instanceof ActorNotFound
+    ? error
+    : new ActorUnavailable({ actorId, reason: error._tag });
+
+/** One node: every actor lives in this process. */
+export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
+  Layer.provide(Runners.layerNoop),
+  Layer.provide([MessageStorage.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  // No ceiling of the library's own: residents are bounded by live sessions (the caps) and by passivation.
+  Layer.provide(
+    ShardingConfig.layer({ maxResidentEntities: "unbounded", entityTerminationTimeout: "2 seconds" }),
+  ),
+);

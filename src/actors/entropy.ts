@@ -1,0 +1,28 @@
+/** Randomness as a port: the default is the machine's, a test or a simulation brings a seeded one. */
+import { randomBytes } from "node:crypto";
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import { makeToken, TOKEN_BYTES, uuidV7 } from "../domain/ids.ts";
+
+export const Entropy = Context.Reference<(bytes: number) => Uint8Array>("platform/actors/Entropy", {
+  defaultValue: () => (bytes) => randomBytes(bytes),
+});
+
+const UUID_BYTES = 16;
+
+/** A fresh version 7 UUID. */
+export const newUuid: Effect.Effect<string> = Effect.gen(function* () {
+  const entropy = yield* Entropy;
+  return uuidV7(yield* Clock.currentTimeMillis, entropy(UUID_BYTES));
+});
+
+/** A fresh personal access token; whoever makes it shows it once and stores its hash. */
+export const newAccessToken: Effect.Effect<string> = Effect.map(Entropy, (entropy) =>
+  makeToken("pat", entropy(TOKEN_BYTES)),
+);
+
+/** A fresh unguessable password of 256 bits, base64url. */
+export const newPassword: Effect.Effect<string> = Effect.map(Entropy, (entropy) =>
+  Buffer.from(entropy(TOKEN_BYTES)).toString("base64url"),
+);

@@ -1,0 +1,35 @@
+/**
+ * Everything that is derived from the installation's master key, so that nothing of it needs storing: the two tokens
+ * of a sandbox (spec 5.2) and the keys of project secrets. A token is derived from the sandbox's id, so a boot that is
+ * performed again after a crash injects the same one, and a former sandbox's token is another.
+ */
+import { hkdfSync } from "node:crypto";
+import * as Context from "effect/Context";
+import * as Layer from "effect/Layer";
+import { makeToken, TOKEN_BYTES, type TokenKind } from "../domain/ids.ts";
+
+export class Keyring extends Context.Service<
+  Keyring,
+  {
+    /** The master key of the newest version, for sealing and opening secrets (domain/secret.ts). */
+    readonly master: Uint8Array;
+    /** PLATFORM_TOKEN of a sandbox: its service key, and what user contexts for it are signed with. */
+    readonly serviceKey: (sandboxId: string) => string;
+    /** PLATFORM_CLI_TOKEN and PLATFORM_EXECUTOR_TOKEN of a sandbox. */
+    readonly cliToken: (sandboxId: string) => string;
+  }
+>()("platform/actors/Keyring") {}
+
+/** @param master at least 32 bytes; it never leaves the process. */
+export const keyringLayer = (master: Uint8Array): Layer.Layer<Keyring> => {
+  const derive = (kind: TokenKind, sandboxId: string): string =>
+    makeToken(
+      kind,
+      new Uint8Array(hkdfSync("sha256", master, sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
+    );
+  return Layer.succeed(Keyring, {
+    master,
+    serviceKey: (sandboxId) => derive("sbx", sandboxId),
+    cliToken: (sandboxId) => derive("pat", sandboxId),
+  });
+};

@@ -1,0 +1,69 @@
+/** Gathers what a sandbox is made of: the injected environment, the project's secrets, what it may reach. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { injectedEnvironment } from "../domain/environment.ts";
+import { openSecret } from "../domain/secret.ts";
+import type { SandboxSpec } from "../sandbox/port.ts";
+import { Identity, Projects, Sandboxes, Secrets, Sessions } from "../store/port.ts";
+import { Keyring } from "./keyring.ts";
+
+export interface SpecOptions {
+  /** How sandboxes reach this service, e.g. `http://platform.internal` (api.md 8). */
+  readonly internalUrl: string;
+  /** Hosts that every sandbox may reach (PLATFORM_EGRESS_ALLOW). */
+  readonly egressAllow: readonly string[];
+  /** The managed model gateway and the tiers that have it (PLATFORM_LLM_*); null where there is none. */
+  readonly gateway: {
+    readonly upstream: string;
+    readonly baseUrl: string;
+    readonly apiKey: string;
+    readonly tiers: readonly string[];
+  } | null;
+}
+
+const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
+  row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
+
+/** Makes a sandbox's spec from the tables as they are now: a booting sandbox has the newest secrets. */
+export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const sandboxes = yield* Sandboxes;
+  const sessions = yield* Sessions;
+  const projects = yield* Projects;
+  const identity = yield* Identity;
+  const secrets = yield* Secrets;
+  const keyring = yield* Keyring;
+  return Effect.fnUntraced(function* (sandboxId: string) {
+    const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
+    const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
+    const project = yield* found(`project ${session.projectId}`, yield* projects.get(session.projectId));
+    const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
+    const sealed = yield* secrets.sealed(project.id);
+    const { revision } = yield* secrets.list(project.id);
+    const opened = sealed.map((secret) => [secret.name, openSecret(keyring.master, secret)] as const);
+    const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
+    const spec: SandboxSpec = {
+      id: sandboxId,
+      sessionId: session.id,
+      environment: injectedEnvironment({
+        projectId: project.id,
+        sessionId: session.id,
+        baseUrl: options.internalUrl,
+        defaultBranch: project.defaultBranch,
+        baseRef: session.baseRef,
+        agentName: session.agentName,
+        agentModel: session.agentModel,
+        initialPrompt: session.initialPrompt,
+        secretNames: opened.map(([name]) => name),
+        secretsRevision: String(revision),
+        sandboxToken: keyring.serviceKey(sandboxId),
+        projectToken: keyring.cliToken(sandboxId),
+        gateway: gateway === null ? null : { apiKey: gateway.apiKey, baseUrl: gateway.baseUrl },
+      }),
+      secrets: Object.fromEntries(opened),
+      egressAllow: options.egressAllow,
+      llmUpstream: gateway === null ? null : gateway.upstream,
+      bootDeadlineMs: Math.max(0, row.bootDeadlineAt - (yield* Clock.currentTimeMillis)),
+    };
+    return spec;
+  });
+});

@@ -1,0 +1,181 @@
+/** Makes happen what the sandbox machine decides: boot at the provider, watch, destroy, tell the session. */
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import type { Failure } from "../domain/failure.ts";
+import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
+import type { DaemonHealth } from "../sandbox/daemon.ts";
+import { DaemonClient } from "../sandbox/daemon.ts";
+import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import { Sandboxes, Sessions, type StoreError } from "../store/port.ts";
+import { Actors } from "./actors.ts";
+import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { told } from "./delivery.ts";
+import { startActor, type Handlers } from "./host.ts";
+import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+
+export interface SandboxActorOptions extends EntityOptions, SpecOptions {}
+
+/** A booting daemon is asked often, so that `running` follows readiness at once; a running one now and then. */
+const BOOT_POLL = Duration.millis(20);
+const WATCH_POLL = Duration.seconds(2);
+
+/** The sandbox entities. Their rows are opened by the session actor. */
+export const sandboxActors = (options: SandboxActorOptions) =>
+  actorLayer(
+    "sandbox",
+    Effect.fnUntraced(function* (id: string) {
+      const { memory } = yield* Sandboxes;
+      const handlers = yield* handlersOf(id, options);
+      return yield* startActor({
+        id,
+        machine: sandbox,
+        memory,
+        handlers,
+        mailbox: 64,
+        restarts: { restarts: 5, withinMs: 30_000 },
+      });
+    }),
+    options,
+  );
+
+const bootFailed = (failure: Failure): SandboxEvent => ({ type: "boot.failed", failure });
+
+const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
+  const sandboxes = yield* Sandboxes;
+  const sessions = yield* Sessions;
+  const actors = yield* Actors;
+  const provider = yield* SandboxProvider;
+  const makeSpec = yield* sandboxSpec(options);
+  const daemon = yield* DaemonClient;
+  const record = Effect.flatMap(sandboxes.get(id), (row) =>
+    row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
+  );
+  const health = Effect.flatMap(provider.link(id), daemon.health);
+  /** The agent runtime took the initial prompt: said once to the session's row (api.md 7, exactly once). */
+  const noteBootstrap = (sessionId: string, state: string) =>
+    state === "accepted"
+      ? Effect.flatMap(Clock.currentTimeMillis, (now) => sessions.acceptBootstrap(sessionId, now))
+      : Effect.void;
+
+  const boot = Effect.gen(function* () {
+    const { sessionId, bootDeadlineAt } = yield* record;
+    const spec = yield* makeSpec(id);
+    const last: LastWord = { health: null };
+    const ready = pollUntilReady(health, last);
+    const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
+    const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
+      Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
+    );
+    const left = Math.max(0, bootDeadlineAt - (yield* Clock.currentTimeMillis));
+    const outcome = yield* Effect.timeoutOrElse(booting, {
+      duration: left,
+      orElse: () => Effect.succeed(bootFailed(timedOut(last))),
+    });
+    if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
+    return outcome;
+  });
+
+  const watch = Effect.gen(function* () {
+    const { sessionId } = yield* record;
+    const listen = Effect.gen(function* () {
+      const { bootstrap } = yield* health;
+      yield* noteBootstrap(sessionId, bootstrap.state);
+    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(WATCH_POLL)), Effect.andThen(Effect.never));
+    const exit = yield* Effect.raceFirst(provider.awaitExit(id), listen);
+    return { type: "sandbox.lost" as const, failure: lost(exit) };
+  });
+
+  const report = (
+    event: (sandboxId: string) => Parameters<typeof actors.session>[1],
+  ): Effect.Effect<undefined, StoreError> =>
+    Effect.flatMap(record, ({ sessionId }) => told(actors.session(sessionId, event(id))));
+
+  const handlers: Handlers<SandboxEvent, SandboxCommand> = {
+    bootSandbox: {
+      perform: () => boot,
+      gaveUp: (_, reason) => bootFailed({ code: "internal_error", message: `the service failed: ${reason}` }),
+    },
+    watchSandbox: { perform: () => watch },
+    destroySandbox: {
+      supersedes: ["bootSandbox", "watchSandbox"],
+      perform: () => Effect.as(destroyedForSure(provider.destroy(id)), undefined),
+    },
+    reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
+    reportFailed: {
+      perform: ({ failure }) => report((sandboxId) => ({ type: "sandbox.failed", sandboxId, failure })),
+    },
+    reportLost: {
+      perform: ({ failure }) => report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure })),
+    },
+  };
+  return handlers;
+});
+
+/** What the daemon said last, for the sentence that explains a boot that failed. */
+interface LastWord {
+  health: DaemonHealth | null;
+}
+
+/** Ends with the boot's outcome: `running` is written only on the daemon's own word (api.md 3). */
+const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: LastWord) =>
+  Effect.gen(function* () {
+    last.health = yield* health;
+    if (last.health.runtime.state === "failed" || last.health.status === "error")
+      return bootFailed(saidFailed(last.health));
+    if (!last.health.repo.ready || last.health.runtime.state !== "ready")
+      return yield* Effect.fail("booting" as const);
+    return { type: "daemon.ready" as const };
+  }).pipe(Effect.retry(Schedule.spaced(BOOT_POLL)), Effect.orDie);
+
+/** A sandbox that cannot be destroyed is tried again for ever, since what is left runs (I9): 100 ms doubling to 30 s. */
+const destroyedForSure = (destroy: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
+  destroy.pipe(
+    Effect.tapError((error) => Effect.logError("a sandbox could not be destroyed; trying again", { error })),
+    Effect.retry(
+      Schedule.exponential("100 millis").pipe(
+        Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(30)))),
+      ),
+    ),
+    Effect.orDie,
+  );
+
+const notCreated = (error: SandboxError): Failure => ({
+  code: "sandbox_create_failed",
+  message: error.message,
+});
+
+const lost = ({ code, message }: SandboxExit): Failure => ({
+  code: code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost",
+  message,
+});
+
+function saidFailed(health: DaemonHealth): Failure {
+  const code = health.repo.ready ? "runtime_failed" : "clone_failed";
+  return { code, message: spoken(health) ?? "the agent runtime failed and gave no reason" };
+}
+
+function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
+  const reason = health === null ? null : spoken(health);
+  const failure = lost(exit);
+  return reason === null
+    ? failure
+    : { ...failure, message: `${failure.message}; the daemon last said: ${reason}` };
+}
+
+function timedOut({ health }: LastWord): Failure {
+  if (health === null)
+    return { code: "boot_timeout", message: "the boot deadline passed before the daemon answered" };
+  const missing = health.repo.ready ? "the agent runtime was not ready" : "the repository was not cloned";
+  const code = !health.repo.ready && health.error !== null ? "clone_failed" : "boot_timeout";
+  const reason = spoken(health);
+  return { code, message: `${missing} before the boot deadline${reason === null ? "" : `: ${reason}`}` };
+}
+
+/** The daemon's own reason: a sentence, or an object that carries one. */
+function spoken({ error }: DaemonHealth): string | null {
+  if (error === null) return null;
+  if (typeof error === "string") return error;
+  return typeof error === "object" && "message" in error ? String(error.message) : JSON.stringify(error);
+}

@@ -1,0 +1,125 @@
+/** Makes happen what the session machine decides: the branch, the sandbox's record, its teardown. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import type { Failure } from "../domain/failure.ts";
+import { tokenHash } from "../domain/ids.ts";
+import { GitBackend, type GitError } from "../git/port.ts";
+import { sandbox } from "../machines/sandbox.ts";
+import { session, type SessionCommand, type SessionEvent } from "../machines/session.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Sandboxes, Sessions, type StoreError } from "../store/port.ts";
+import type { Session } from "../store/records.ts";
+import { Actors } from "./actors.ts";
+import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { told } from "./delivery.ts";
+import { newUuid } from "./entropy.ts";
+import { startActor, type Handlers } from "./host.ts";
+import { Keyring } from "./keyring.ts";
+
+export interface SessionActorOptions extends EntityOptions {
+  /** Written to the sandbox's record: the node on which a `local` sandbox lives. */
+  readonly nodeId: string;
+}
+
+/** The session entities. Their rows are made by admission (actors/admission.ts). */
+export const sessionActors = (options: SessionActorOptions) =>
+  actorLayer(
+    "session",
+    Effect.fnUntraced(function* (id: string) {
+      const { memory } = yield* Sessions;
+      const handlers = yield* handlersOf(id, options.nodeId);
+      return yield* startActor({
+        id,
+        machine: session,
+        memory,
+        handlers,
+        mailbox: 64,
+        restarts: { restarts: 5, withinMs: 30_000 },
+      });
+    }),
+    options,
+  );
+
+const crashed = (reason: string): Failure => ({
+  code: "internal_error",
+  message: `the service failed: ${reason}`,
+});
+
+const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
+  const sessions = yield* Sessions;
+  const actors = yield* Actors;
+  const git = yield* GitBackend;
+  const open = yield* sandboxOpener(nodeId);
+  const record = Effect.flatMap(sessions.get(id), (row) =>
+    row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
+  );
+  const handlers: Handlers<SessionEvent, SessionCommand> = {
+    createBranch: {
+      perform: () =>
+        Effect.gen(function* () {
+          const cut = yield* Effect.result(cutBranch(git, yield* record));
+          if (cut._tag === "Failure") return branchFailed(cut.failure);
+          return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };
+        }),
+      gaveUp: (_, reason) => ({ type: "branch.failed", failure: crashed(reason) }),
+    },
+    provisionSandbox: {
+      perform: ({ sandboxId }) =>
+        Effect.gen(function* () {
+          yield* open(yield* record, sandboxId);
+          yield* actors.wake("sandbox", sandboxId);
+          return undefined;
+        }),
+      gaveUp: ({ sandboxId }, reason) => ({ type: "sandbox.failed", sandboxId, failure: crashed(reason) }),
+    },
+    tearDownSandbox: {
+      supersedes: ["provisionSandbox"],
+      perform: ({ sandboxId, as }) =>
+        told(actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" })),
+    },
+    signalFreeSlot: {
+      perform: () =>
+        Effect.flatMap(record, ({ accountId }) => told(actors.account(accountId, { type: "slot.freed" }))),
+    },
+  };
+  return handlers;
+});
+
+const branchFailed = (error: GitError): SessionEvent => ({
+  type: "branch.failed",
+  failure: { code: "branch_failed", message: `the session branch could not be created: ${error.message}` },
+});
+
+/**
+ * Cuts the session branch (spec, branch model 2). A create whose base was resolved with the request cuts exactly
+ * there; a fire resolves its base here, and a branch that a former try has cut is taken as it is.
+ */
+const cutBranch = Effect.fnUntraced(function* (git: GitBackend["Service"], row: Session) {
+  const repository = { projectId: row.projectId };
+  const former = row.baseCommit === null ? yield* git.branchTip(repository, row.id) : null;
+  const commit = former ?? row.baseCommit ?? (yield* git.resolveBase(repository, row.baseRef));
+  yield* git.createBranch(repository, { branch: row.id, commit });
+  return commit;
+});
+
+/** Opens the record of a sandbox with the tokens of its boot; performed again it changes nothing. */
+const sandboxOpener = Effect.fnUntraced(function* (nodeId: string) {
+  const sandboxes = yield* Sandboxes;
+  const keyring = yield* Keyring;
+  const provider = yield* SandboxProvider;
+  return Effect.fnUntraced(function* (row: Session, sandboxId: string): Effect.fn.Return<void, StoreError> {
+    const first = sandbox.start({});
+    yield* sandboxes.open({
+      id: sandboxId,
+      sessionId: row.id,
+      provider: provider.name,
+      nodeId,
+      bootDeadlineAt: row.bootDeadlineAt,
+      snapshot: first.snapshot,
+      commands: first.commands,
+      serviceKeyHash: tokenHash(keyring.serviceKey(sandboxId)),
+      cliToken: { id: yield* newUuid, hash: tokenHash(keyring.cliToken(sandboxId)) },
+      now: yield* Clock.currentTimeMillis,
+    });
+  });
+});

@@ -1,0 +1,36 @@
+/** The port to the daemon inside a sandbox: what the service itself asks of it (api.md 7). */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type { DaemonLink } from "./port.ts";
+
+/** The part of `GET /platform/health` that the service acts on; the daemon reports more (api.md 7). */
+export const DaemonHealth = Schema.Struct({
+  status: Schema.Literals(["starting", "ready", "degraded", "error"]),
+  runtime: Schema.Struct({
+    state: Schema.Literals(["starting", "ready", "restarting", "failed", "stopped"]),
+    last_exit: Schema.NullOr(Schema.Unknown),
+  }),
+  repo: Schema.Struct({
+    ready: Schema.Boolean,
+    branch: Schema.NullOr(Schema.String),
+    commit: Schema.NullOr(Schema.String),
+  }),
+  bootstrap: Schema.Struct({ state: Schema.String, at: Schema.NullOr(Schema.Unknown) }),
+  boot: Schema.Array(Schema.Struct({ step: Schema.String, at_ms: Schema.Finite })),
+  error: Schema.NullOr(Schema.Unknown),
+});
+export type DaemonHealth = typeof DaemonHealth.Type;
+
+/** The daemon did not answer, or not in its words. */
+export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("DaemonUnreachable", {
+  message: Schema.String,
+}) {}
+
+export class DaemonClient extends Context.Service<
+  DaemonClient,
+  {
+    /** Health, within 1 s. */
+    readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+  }
+>()("platform/sandbox/DaemonClient") {}
