@@ -1,0 +1,159 @@
+/**
+ * What the scripted model says next, as a pure function of the conversation so far.
+ *
+ * The last user message is the prompt. It is read for instructions, one a line:
+ *
+ *     write <path>: <text>      write that text to that file
+ *     run: <command>            run that command in the shell
+ *
+ * A prompt with neither gets notes on itself, in the file it names in backticks or else in NOTES.md. What was
+ * written is committed and pushed to the branch that is checked out. One tool call a turn, so that the number of
+ * calls made since the prompt says which step comes next: nothing is remembered between requests.
+ */
+import * as Schema from "effect/Schema";
+
+/** The part of a chat-completions request that the script reads. */
+export const ChatRequest = Schema.Struct({
+  model: Schema.String,
+  stream: Schema.optional(Schema.Boolean),
+  stream_options: Schema.optional(
+    Schema.NullOr(Schema.Struct({ include_usage: Schema.optional(Schema.Boolean) })),
+  ),
+  messages: Schema.Array(
+    Schema.Struct({
+      role: Schema.String,
+      content: Schema.optional(Schema.Unknown),
+      tool_calls: Schema.optional(Schema.NullOr(Schema.Array(Schema.Unknown))),
+    }),
+  ),
+  tools: Schema.optional(
+    Schema.NullOr(Schema.Array(Schema.Struct({ function: Schema.Struct({ name: Schema.String }) }))),
+  ),
+});
+export type ChatRequest = typeof ChatRequest.Type;
+type Message = ChatRequest["messages"][number];
+
+/** One assistant turn: an answer that ends the run, or one tool call. */
+export type Turn =
+  | { readonly kind: "answer"; readonly text: string }
+  | { readonly kind: "call"; readonly tool: string; readonly input: Readonly<Record<string, string>> };
+
+type Step =
+  | { readonly kind: "write"; readonly path: string; readonly text: string }
+  | { readonly kind: "run"; readonly command: string; readonly purpose: string };
+
+const WRITE_LINE = /^\s*write (?<path>[^\s:]+): ?(?<text>.*)$/;
+const RUN_LINE = /^\s*run: ?(?<command>.+)$/;
+const FILE_IN_BACKTICKS = /`(?<path>[\w./-]+\.\w+)`/;
+const AUTHOR = "-c user.name='Scripted Model' -c user.email=scripted-model@localhost";
+
+/** The next turn. A request without tools (a title, a summary) is answered with the prompt's first line. */
+export const nextTurn = (request: ChatRequest): Turn => {
+  const promptAt = request.messages.findLastIndex((message) => message.role === "user");
+  const prompt = promptAt < 0 ? "" : textOf(request.messages[promptAt]?.content);
+  const tools = new Set((request.tools ?? []).map((tool) => tool.function.name));
+  if (tools.size === 0) return { kind: "answer", text: firstLine(prompt) };
+
+  const since = request.messages.slice(promptAt + 1);
+  const steps = stepsOf(prompt);
+  const done = since.flatMap((message) => message.tool_calls ?? []).length;
+  const failure = failureOf(steps[done - 1], since.at(-1));
+  if (failure !== null) return { kind: "answer", text: failure };
+  const step = steps[done];
+  if (step === undefined) return { kind: "answer", text: summaryOf(steps, since.at(-1)) };
+  const call = callOf(step);
+  return tools.has(call.tool)
+    ? call
+    : { kind: "answer", text: `This needs a tool named ${call.tool}, and there is none.` };
+};
+
+const stepsOf = (prompt: string): readonly Step[] => {
+  const named = prompt.split("\n").flatMap((line): Step[] => {
+    const write = WRITE_LINE.exec(line)?.groups;
+    if (write !== undefined) {
+      return [{ kind: "write", path: write["path"] ?? "", text: `${write["text"] ?? ""}\n` }];
+    }
+    const command = RUN_LINE.exec(line)?.groups?.["command"];
+    return command === undefined ? [] : [{ kind: "run", command, purpose: "Run what the prompt asks for" }];
+  });
+  const steps = named.length > 0 ? named : [notesOn(prompt)];
+  const paths = steps.flatMap((step) => (step.kind === "write" ? [step.path] : []));
+  return paths.length === 0 ? steps : [...steps, ...delivery(paths)];
+};
+
+const notesOn = (prompt: string): Step => {
+  const path = FILE_IN_BACKTICKS.exec(prompt)?.groups?.["path"] ?? "NOTES.md";
+  const quoted = prompt
+    .trim()
+    .split("\n")
+    .map((line) => `> ${line}`.trimEnd());
+  return {
+    kind: "write",
+    path,
+    text: ["# Notes", "", "The scripted model was asked:", "", ...quoted, ""].join("\n"),
+  };
+};
+
+const delivery = (paths: readonly string[]): readonly Step[] => {
+  const quoted = paths.map(shellQuote).join(" ");
+  const subject = shellQuote(`Write ${paths.join(", ")}`);
+  return [
+    {
+      kind: "run",
+      command: `git add -- ${quoted} && git ${AUTHOR} commit -m ${subject}`,
+      purpose: "Commit",
+    },
+    {
+      kind: "run",
+      command: "git push origin HEAD && git rev-parse HEAD",
+      purpose: "Push to the session branch",
+    },
+  ];
+};
+
+const callOf = (step: Step): Extract<Turn, { kind: "call" }> =>
+  step.kind === "write"
+    ? { kind: "call", tool: "write", input: { filePath: step.path, content: step.text } }
+    : {
+        kind: "call",
+        tool: "bash",
+        // The exit code is the only part of a result whose wording the script can rely on.
+        input: { command: `${step.command}; echo "exit code $?"`, description: step.purpose },
+      };
+
+const failureOf = (step: Step | undefined, result: Message | undefined): string | null => {
+  if (step === undefined || result?.role !== "tool") return null;
+  const output = textOf(result.content);
+  const succeeded = step.kind === "write" ? /successfully/i.test(output) : output.includes("exit code 0");
+  const name = step.kind === "write" ? `Writing ${step.path}` : step.command;
+  return succeeded ? null : `This step failed and the rest was left undone: ${name}\n\n${output}`;
+};
+
+const summaryOf = (steps: readonly Step[], result: Message | undefined): string => {
+  const paths = steps.flatMap((step) => (step.kind === "write" ? [step.path] : []));
+  if (paths.length === 0) return `Done.\n\n${textOf(result?.content)}`;
+  const commit = /\b[0-9a-f]{40}\b/.exec(textOf(result?.content))?.[0];
+  return `Wrote ${paths.join(", ")} and pushed it${commit === undefined ? "" : ` as commit ${commit}`}.`;
+};
+
+/** A message's content is a string or a list of parts; only the text parts count. */
+const textOf = (content: unknown): string => {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .flatMap((part: unknown) =>
+      typeof part === "object" && part !== null && "text" in part && typeof part.text === "string"
+        ? [part.text]
+        : [],
+    )
+    .join("\n");
+};
+
+const firstLine = (prompt: string): string =>
+  prompt
+    .split("\n")
+    .map((line) => line.trim())
+    .find((line) => line !== "")
+    ?.slice(0, 60) ?? "Untitled";
+
+const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
