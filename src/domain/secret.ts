@@ -1,0 +1,205 @@
+/**
+ * Project secrets: which names and values there may be (api.md 5, spec.md 2.5), and how values lie at rest.
+ *
+ * Sealing: AES-256-GCM with a key per project, derived from a master key by HKDF-SHA-256. Project, name and version are
+ * authenticated with the value, so that a sealed value opens nowhere but in its own row (threats.md S07). The envelope
+ * names the version of its master key, so that a rotation can stop half way with everything readable (S09):
+ *
+ *   1 byte format | 4 bytes version of the master key | 12 bytes nonce | 16 bytes tag | ciphertext
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import * as Result from "effect/Result";
+
+/** Longest name, in characters. A B-tree row ends at about 2.7 kB (threats.md M17). */
+export const SECRET_NAME_LIMIT = 2048;
+/** Largest value, in bytes of UTF-8. */
+export const SECRET_VALUE_LIMIT = 64 * 1024;
+/** Largest set of a project: names and values together, in bytes (threats.md S04). */
+export const SECRET_SET_LIMIT = 1024 * 1024;
+/** Longest comma-separated list of all names: it is one environment string, PLATFORM_PROJECT_SECRET_NAMES. */
+export const SECRET_NAMES_LIMIT = 96 * 1024;
+
+/** What is wrong with a secret, as the API says it: `code` for programs, `message` for people. */
+export interface SecretIssue {
+  readonly code: "reserved_name" | "unsafe_name" | "invalid_name" | "invalid_value" | "secrets_too_large";
+  readonly message: string;
+}
+
+const NAME = /^[A-Z_][A-Z0-9_]*$/;
+const UNSAFE_NAME = /^(?:PATH|HOME|LD_.*|NODE_OPTIONS|BASH_ENV|ENV|SHELL|IFS)$/;
+
+/** @returns null for a name that is in order. The prefix is reserved in any case of its letters (threats.md S01). */
+export const checkSecretName = (name: string): SecretIssue | null => {
+  if (/^platform_/i.test(name)) {
+    return { code: "reserved_name", message: "Names that begin with PLATFORM_ are the platform's own." };
+  }
+  if (name.length > SECRET_NAME_LIMIT || !NAME.test(name)) {
+    return {
+      code: "invalid_name",
+      message: `A secret's name has 1 to ${SECRET_NAME_LIMIT} of A-Z, 0-9 and _, and does not begin with a digit.`,
+    };
+  }
+  if (UNSAFE_NAME.test(name)) {
+    return { code: "unsafe_name", message: `${name} would change how the sandbox's own programs run.` };
+  }
+  return null;
+};
+
+/** @returns null for a value that is in order: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
+export const checkSecretValue = (value: string): SecretIssue | null => {
+  const bytes = Buffer.byteLength(value, "utf8");
+  if (bytes === 0) return { code: "invalid_value", message: "A secret's value is not empty." };
+  if (bytes > SECRET_VALUE_LIMIT) {
+    return { code: "invalid_value", message: `A secret's value has at most ${SECRET_VALUE_LIMIT} bytes.` };
+  }
+  if (value.includes("\0")) {
+    return {
+      code: "invalid_value",
+      message: "A secret's value holds no NUL: an environment cannot carry it.",
+    };
+  }
+  if (!value.isWellFormed()) {
+    return {
+      code: "invalid_value",
+      message: "A secret's value is Unicode text; this one has half a surrogate pair.",
+    };
+  }
+  return null;
+};
+
+/**
+ * Whether a project's whole set, as it would be after a write, still fits an environment.
+ *
+ * @param secrets every secret of the project with the bytes of its value.
+ */
+export const checkSecretSet = (
+  secrets: readonly { readonly name: string; readonly valueBytes: number }[],
+): SecretIssue | null => {
+  const names = secrets.reduce((total, { name }) => total + name.length + 1, 0);
+  const values = secrets.reduce((total, { valueBytes }) => total + valueBytes, 0);
+  if (names > SECRET_NAMES_LIMIT) {
+    return {
+      code: "secrets_too_large",
+      message: `A project's secret names have at most ${SECRET_NAMES_LIMIT} bytes.`,
+    };
+  }
+  if (names + values > SECRET_SET_LIMIT) {
+    return {
+      code: "secrets_too_large",
+      message: `A project's secrets have at most ${SECRET_SET_LIMIT} bytes together.`,
+    };
+  }
+  return null;
+};
+
+/** A key that is kept outside the database, 32 bytes, under a number that never names another key. */
+export interface MasterKey {
+  readonly version: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The key that seals, and those that may still have to open what was sealed before a rotation. */
+export interface Keyring {
+  readonly current: MasterKey;
+  readonly former: readonly MasterKey[];
+}
+
+/** Which row a sealed value belongs to; `version` counts the writes of one secret. */
+export interface SecretPlace {
+  readonly projectId: string;
+  readonly name: string;
+  readonly version: number;
+}
+
+/** `unknown_key`: sealed under a master key that is not in the ring. `corrupt`: changed, or of another row. */
+export type UnsealRefusal = "unknown_key" | "corrupt";
+
+export const MASTER_KEY_BYTES = 32;
+export const NONCE_BYTES = 12;
+const FORMAT = 1;
+const TAG_BYTES = 16;
+const HEADER_BYTES = 5;
+const OVERHEAD_BYTES = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
+
+/** Reads a master key as text: 64 hexadecimal digits, or base64 of 32 bytes; null for anything else. */
+export const parseMasterKey = (text: string): Uint8Array | null => {
+  if (/^[0-9A-Fa-f]{64}$/.test(text)) return Buffer.from(text, "hex");
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) ? Buffer.from(text, "base64") : null;
+};
+
+/**
+ * Seals a value into its row.
+ *
+ * @param secret the value and 12 random bytes that were never used before.
+ */
+export const sealSecret = (
+  keyring: Keyring,
+  place: SecretPlace,
+  secret: { readonly value: string; readonly nonce: Uint8Array },
+): Uint8Array => {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt8(FORMAT, 0);
+  header.writeUInt32BE(keyring.current.version, 1);
+  const cipher = createCipheriv("aes-256-gcm", projectKey(keyring.current, place.projectId), secret.nonce);
+  cipher.setAAD(authenticated(header, place));
+  const ciphertext = Buffer.concat([cipher.update(secret.value, "utf8"), cipher.final()]);
+  return Buffer.concat([header, secret.nonce, cipher.getAuthTag(), ciphertext]);
+};
+
+/** Opens a sealed value of this row, under whichever key of the ring it was sealed with. */
+export const unsealSecret = (
+  keyring: Keyring,
+  place: SecretPlace,
+  envelope: Uint8Array,
+): Result.Result<string, UnsealRefusal> => {
+  const version = sealedKeyVersion(envelope);
+  if (version === null) return Result.fail("corrupt");
+  const master = [keyring.current, ...keyring.former].find((key) => key.version === version);
+  if (master === undefined) return Result.fail("unknown_key");
+  const header = envelope.subarray(0, HEADER_BYTES);
+  const nonce = envelope.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
+  const tag = envelope.subarray(HEADER_BYTES + NONCE_BYTES, OVERHEAD_BYTES);
+  const decipher = createDecipheriv("aes-256-gcm", projectKey(master, place.projectId), nonce, {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(authenticated(header, place));
+  decipher.setAuthTag(tag);
+  try {
+    const value = Buffer.concat([decipher.update(envelope.subarray(OVERHEAD_BYTES)), decipher.final()]);
+    return Result.succeed(value.toString("utf8"));
+  } catch {
+    return Result.fail("corrupt");
+  }
+};
+
+/** Version of the master key an envelope was sealed with, so that a rotation finds what is left; null for no envelope. */
+export const sealedKeyVersion = (envelope: Uint8Array): number | null =>
+  envelope.length >= OVERHEAD_BYTES && envelope[0] === FORMAT ? Buffer.from(envelope).readUInt32BE(1) : null;
+
+/** Bytes of the value inside an envelope, for `checkSecretSet`: the cipher keeps the length. */
+export const sealedValueBytes = (envelope: Uint8Array): number =>
+  Math.max(0, envelope.length - OVERHEAD_BYTES);
+
+/** A value that proves a master key without giving it away; kept beside the data from the first start on. */
+export const keyCheck = (key: MasterKey): Uint8Array =>
+  createHmac("sha256", derive(key, "key check")).update(String(key.version)).digest();
+
+/** Whether the data beside `check` was sealed under this key; on false the service must not start (threats.md S08). */
+export const matchesKeyCheck = (key: MasterKey, check: Uint8Array): boolean => {
+  const expected = keyCheck(key);
+  return check.length === expected.length && timingSafeEqual(expected, check);
+};
+
+const projectKey = (master: MasterKey, projectId: string): Uint8Array =>
+  derive(master, `project ${projectId}`);
+
+const derive = (master: MasterKey, purpose: string): Uint8Array => {
+  if (master.bytes.length !== MASTER_KEY_BYTES) {
+    throw new RangeError(`a master key has ${MASTER_KEY_BYTES} bytes`);
+  }
+  return new Uint8Array(hkdfSync("sha256", master.bytes, "platform secrets", purpose, MASTER_KEY_BYTES));
+};
+
+/** JSON keeps the parts apart, whatever is in them. */
+const authenticated = (header: Uint8Array, place: SecretPlace): Uint8Array =>
+  Buffer.concat([header, Buffer.from(JSON.stringify([place.projectId, place.name, place.version]))]);
