@@ -50,6 +50,8 @@ export interface Comparison {
     readonly additions: number;
     readonly deletions: number;
   }[];
+  /** True where there are more commits or files than one comparison lists. */
+  readonly truncated: boolean;
   readonly mergeable: boolean;
   readonly conflicts: readonly string[];
 }
@@ -67,20 +69,31 @@ export class GitBackend extends Context.Service<
       readonly importFrom: string | null;
       readonly defaultBranch: string | null;
     }) => Effect.Effect<{ readonly defaultBranch: string }, GitError>;
+    /** Makes an existing branch the one a plain clone checks out; `unknown_ref` where there is none of that name. */
+    readonly setDefaultBranch: (repository: Repository, branch: string) => Effect.Effect<void, GitError>;
+    /** Removes the repository; one that is not there is no error. */
     readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;
-    /** A branch, else a tag (peeled), else a full 40-hex commit reachable from a branch → its commit. */
+    /**
+     * A branch, else a tag (peeled), else a full 40-hex commit reachable from a branch → its commit; else, and for a
+     * malformed name, `unknown_ref` (callers that tell 400 from 422 ask `parseBaseRef` first).
+     */
     readonly resolveBase: (repository: Repository, ref: string) => Effect.Effect<string, GitError>;
     /** The branch's tip, null when there is none. */
     readonly branchTip: (repository: Repository, branch: string) => Effect.Effect<string | null, GitError>;
+    /** Makes the branch at exactly that commit, create-only: G1. A commit that is not there is `unknown_ref`. */
     readonly createBranch: (
       repository: Repository,
       request: { readonly branch: string; readonly commit: string },
     ) => Effect.Effect<void, GitError>;
-    /** The file's bytes at a commit; null when there is no such path. */
+    /**
+     * The file's bytes at a full commit id; null when there is no such path. `not_a_file` for a directory, a symbolic
+     * link and a submodule, `file_too_large` beyond `maxBytes`.
+     */
     readonly readFile: (
       repository: Repository,
       request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
     ) => Effect.Effect<Uint8Array | null, GitError>;
+    /** Either side is a branch or a full commit id. */
     readonly compare: (
       repository: Repository,
       request: { readonly base: string; readonly head: string },

@@ -1,0 +1,90 @@
+/**
+ * Names of branches and commits as people and programs write them (api.md 6, "base_ref"; threats.md G01, G02).
+ *
+ * Whatever passes here is safe to stand in `refs/heads/<name>`: it satisfies git's check-ref-format and, beyond it, can
+ * neither be taken for an option, a refspec or revision syntax, nor for one of git's own pseudo-refs.
+ */
+import * as Result from "effect/Result";
+
+/** Why a name was refused; `message` is one sentence a person can act on. */
+export interface RefFault {
+  readonly code:
+    | "empty"
+    | "too_long"
+    | "option"
+    | "pseudo_ref"
+    | "full_ref_path"
+    | "revision_syntax"
+    | "forbidden_character"
+    | "malformed";
+  readonly message: string;
+}
+
+/** A base_ref that may be looked up: a branch or a tag called `name`, else the commit where the name is 40-hex. */
+export interface BaseRef {
+  readonly name: string;
+  readonly commit: string | null;
+}
+
+/** Longest name in bytes: with `.lock` behind it one path component still fits every file system's 255. */
+export const maxRefNameBytes = 244;
+
+const commitPattern = /^[0-9a-f]{40}$/i;
+const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const pseudoRefPattern = /^(?:HEAD|@|[A-Z_]+_HEAD)$/;
+// oxlint-disable-next-line no-control-regex -- control characters are what is being looked for
+const controlPattern = /[\u0000-\u001f\u007f-\u009f]/;
+const revisionPattern = /\.\.|@\{|[~^:?*[\\]|^\+/;
+
+const fault = (code: RefFault["code"], message: string): Result.Result<never, RefFault> =>
+  Result.fail({ code, message });
+
+/** True for a full, 40-digit commit id in lower case. */
+export const isCommitId = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
+
+/** True for a branch whose name has the shape of a session id: such branches belong to sessions. */
+export const isSessionBranch = (name: string): boolean => sessionIdPattern.test(name);
+
+/** Reads the name of a branch (or tag) without `refs/heads/`. */
+export const parseBranchName = (text: string): Result.Result<string, RefFault> => {
+  if (text === "") return fault("empty", "The name is empty: give the name of a branch.");
+  if (Buffer.byteLength(text) > maxRefNameBytes) {
+    return fault("too_long", `The name is longer than ${maxRefNameBytes} bytes.`);
+  }
+  if (controlPattern.test(text) || text.includes(" ") || !text.isWellFormed()) {
+    return fault("forbidden_character", "The name holds a blank, a control character or broken Unicode.");
+  }
+  if (text.startsWith("-")) return fault("option", "A name may not begin with a dash.");
+  if (pseudoRefPattern.test(text)) {
+    return fault(
+      "pseudo_ref",
+      "Give a branch, a tag or a full commit id: git's own names such as HEAD are not taken.",
+    );
+  }
+  if (text === "refs" || text.startsWith("refs/")) {
+    return fault("full_ref_path", "Give the short name, without refs/heads/ or refs/tags/ before it.");
+  }
+  if (revisionPattern.test(text)) {
+    return fault(
+      "revision_syntax",
+      "Give a plain name: revision and refspec syntax (.. @{ ~ ^ : + * ? [ \\) is not taken.",
+    );
+  }
+  const malformed = text
+    .split("/")
+    .some((part) => part === "" || part.startsWith(".") || part.endsWith(".lock"));
+  if (malformed || text.endsWith(".")) {
+    return fault(
+      "malformed",
+      "No part between slashes may be empty, begin with a dot or end with .lock, and the name may not end with a dot.",
+    );
+  }
+  return Result.succeed(text);
+};
+
+/** Reads a base_ref as a caller gave it. A 40-hex name may still be a branch: branches and tags come first. */
+export const parseBaseRef = (text: string): Result.Result<BaseRef, RefFault> =>
+  Result.map(parseBranchName(text), (name) => ({
+    name,
+    commit: commitPattern.test(name) ? name.toLowerCase() : null,
+  }));

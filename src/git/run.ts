@@ -1,0 +1,252 @@
+/**
+ * The only place that starts git. Every process gets the same closed environment (no configuration of the machine's, no
+ * prompt, no transport that was not asked for, no hook), a group of its own, a deadline, and an end: whoever started
+ * it is interrupted or done, it is told to stop, and killed when it does not.
+ */
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { GitError } from "./port.ts";
+
+/** What is left to say about one git process. */
+export interface GitCommand {
+  readonly args: readonly string[];
+  /** The bare repository, as GIT_DIR; null for commands that need none. */
+  readonly repository: string | null;
+  /** Settings of this process and its children, beside the fixed ones. */
+  readonly config?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface GitProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Descriptor 3 of git and its hooks. */
+  readonly channel: Duplex;
+  /** The last 8 KiB of what git wrote to standard error. */
+  readonly stderr: () => string;
+  /** Waits for the process's end; its code, or null when a signal ended it. */
+  readonly exit: Effect.Effect<number | null>;
+  /** Tells git and its children to stop now, without waiting for it. */
+  readonly terminate: Effect.Effect<void>;
+}
+
+export interface GitRequest extends GitCommand {
+  readonly stdin?: string;
+  /** Milliseconds until it is given up (30 s). */
+  readonly deadlineMs?: number;
+  /** Bytes of output that are kept; git is stopped at the first one beyond (16 MiB). */
+  readonly maxOutputBytes?: number;
+  /** Exit codes that are answers (0); another one is an error. */
+  readonly expect?: readonly number[];
+}
+
+export interface GitOutput {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly truncated: boolean;
+}
+
+const deadlineMs = 30_000;
+const maxOutputBytes = 16 * 1024 * 1024;
+const stderrBytes = 8 * 1024;
+/** Time between SIGTERM, on which git removes its locks and quarantine, and SIGKILL. */
+const killAfter = "2 seconds";
+/** First git with `merge-tree --write-tree` (threats.md G14). */
+const oldestVersion: readonly [number, number] = [2, 38];
+
+const fixedConfig: Readonly<Record<string, string>> = {
+  "safe.directory": "*", // the data directory may belong to another user than the service's when that is root
+  "core.hooksPath": "/dev/null",
+  "core.fsmonitor": "false",
+  "core.fsync": "objects,derived-metadata,reference", // an acknowledged push survives a power cut
+  "core.quotePath": "false",
+  "core.filesRefLockTimeout": "2000", // ms to wait for another writer of the same ref
+  "core.packedRefsTimeout": "5000",
+  "credential.helper": "",
+  "transfer.fsckObjects": "true",
+  "fetch.recurseSubmodules": "false",
+  "submodule.recurse": "false",
+  "http.followRedirects": "false", // an address was checked; where it leads to was not
+  "i18n.logOutputEncoding": "UTF-8",
+};
+
+const environmentOf = (command: GitCommand): Record<string, string> => {
+  const config = Object.entries({ ...fixedConfig, ...command.config });
+  const environment: Record<string, string> = {
+    // Where git lies is the machine's matter and no setting of ours: the one variable that is taken over.
+    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    HOME: "/nonexistent",
+    LC_ALL: "C",
+    TZ: "UTC",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "",
+    SSH_ASKPASS: "",
+    GIT_ALLOW_PROTOCOL: "", // none; an import names the one it needs
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_LITERAL_PATHSPECS: "1",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_LFS_SKIP_SMUDGE: "1",
+    GIT_CONFIG_COUNT: String(config.length),
+    ...command.environment,
+  };
+  for (const [index, [key, value]] of config.entries()) {
+    environment[`GIT_CONFIG_KEY_${index}`] = key;
+    environment[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  if (command.repository !== null) environment["GIT_DIR"] = command.repository;
+  return environment;
+};
+
+const signalGroup = (child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void => {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // It ended between the question and the signal.
+  }
+};
+
+const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
+  Effect.callback((resume) => {
+    const child = spawn("git", command.args, {
+      env: environmentOf(command),
+      cwd: command.repository ?? "/",
+      stdio: ["pipe", "pipe", "pipe", "pipe"],
+      detached: true, // a group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it
+    });
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      // ENOENT is said of a missing program and of a missing working directory alike.
+      const message =
+        error.code === "ENOENT"
+          ? "git could not be started: it is not installed, or the repository is gone."
+          : `git could not be started (${error.code ?? "unknown reason"}).`;
+      resume(Effect.fail(new GitError({ code: "git_failed", message })));
+    });
+    child.once("spawn", () => resume(Effect.succeed(child)));
+  });
+
+const stop = (child: ChildProcess, ended: Effect.Effect<number | null>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    signalGroup(child, "SIGTERM");
+    yield* Effect.raceFirst(
+      ended,
+      Effect.sleep(killAfter).pipe(
+        Effect.andThen(Effect.sync(() => signalGroup(child, "SIGKILL"))),
+        Effect.andThen(Effect.never),
+      ),
+    );
+  });
+
+/** Starts git for a conversation; it ends with the scope. */
+export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(start(command), (child) => {
+      const ended = Deferred.makeUnsafe<number | null>();
+      // `exit`, not `close`: a descendant that still holds a pipe must not keep the scope open.
+      child.once("exit", (code) => Deferred.doneUnsafe(ended, Effect.succeed(code)));
+      let stderr = Buffer.alloc(0);
+      child.stderr?.on("data", (chunk: Buffer) => {
+        stderr = Buffer.concat([stderr, chunk]).subarray(-stderrBytes);
+      });
+      const [stdin, stdout, , channel] = child.stdio;
+      if (stdin === null || stdout === null) throw new Error("git was started without its pipes");
+      // A git that ends before it has read everything breaks the pipe: its exit code tells why.
+      for (const pipe of [stdin, stdout, child.stderr, channel]) pipe?.on("error", () => undefined);
+      const git: GitProcess = {
+        stdin,
+        stdout,
+        // oxlint-disable-next-line typescript/consistent-type-assertions -- Node makes a duplex socket of every further "pipe"
+        channel: channel as Duplex,
+        stderr: () => stderr.toString("utf8"),
+        exit: Deferred.await(ended),
+        terminate: Effect.sync(() => signalGroup(child, "SIGTERM")),
+      };
+      return { child, git };
+    }),
+    ({ child, git }) =>
+      Effect.andThen(
+        stop(child, git.exit),
+        Effect.sync(() => {
+          for (const pipe of child.stdio) pipe?.destroy();
+        }),
+      ),
+  ).pipe(Effect.map(({ git }) => git));
+
+const collect = (stdout: Readable, limit: number): Effect.Effect<{ bytes: Buffer; truncated: boolean }> =>
+  Effect.callback((resume) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const finish = (truncated: boolean): void => {
+      stdout.removeAllListeners("data");
+      resume(Effect.succeed({ bytes: Buffer.concat(chunks).subarray(0, limit), truncated }));
+    };
+    stdout.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) finish(true);
+    });
+    stdout.once("close", () => finish(false));
+  });
+
+/** What git says went wrong, in one line: the last line that names a fault, else the last one; at most 500 characters. */
+export const gitMessage = (stderr: string, repository: string | null): string => {
+  const lines = stderr.split("\n").filter((line) => line.trim() !== "");
+  const line = lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git said nothing";
+  const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
+  return hidden.slice(0, 500);
+};
+
+/** Runs git to its end and keeps what it wrote. Codes not in `expect` fail as `git_failed`, a missed deadline as `timeout`. */
+export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> => {
+  const limit = request.maxOutputBytes ?? maxOutputBytes;
+  const deadline = request.deadlineMs ?? deadlineMs;
+  return Effect.scoped(
+    Effect.gen(function* () {
+      const git = yield* spawnGit(request);
+      git.stdin.end(request.stdin ?? "");
+      const { bytes, truncated } = yield* collect(git.stdout, limit);
+      if (truncated) return { exitCode: 0, stdout: bytes, truncated };
+      const exitCode = yield* git.exit;
+      if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
+        const message = gitMessage(git.stderr(), request.repository);
+        return yield* new GitError({
+          code: "git_failed",
+          message: `git ${request.args[0] ?? ""}: ${message}`,
+        });
+      }
+      return { exitCode, stdout: bytes, truncated };
+    }),
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: deadline,
+      orElse: () =>
+        Effect.fail(
+          new GitError({
+            code: "timeout",
+            message: `git ${request.args[0] ?? ""} took longer than ${deadline / 1000} s and was ended.`,
+          }),
+        ),
+    }),
+  );
+};
+
+/** The machine's git, refused where it is too old for what the service asks of it. */
+export const requireGit: Effect.Effect<string, GitError> = Effect.gen(function* () {
+  const { stdout } = yield* runGit({ args: ["version"], repository: null });
+  const version = stdout.toString("utf8").trim();
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(version) ?? [];
+  const [oldestMajor, oldestMinor] = oldestVersion;
+  const found = [Number(major), Number(minor)] as const;
+  if (found[0] > oldestMajor || (found[0] === oldestMajor && found[1] >= oldestMinor)) return version;
+  return yield* new GitError({
+    code: "git_failed",
+    message: `git ${oldestVersion.join(".")} or newer is needed; this machine has "${version}".`,
+  });
+});

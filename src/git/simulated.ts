@@ -1,0 +1,258 @@
+/**
+ * The twin of every backend, in memory: branches, tags, commits and files with the port's semantics and none of git's
+ * formats. Commit ids are hashes of what the commit says, so one history has the same ids in every run. `commit` and
+ * `tag` stand for what pushes do to a real repository.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import { createHash } from "node:crypto";
+import { parseBaseRef, parseBranchName } from "../domain/git-ref.ts";
+import { type Comparison, GitBackend, GitError, type Repository } from "./port.ts";
+import { initialCommit } from "./ref-policy.ts";
+
+/** A file's text, or what stands at a path without being a file. */
+export type SimulatedEntry = string | { readonly symlink: string } | { readonly submodule: string };
+
+export interface SimulatedCommit {
+  readonly branch: string;
+  /** The parent; null begins a history of its own. */
+  readonly onto: string | null;
+  /** The whole tree, not a change. */
+  readonly files: Readonly<Record<string, SimulatedEntry>>;
+  readonly subject: string;
+}
+
+/** The other side of the twin: what pushes would have done. */
+export class SimulatedRepositories extends Context.Service<
+  SimulatedRepositories,
+  {
+    /** Makes a commit and moves the branch to it, wherever it was. @returns its id. */
+    readonly commit: (repository: Repository, commit: SimulatedCommit) => Effect.Effect<string, GitError>;
+    readonly tag: (repository: Repository, name: string, commit: string) => Effect.Effect<void, GitError>;
+  }
+>()("platform/git/SimulatedRepositories") {}
+
+interface Commit {
+  readonly sha: string;
+  readonly parent: string | null;
+  readonly subject: string;
+  readonly files: ReadonlyMap<string, SimulatedEntry>;
+}
+
+interface State {
+  head: string;
+  readonly branches: Map<string, string>;
+  readonly tags: Map<string, string>;
+  readonly commits: Map<string, Commit>;
+}
+
+const error = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
+
+/** The commit and its ancestors, newest first. */
+const historyOf = (state: State, sha: string): Commit[] => {
+  const history: Commit[] = [];
+  for (let at = state.commits.get(sha); at !== undefined; at = state.commits.get(at.parent ?? ""))
+    history.push(at);
+  return history;
+};
+
+const same = (a: SimulatedEntry | undefined, b: SimulatedEntry | undefined): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);
+
+const changedPaths = (from: Commit["files"], to: Commit["files"]): string[] =>
+  [...new Set([...from.keys(), ...to.keys()])]
+    .filter((path) => !same(from.get(path), to.get(path)))
+    .toSorted();
+
+const linesOf = (entry: SimulatedEntry | undefined): string[] =>
+  typeof entry === "string" ? entry.split("\n").filter((line) => line !== "") : [];
+
+const commitOf = (state: State, side: string): Effect.Effect<Commit, GitError> => {
+  const commit = state.commits.get(state.branches.get(side) ?? side);
+  return commit === undefined
+    ? Effect.fail(error("unknown_ref", `There is no branch or commit ${side}.`))
+    : Effect.succeed(commit);
+};
+
+interface Sides {
+  readonly mergeBase: Commit | null;
+  readonly base: Commit;
+  readonly head: Commit;
+}
+
+const sidesOf = Effect.fnUntraced(function* (state: State, request: { base: string; head: string }) {
+  const [base, head] = yield* Effect.all([commitOf(state, request.base), commitOf(state, request.head)]);
+  const ancestors = new Set(historyOf(state, base.sha));
+  const mergeBase = historyOf(state, head.sha).find((commit) => ancestors.has(commit)) ?? null;
+  const sides: Sides = { mergeBase, base, head };
+  return sides;
+});
+
+const compare = (state: State, { mergeBase, base, head }: Sides): Comparison => {
+  const from = mergeBase?.files ?? new Map<string, SimulatedEntry>();
+  const known = new Set(historyOf(state, base.sha));
+  const theirs = new Set(changedPaths(from, base.files));
+  const conflicts =
+    mergeBase === null
+      ? []
+      : changedPaths(from, head.files).filter(
+          (path) => theirs.has(path) && !same(base.files.get(path), head.files.get(path)),
+        );
+  return {
+    base: base.sha,
+    head: head.sha,
+    mergeBase: mergeBase?.sha ?? null,
+    commits: historyOf(state, head.sha)
+      .filter((commit) => !known.has(commit))
+      .map(({ sha, subject }) => ({
+        sha,
+        subject,
+        authorName: "Simulated",
+        committedAt: "2000-01-01T00:00:00.000Z",
+      })),
+    filesChanged: changedPaths(from, head.files).map((path) => {
+      const [before, after] = [linesOf(from.get(path)), linesOf(head.files.get(path))];
+      return {
+        path,
+        additions: after.filter((line) => !before.includes(line)).length,
+        deletions: before.filter((line) => !after.includes(line)).length,
+      };
+    }),
+    truncated: false,
+    mergeable: mergeBase !== null && conflicts.length === 0,
+    conflicts,
+  };
+};
+
+const diff = ({ mergeBase, head }: Sides, maxBytes: number): string => {
+  const from = mergeBase?.files ?? new Map<string, SimulatedEntry>();
+  const text = changedPaths(from, head.files)
+    .map((path) => {
+      const before = linesOf(from.get(path)).map((line) => `-${line}\n`);
+      const after = linesOf(head.files.get(path)).map((line) => `+${line}\n`);
+      return `diff --git a/${path} b/${path}\n${before.join("")}${after.join("")}`;
+    })
+    .join("");
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  const whole = bytes.subarray(0, bytes.subarray(0, maxBytes).lastIndexOf(0x0a) + 1).toString("utf8");
+  return `${whole}[The diff is longer than ${maxBytes} bytes and was cut here.]\n`;
+};
+
+const resolveBase = (state: State, ref: string): Effect.Effect<string, GitError> => {
+  const parsed = parseBaseRef(ref);
+  if (Result.isFailure(parsed)) return Effect.fail(error("unknown_ref", parsed.failure.message));
+  const { name, commit } = parsed.success;
+  const reachable = [...state.branches.values()].some((tip) =>
+    historyOf(state, tip).some(({ sha }) => sha === commit),
+  );
+  const found = state.branches.get(name) ?? state.tags.get(name) ?? (reachable ? commit : null);
+  return found === null
+    ? Effect.fail(error("unknown_ref", `There is no branch, tag or reachable commit ${name}.`))
+    : Effect.succeed(found);
+};
+
+const createBranch = (state: State, branch: string, commit: string): Effect.Effect<void, GitError> => {
+  const parsed = parseBranchName(branch);
+  if (Result.isFailure(parsed)) return Effect.fail(error("unknown_ref", parsed.failure.message));
+  if (!state.commits.has(commit)) return Effect.fail(error("unknown_ref", `There is no commit ${commit}.`));
+  const tip = state.branches.get(branch) ?? commit;
+  if (tip !== commit) {
+    return Effect.fail(
+      error("branch_conflict", `The branch ${branch} is already there with another commit.`),
+    );
+  }
+  state.branches.set(branch, commit);
+  return Effect.void;
+};
+
+interface FileRequest {
+  readonly commit: string;
+  readonly path: string;
+  readonly maxBytes: number;
+}
+
+const readFile = Effect.fnUntraced(function* (state: State, { commit, path, maxBytes }: FileRequest) {
+  const { files } = yield* commitOf(state, commit);
+  const entry = files.get(path);
+  const isDirectory = [...files.keys()].some((name) => name.startsWith(`${path}/`));
+  if (isDirectory || typeof entry === "object") {
+    return yield* error("not_a_file", `${path} is a directory, a symbolic link or a submodule, not a file.`);
+  }
+  if (entry === undefined) return null;
+  const bytes = new Uint8Array(Buffer.from(entry));
+  if (bytes.length <= maxBytes) return bytes;
+  return yield* error("file_too_large", `${path} has ${bytes.length} bytes; at most ${maxBytes} are read.`);
+});
+
+const commitTo = (state: State, request: SimulatedCommit): string => {
+  const sha = createHash("sha1").update(JSON.stringify(request)).digest("hex");
+  const { onto: parent, subject, files, branch } = request;
+  state.commits.set(sha, { sha, parent, subject, files: new Map(Object.entries(files)) });
+  state.branches.set(branch, sha);
+  return sha;
+};
+
+const emptyState = (head: string): State => {
+  const empty: Commit = { sha: initialCommit, parent: null, subject: "Initial commit", files: new Map() };
+  return {
+    head,
+    branches: new Map([[head, initialCommit]]),
+    tags: new Map(),
+    commits: new Map([[initialCommit, empty]]),
+  };
+};
+
+/** The twin; it imports nothing (`import_failed`), having no world to import from. */
+export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> = Layer.effectContext(
+  Effect.sync(() => {
+    const repositories = new Map<string, State>();
+    const at = <A>({ projectId }: Repository, use: (state: State) => Effect.Effect<A, GitError>) =>
+      Effect.suspend(() => {
+        const state = repositories.get(projectId);
+        return state === undefined
+          ? Effect.fail(error("unknown_repository", "The project has no repository here."))
+          : use(state);
+      });
+    const backend = GitBackend.of({
+      create: ({ projectId, importFrom, defaultBranch }) =>
+        Effect.suspend(() => {
+          const parsed = parseBranchName(defaultBranch ?? "main");
+          if (Result.isFailure(parsed)) return Effect.fail(error("unknown_ref", parsed.failure.message));
+          if (importFrom !== null)
+            return Effect.fail(error("import_failed", "The simulated backend imports nothing."));
+          const state = repositories.get(projectId) ?? emptyState(parsed.success);
+          repositories.set(projectId, state);
+          return Effect.succeed({ defaultBranch: state.head });
+        }),
+      setDefaultBranch: (repository, branch) =>
+        at(repository, (state) => {
+          if (!state.branches.has(branch))
+            return Effect.fail(error("unknown_ref", `There is no branch ${branch}.`));
+          state.head = branch;
+          return Effect.void;
+        }),
+      remove: ({ projectId }) => Effect.sync(() => void repositories.delete(projectId)),
+      resolveBase: (repository, ref) => at(repository, (state) => resolveBase(state, ref)),
+      branchTip: (repository, branch) =>
+        at(repository, (state) => Effect.succeed(state.branches.get(branch) ?? null)),
+      createBranch: (repository, { branch, commit }) =>
+        at(repository, (state) => createBranch(state, branch, commit)),
+      readFile: (repository, request) => at(repository, (state) => readFile(state, request)),
+      compare: (repository, request) =>
+        at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => compare(state, sides))),
+      diff: (repository, request) =>
+        at(repository, (state) =>
+          Effect.map(sidesOf(state, request), (sides) => diff(sides, request.maxBytes)),
+        ),
+    });
+    const pushes = SimulatedRepositories.of({
+      commit: (repository, commit) => at(repository, (state) => Effect.sync(() => commitTo(state, commit))),
+      tag: (repository, name, commit) =>
+        at(repository, (state) => Effect.sync(() => void state.tags.set(name, commit))),
+    });
+    return Context.make(GitBackend, backend).pipe(Context.add(SimulatedRepositories, pushes));
+  }),
+);

@@ -1,0 +1,287 @@
+/**
+ * Git's smart HTTP protocol (v0 to v2) over a bare repository: native `upload-pack` and `receive-pack` do the work; this
+ * file frames, streams and bounds it. The caller has authenticated and says what may be written (ref-policy.ts).
+ *
+ *  H1 nothing is buffered beyond one chunk and the pipes: a slow reader slows git down, and git slows the sender down.
+ *  H2 git lives as long as somebody runs `body`, and not a minute longer than bytes flow.
+ *  H3 a body that git did not finish ends as an error, never as a clean end.
+ *  H4 nothing is written but by refs that the policy allows, one by one; a push of which no ref is allowed leaves no
+ *     object behind.
+ */
+import * as NodeStream from "@effect/platform-node/NodeStream";
+import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Stream from "effect/Stream";
+import { createInterface } from "node:readline";
+import type { Duplex, Writable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { parseUuid } from "../domain/ids.ts";
+import { checkHooks } from "./hooks.ts";
+import { GitError, type Repository } from "./port.ts";
+import { pushJudge, type WritePolicy } from "./ref-policy.ts";
+import { existingRepository, hooksDirectory } from "./repository-path.ts";
+import { type GitProcess, spawnGit } from "./run.ts";
+
+export type GitService = "git-upload-pack" | "git-receive-pack";
+
+/** What a request path asks for; `service` null: the file protocol of old clients, which is not served (403). */
+export interface GitRoute {
+  readonly projectId: string;
+  readonly kind: "advertise" | "serve";
+  readonly service: GitService | null;
+}
+
+/** What the caller knows of a request when it has authenticated it. */
+export interface GitCall {
+  readonly repository: Repository;
+  readonly service: GitService;
+  readonly policy: WritePolicy;
+  /** The `Git-Protocol` header. */
+  readonly protocol: string | undefined;
+}
+
+export interface GitServeCall extends GitCall {
+  readonly body: Stream.Stream<Uint8Array, unknown>;
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+}
+
+export interface GitResponse {
+  readonly status: 200 | 403 | 415;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Starts git when it is run and ends it when it is done, interrupted or failed. */
+  readonly body: Stream.Stream<Uint8Array, GitError>;
+}
+
+export interface SmartHttpOptions {
+  /** The hosted backend's directory; its layer has installed the hooks there. */
+  readonly directory: string;
+  /** Milliseconds without a byte in either direction after which git is ended (60 s, api.md 1). */
+  readonly idleMs?: number;
+  /** Bytes one pushed pack may have (2 GiB). */
+  readonly maxPackBytes?: number;
+}
+
+export interface SmartHttp {
+  /** Answers `GET …/info/refs?service=…`. Fails with `unknown_repository`. */
+  readonly advertise: (call: GitCall) => Effect.Effect<GitResponse, GitError>;
+  /** Answers `POST …/git-upload-pack` and `POST …/git-receive-pack`. Fails with `unknown_repository`. */
+  readonly serve: (call: GitServeCall) => Effect.Effect<GitResponse, GitError>;
+}
+
+const idleMs = 60_000;
+const maxPackBytes = 2 * 1024 ** 3;
+/** A fetch's request: wants and haves, which upload-pack keeps in memory. */
+const maxFetchRequestBytes = 32 * 1024 ** 2;
+/** Commands of a push before its pack. */
+const maxCommandBytes = 1024 ** 2;
+/** One line of a hook: two commits and a ref name of at most one packet (64 KiB). */
+const maxHookLineBytes = 128 * 1024;
+
+const noCache = {
+  "cache-control": "no-cache, max-age=0, must-revalidate",
+  expires: "Fri, 01 Jan 1980 00:00:00 GMT",
+  pragma: "no-cache",
+};
+
+const isService = (text: string | null): text is GitService =>
+  text === "git-upload-pack" || text === "git-receive-pack";
+
+/**
+ * Reads `/v1/git/{pid}.git/…` of a request target, still encoded: exactly the three addresses of the smart protocol,
+ * and the file protocol's `info/refs`. Everything else is null (404).
+ */
+export const parseGitPath = (target: string): GitRoute | null => {
+  const [, project = "", rest, query = ""] =
+    /^\/v1\/git\/([^/]+)\.git\/([^?#]+)(?:\?([^#]*))?$/.exec(target) ?? [];
+  const projectId = parseUuid(project);
+  if (projectId === null) return null;
+  if (rest === "info/refs") {
+    const service = new URLSearchParams(query).getAll("service");
+    const [only = null] = service.length === 1 ? service : [];
+    return { projectId, kind: "advertise", service: isService(only) ? only : null };
+  }
+  return rest !== undefined && isService(rest) ? { projectId, kind: "serve", service: rest } : null;
+};
+
+const failure = (message: string): GitError => new GitError({ code: "git_failed", message });
+
+/** An answer git shows to the user line by line behind `remote:`. */
+const plain = (status: 403 | 415, text: string): GitResponse => ({
+  status,
+  headers: { ...noCache, "content-type": "text/plain; charset=utf-8" },
+  body: Stream.succeed(Buffer.from(`${text}\n`)),
+});
+
+const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    // A git that has ended reads no more; what is left of the request is of no use to anybody.
+    if (sink.destroyed || sink.writableEnded) return resume(Effect.void);
+    sink.write(chunk, () => resume(Effect.void));
+  });
+
+/** Lets the hooks of a push talk to its judge; a line too long to be one of theirs ends the talk, and so the push. */
+const converse = (channel: Duplex, policy: WritePolicy): void => {
+  const answer = pushJudge(policy);
+  let unread = 0;
+  channel.prependListener("data", (chunk: Buffer) => {
+    const lastLine = chunk.lastIndexOf(0x0a);
+    unread = lastLine === -1 ? unread + chunk.length : chunk.length - lastLine;
+    if (unread > maxHookLineBytes) channel.destroy();
+  });
+  createInterface({ input: channel, terminal: false }).on("line", (line) => {
+    const reply = answer(line);
+    if (reply !== null) channel.write(reply);
+  });
+};
+
+interface Exchange {
+  readonly call: GitCall;
+  readonly path: string;
+  readonly options: SmartHttpOptions;
+  readonly args: readonly string[];
+  readonly body: Stream.Stream<Uint8Array, GitError>;
+}
+
+const start = ({ call, path, options, args }: Exchange) => {
+  const version = /(?:^|:)version=([12])(?:$|:)/.exec(call.protocol ?? "")?.[1];
+  const fetching = call.service === "git-upload-pack";
+  return spawnGit({
+    repository: null,
+    args: [call.service.slice("git-".length), "--stateless-rpc", ...args, path],
+    config: fetching
+      ? { "uploadpack.allowFilter": "true" }
+      : {
+          "core.hooksPath": hooksDirectory(options.directory),
+          "receive.maxInputSize": String(options.maxPackBytes ?? maxPackBytes),
+          "receive.denyDeleteCurrent": "ignore", // the policy decides what may be deleted
+          "receive.denyCurrentBranch": "ignore",
+        },
+    // Pushing has no second version: git itself answers a push in version 0.
+    environment: fetching && version !== undefined ? { GIT_PROTOCOL: `version=${version}` } : {},
+  });
+};
+
+/** Ends git when no byte has moved for the given time, even where nobody reads the response any more. */
+const watch = (git: GitProcess, lastByteAt: () => number, limit: number): Effect.Effect<never, GitError> =>
+  Effect.gen(function* () {
+    for (;;) {
+      const now = yield* Clock.currentTimeMillis;
+      const left = lastByteAt() + limit - now;
+      if (left <= 0) {
+        yield* git.terminate;
+        return yield* new GitError({ code: "timeout", message: `No byte was moved for ${limit / 1000} s.` });
+      }
+      yield* Effect.sleep(left);
+    }
+  });
+
+/** One run of git: the request in, the response out. */
+const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const git = yield* start(wanted);
+      if (wanted.call.service === "git-receive-pack") converse(git.channel, wanted.call.policy);
+      let lastByteAt = yield* Clock.currentTimeMillis;
+      const touch = Effect.map(Clock.currentTimeMillis, (now) => {
+        lastByteAt = now;
+      });
+      const broken = yield* Deferred.make<never, GitError>();
+      yield* wanted.body.pipe(
+        Stream.runForEach((chunk) => Effect.andThen(touch, write(git.stdin, chunk))),
+        Effect.andThen(Effect.sync(() => git.stdin.end())),
+        // A request that broke off must not look finished to git: it is ended before its input is.
+        Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(broken, error))),
+        Effect.forkScoped,
+      );
+      const limit = wanted.options.idleMs ?? idleMs;
+      yield* watch(git, () => lastByteAt, limit).pipe(
+        Effect.catch((error) => Deferred.fail(broken, error)),
+        Effect.forkScoped,
+      );
+      const output = NodeStream.fromReadable({
+        evaluate: () => git.stdout,
+        onError: () => failure("git's answer broke off."),
+        chunkSize: 4,
+      });
+      // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not.
+      const ended = Effect.flatMap(git.exit, (code) =>
+        code === null ? Effect.fail(failure("git was ended before it had answered.")) : Effect.void,
+      );
+      return Stream.tap(output, () => touch).pipe(
+        Stream.concat(Stream.drain(Stream.fromEffect(ended))),
+        Stream.interruptWhen(Deferred.await(broken)),
+      );
+    }),
+  );
+
+const limited = (
+  body: Stream.Stream<Uint8Array, unknown>,
+  limit: number,
+): Stream.Stream<Uint8Array, GitError> =>
+  Stream.suspend(() => {
+    let size = 0;
+    return body.pipe(
+      Stream.mapError(() => failure("The request broke off.")),
+      Stream.tap((chunk) => {
+        size += chunk.length;
+        return size > limit
+          ? Effect.fail(failure(`The request is longer than ${limit} bytes.`))
+          : Effect.void;
+      }),
+    );
+  });
+
+const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
+  NodeStream.pipeThroughDuplex(body, {
+    evaluate: () => createGunzip(),
+    onError: () => failure("The request's gzip is damaged."),
+  });
+
+const advertise = (options: SmartHttpOptions, call: GitCall, path: string): GitResponse => {
+  const answer = exchange({ call, path, options, args: ["--advertise-refs"], body: Stream.empty });
+  const speaksV2 = call.service === "git-upload-pack" && /(?:^|:)version=2(?:$|:)/.test(call.protocol ?? "");
+  const title = `# service=${call.service}\n`;
+  const preamble = `${(title.length + 4).toString(16).padStart(4, "0")}${title}0000`;
+  return {
+    status: 200,
+    headers: { ...noCache, "content-type": `application/x-${call.service}-advertisement` },
+    body: speaksV2 ? answer : Stream.concat(Stream.succeed(Buffer.from(preamble)), answer),
+  };
+};
+
+const serve = (options: SmartHttpOptions, call: GitServeCall, path: string): GitResponse => {
+  if (call.contentType !== `application/x-${call.service}-request`) {
+    return plain(415, `Expected the content type application/x-${call.service}-request.`);
+  }
+  const encoding = call.contentEncoding?.toLowerCase() ?? "identity";
+  if (!["identity", "gzip", "x-gzip"].includes(encoding)) return plain(415, "Only gzip is understood.");
+  const limit =
+    call.service === "git-upload-pack"
+      ? maxFetchRequestBytes
+      : (options.maxPackBytes ?? maxPackBytes) + maxCommandBytes;
+  const body = limited(encoding === "identity" ? call.body : inflated(call.body), limit);
+  return {
+    status: 200,
+    headers: { ...noCache, "content-type": `application/x-${call.service}-result` },
+    body: exchange({ call, path, options, args: [], body }),
+  };
+};
+
+/** The endpoint over the hosted repositories of a directory. */
+export const smartHttp = (options: SmartHttpOptions): SmartHttp => {
+  const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
+    Effect.gen(function* () {
+      const path = yield* existingRepository(options.directory, call.repository);
+      if (call.service === "git-receive-pack") {
+        if (call.policy.kind === "none") return plain(403, "This credential may read and not push.");
+        yield* checkHooks(hooksDirectory(options.directory));
+      }
+      return respond(path);
+    });
+  return {
+    advertise: (call) => answer(call, (path) => advertise(options, call, path)),
+    serve: (call) => answer(call, (path) => serve(options, call, path)),
+  };
+};

@@ -1,0 +1,333 @@
+/**
+ * What every git backend does, whatever keeps the repository (src/git/port.ts, G1 to G4). A suite runs it over its
+ * layer with a way to put commits and tags there.
+ */
+import { expect, it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import { randomUUID } from "node:crypto";
+import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
+import { SimulatedRepositories } from "../../src/git/simulated.ts";
+
+const decode = (bytes: Uint8Array | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes).toString("utf8");
+
+/** A fresh repository with `main` holding one readme, and its tip. */
+const sample = Effect.gen(function* () {
+  const backend = yield* GitBackend;
+  const pushes = yield* SimulatedRepositories;
+  const repository: Repository = { projectId: randomUUID() };
+  yield* backend.create({ ...repository, importFrom: null, defaultBranch: "main" });
+  const tip = yield* pushes.commit(repository, {
+    branch: "main",
+    onto: yield* backend.resolveBase(repository, "main"),
+    files: { "README.md": "one\ntwo\n", "docs/guide.md": "guide\n" },
+    subject: "Add a readme",
+  });
+  return { backend, pushes, repository, tip };
+});
+
+const failureCode = <A>(effect: Effect.Effect<A, GitError, GitBackend>) =>
+  Effect.map(Effect.flip(effect), (error) => error.code);
+
+/** Registers the suite; `layer` makes a backend of its own for each test. */
+export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedRepositories, GitError>): void => {
+  const live = (
+    name: string,
+    test: () => Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>,
+  ): void => it.live(name, () => Effect.provide(test(), layer));
+
+  live("makes a repository with one empty commit on the branch asked for, once", () =>
+    Effect.gen(function* () {
+      const backend = yield* GitBackend;
+      const request = { projectId: randomUUID(), importFrom: null, defaultBranch: "trunk" };
+      const made = yield* Effect.all([backend.create(request), backend.create(request)], { concurrency: 2 });
+      expect(made).toEqual([{ defaultBranch: "trunk" }, { defaultBranch: "trunk" }]);
+      const tip = yield* backend.branchTip(request, "trunk");
+      const again = yield* backend.create({ ...request, defaultBranch: "other" });
+      expect(again).toEqual({ defaultBranch: "trunk" });
+      expect(yield* backend.branchTip(request, "trunk")).toBe(tip);
+      expect(tip).toMatch(/^[0-9a-f]{40}$/);
+    }),
+  );
+
+  live("calls the default branch main where nobody names it", () =>
+    Effect.gen(function* () {
+      const backend = yield* GitBackend;
+      const made = yield* backend.create({ projectId: randomUUID(), importFrom: null, defaultBranch: null });
+      expect(made.defaultBranch).toBe("main");
+    }),
+  );
+
+  live("changes the default branch to one that is there", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      yield* backend.createBranch(repository, { branch: "next", commit: tip });
+      yield* backend.setDefaultBranch(repository, "next");
+      expect(yield* backend.create({ ...repository, importFrom: null, defaultBranch: null })).toEqual({
+        defaultBranch: "next",
+      });
+      expect(yield* failureCode(backend.setDefaultBranch(repository, "nowhere"))).toBe("unknown_ref");
+    }),
+  );
+
+  live("says unknown_repository of a project it does not have, and of what is no project id", () =>
+    Effect.gen(function* () {
+      const backend = yield* GitBackend;
+      for (const projectId of [randomUUID(), "../../etc", "", "a/b"]) {
+        expect(yield* failureCode(backend.branchTip({ projectId }, "main"))).toBe("unknown_repository");
+      }
+    }),
+  );
+
+  live("forgets a removed repository, and a second removal is no error", () =>
+    Effect.gen(function* () {
+      const { backend, repository } = yield* sample;
+      yield* backend.remove(repository);
+      yield* backend.remove(repository);
+      expect(yield* failureCode(backend.resolveBase(repository, "main"))).toBe("unknown_repository");
+    }),
+  );
+
+  live("resolves a branch, else a tag, else a full commit that a branch reaches [G01]", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const files = { "README.md": "more\n" };
+      const later = yield* pushes.commit(repository, { branch: "main", onto: tip, files, subject: "More" });
+      yield* pushes.tag(repository, "v1", tip);
+      yield* pushes.tag(repository, "main", tip);
+      expect(yield* backend.resolveBase(repository, "main")).toBe(later);
+      expect(yield* backend.resolveBase(repository, "v1")).toBe(tip);
+      expect(yield* backend.resolveBase(repository, tip)).toBe(tip);
+      expect(yield* backend.resolveBase(repository, tip.toUpperCase())).toBe(tip);
+    }),
+  );
+
+  live("does not resolve what is not there, is not reachable or is no plain name [G01]", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const files = { "README.md": "lost\n" };
+      const lost = yield* pushes.commit(repository, { branch: "side", onto: tip, files, subject: "Lost" });
+      yield* pushes.commit(repository, { branch: "side", onto: tip, files: {}, subject: "Instead" });
+      const names = [
+        "nowhere",
+        lost,
+        "f".repeat(40),
+        tip.slice(0, 12),
+        "HEAD",
+        "refs/heads/main",
+        "main~1",
+        "-x",
+        "",
+      ];
+      for (const name of names) {
+        expect(yield* failureCode(backend.resolveBase(repository, name)), name).toBe("unknown_ref");
+      }
+    }),
+  );
+
+  live("takes another session's branch as a base [G02]", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      const session = randomUUID();
+      yield* backend.createBranch(repository, { branch: session, commit: tip });
+      expect(yield* backend.resolveBase(repository, session)).toBe(tip);
+    }),
+  );
+
+  live("makes a branch once: the same tip again is success, another is a conflict [G11]", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      const root = yield* backend.compare(repository, { base: tip, head: tip });
+      expect(root.commits).toEqual([]);
+      const branch = randomUUID();
+      expect(yield* backend.branchTip(repository, branch)).toBeNull();
+      yield* backend.createBranch(repository, { branch, commit: tip });
+      yield* backend.createBranch(repository, { branch, commit: tip });
+      expect(yield* backend.branchTip(repository, branch)).toBe(tip);
+      const pushes = yield* SimulatedRepositories;
+      const other = yield* pushes.commit(repository, {
+        branch: "main",
+        onto: tip,
+        files: {},
+        subject: "Empty",
+      });
+      expect(yield* failureCode(backend.createBranch(repository, { branch, commit: other }))).toBe(
+        "branch_conflict",
+      );
+      expect(yield* backend.branchTip(repository, branch)).toBe(tip);
+    }),
+  );
+
+  live("makes no branch from a commit that is not there or under a name git would not take", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      const absent = backend.createBranch(repository, { branch: "x", commit: "e".repeat(40) });
+      expect(yield* failureCode(absent)).toBe("unknown_ref");
+      const named = backend.createBranch(repository, { branch: "--force", commit: tip });
+      expect(yield* failureCode(named)).toBe("unknown_ref");
+    }),
+  );
+
+  live("lets one of several commits win when they race for one branch [G11]", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const commits = yield* Effect.forEach([1, 2, 3, 4, 5, 6], (n) =>
+        pushes.commit(repository, { branch: `b${n}`, onto: tip, files: { n: `${n}\n` }, subject: `${n}` }),
+      );
+      const branch = randomUUID();
+      const outcomes = yield* Effect.forEach(
+        commits,
+        (commit) => Effect.exit(backend.createBranch(repository, { branch, commit })),
+        { concurrency: "unbounded" },
+      );
+      const winners = commits.filter((_, index) => Exit.isSuccess(outcomes[index] ?? Exit.void));
+      expect(winners).toEqual([yield* backend.branchTip(repository, branch)]);
+    }),
+  );
+
+  live("reads a file at a commit, and null where there is none", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip: commit } = yield* sample;
+      const read = (path: string) => backend.readFile(repository, { commit, path, maxBytes: 100 });
+      expect(decode(yield* read("docs/guide.md"))).toBe("guide\n");
+      for (const path of [
+        "docs/none.md",
+        "none",
+        "../README.md",
+        "/README.md",
+        "docs//guide.md",
+        "README.md/",
+        "",
+      ]) {
+        expect(yield* read(path), path).toBeNull();
+      }
+    }),
+  );
+
+  live("follows no symbolic link and enters no submodule when it reads [M14] [M16]", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const commit = yield* pushes.commit(repository, {
+        branch: "links",
+        onto: tip,
+        files: {
+          "docs/guide.md": "guide\n",
+          link: { symlink: "docs/guide.md" },
+          away: { symlink: "/etc" },
+          module: { submodule: tip },
+        },
+        subject: "Add links",
+      });
+      const read = (path: string) => backend.readFile(repository, { commit, path, maxBytes: 100 });
+      for (const path of ["link", "away", "module", "docs"]) {
+        expect(yield* failureCode(read(path)), path).toBe("not_a_file");
+      }
+      expect(yield* read("away/passwd")).toBeNull();
+      expect(yield* read("module/README.md")).toBeNull();
+    }),
+  );
+
+  live("refuses a file beyond the size asked for [M16]", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip: commit } = yield* sample;
+      const read = (maxBytes: number) =>
+        backend.readFile(repository, { commit, path: "README.md", maxBytes });
+      expect(yield* failureCode(read(7))).toBe("file_too_large");
+      expect(decode(yield* read(8))).toBe("one\ntwo\n");
+    }),
+  );
+
+  live("compares: commits, files, merge base, and that it merges", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const keep = { "docs/guide.md": "guide\n" };
+      const first = { ...keep, "README.md": "one\n2\nthree\n" };
+      const one = yield* pushes.commit(repository, {
+        branch: "work",
+        onto: tip,
+        files: first,
+        subject: "One",
+      });
+      const second = { ...first, "new.txt": "x\n" };
+      const two = yield* pushes.commit(repository, {
+        branch: "work",
+        onto: one,
+        files: second,
+        subject: "Two",
+      });
+      const moved = { ...keep, "README.md": "one\ntwo\n", "other.txt": "y\n" };
+      const base = yield* pushes.commit(repository, {
+        branch: "main",
+        onto: tip,
+        files: moved,
+        subject: "Aside",
+      });
+      const comparison = yield* backend.compare(repository, { base: "main", head: "work" });
+      expect(comparison).toMatchObject({ base, head: two, mergeBase: tip, mergeable: true, conflicts: [] });
+      expect(comparison.truncated).toBe(false);
+      expect(comparison.commits.map(({ sha, subject }) => [sha, subject])).toEqual([
+        [two, "Two"],
+        [one, "One"],
+      ]);
+      expect(comparison.filesChanged).toEqual([
+        { path: "README.md", additions: 2, deletions: 1 },
+        { path: "new.txt", additions: 1, deletions: 0 },
+      ]);
+      const failed = yield* failureCode(backend.compare(repository, { base: "main", head: "nowhere" }));
+      expect(failed).toBe("unknown_ref");
+    }),
+  );
+
+  live("names the paths that a merge would leave in conflict", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const write = (branch: string, text: string) =>
+        pushes.commit(repository, {
+          branch,
+          onto: tip,
+          files: { "README.md": text, "docs/guide.md": `${text}guide\n`, [`${branch}.txt`]: "fine\n" },
+          subject: branch,
+        });
+      yield* write("ours", "ours\n");
+      yield* write("theirs", "theirs\n");
+      const comparison = yield* backend.compare(repository, { base: "ours", head: "theirs" });
+      expect(comparison.mergeable).toBe(false);
+      expect(comparison.conflicts.toSorted()).toEqual(["README.md", "docs/guide.md"]);
+    }),
+  );
+
+  live("says that histories without a common commit do not merge", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository } = yield* sample;
+      yield* pushes.commit(repository, {
+        branch: "alien",
+        onto: null,
+        files: { a: "a\n" },
+        subject: "Alien",
+      });
+      const comparison = yield* backend.compare(repository, { base: "main", head: "alien" });
+      expect(comparison).toMatchObject({ mergeBase: null, mergeable: false, conflicts: [] });
+      expect(comparison.commits).toHaveLength(1);
+    }),
+  );
+
+  live("gives the diff, and cuts a long one at a line with a word about it", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const lines = Array.from({ length: 200 }, (_, n) => `line ${n}\n`).join("");
+      const files = { "README.md": "one\ntwo\n", "docs/guide.md": "guide\n", "long.txt": lines };
+      yield* pushes.commit(repository, { branch: "work", onto: tip, files, subject: "Long" });
+      const ask = (maxBytes: number) => backend.diff(repository, { base: "main", head: "work", maxBytes });
+      const whole = yield* ask(100_000);
+      expect(whole).toContain("+line 199\n");
+      expect(whole).not.toContain("guide");
+      const cut = yield* ask(500);
+      expect(cut).not.toContain("+line 199\n");
+      const [last, ...kept] = cut.trimEnd().split("\n").toReversed();
+      expect(last).toBe("[The diff is longer than 500 bytes and was cut here.]");
+      expect(whole.startsWith(kept.toReversed().join("\n"))).toBe(true);
+    }),
+  );
+};
