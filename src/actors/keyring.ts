@@ -6,13 +6,14 @@
 import { hkdfSync } from "node:crypto";
 import * as Context from "effect/Context";
 import * as Layer from "effect/Layer";
+import type { Keyring as SecretKeyring } from "../domain/secret.ts";
 import { makeToken, TOKEN_BYTES, type TokenKind } from "../domain/ids.ts";
 
 export class Keyring extends Context.Service<
   Keyring,
   {
-    /** The master key of the newest version, for sealing and opening secrets (domain/secret.ts). */
-    readonly master: Uint8Array;
+    /** For sealing and unsealing project secrets (domain/secret.ts). */
+    readonly secrets: SecretKeyring;
     /** PLATFORM_TOKEN of a sandbox: its service key, and what user contexts for it are signed with. */
     readonly serviceKey: (sandboxId: string) => string;
     /** PLATFORM_CLI_TOKEN and PLATFORM_EXECUTOR_TOKEN of a sandbox. */
@@ -20,15 +21,16 @@ export class Keyring extends Context.Service<
   }
 >()("platform/actors/Keyring") {}
 
-/** @param master at least 32 bytes; it never leaves the process. */
-export const keyringLayer = (master: Uint8Array): Layer.Layer<Keyring> => {
+/** @param secrets the current master key and former ones; tokens are derived from the current one. */
+export const keyringLayer = (secrets: SecretKeyring): Layer.Layer<Keyring> => {
+  const master = secrets.current.bytes;
   const derive = (kind: TokenKind, sandboxId: string): string =>
     makeToken(
       kind,
       new Uint8Array(hkdfSync("sha256", master, sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
     );
   return Layer.succeed(Keyring, {
-    master,
+    secrets,
     serviceKey: (sandboxId) => derive("sbx", sandboxId),
     cliToken: (sandboxId) => derive("pat", sandboxId),
   });

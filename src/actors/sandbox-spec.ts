@@ -2,9 +2,11 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
-import { openSecret } from "../domain/secret.ts";
+import { unsealSecret } from "../domain/secret.ts";
+import * as Result from "effect/Result";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Identity, Projects, Sandboxes, Secrets, Sessions } from "../store/port.ts";
+import type { SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
 
 export interface SpecOptions {
@@ -24,6 +26,16 @@ export interface SpecOptions {
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
+const unsealed = (
+  keyring: Keyring["Service"],
+  secret: SealedSecret,
+): Effect.Effect<readonly [string, string]> => {
+  const value = unsealSecret(keyring.secrets, secret, secret.envelope);
+  return Result.isSuccess(value)
+    ? Effect.succeed([secret.name, value.success])
+    : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
+};
+
 /** Makes a sandbox's spec from the tables as they are now: a booting sandbox has the newest secrets. */
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
@@ -39,7 +51,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
     const sealed = yield* secrets.sealed(project.id);
     const { revision } = yield* secrets.list(project.id);
-    const opened = sealed.map((secret) => [secret.name, openSecret(keyring.master, secret)] as const);
+    const opened = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
     const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
     const spec: SandboxSpec = {
       id: sandboxId,

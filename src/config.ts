@@ -1,0 +1,199 @@
+/**
+ * The only reader of the environment: every knob of the service, its default and why. A value that is not what its
+ * knob expects refuses the start, naming the knob, the value and what is expected (api.md 9).
+ */
+import { homedir } from "node:os";
+import path from "node:path";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import {
+  DEFAULT_TIER_CAPS,
+  parseTierCaps,
+  parseTierList,
+  type Tier,
+  type TierCaps,
+  TIERS,
+} from "./domain/tier.ts";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** `{base_url}` as senders and people see it. */
+  readonly publicUrl: string;
+  readonly dataDir: string;
+  /** A given Postgres; null: the embedded one in the data directory. */
+  readonly databaseUrl: string | null;
+  readonly bootstrapToken: string | null;
+  readonly masterKey: string | null;
+  readonly sandboxProvider: "auto" | "local" | "simulated";
+  /** `auto`: the strongest form of `local` that starts here. */
+  readonly localForm: "auto" | "bubblewrap" | "namespaces";
+  readonly agentCommand: readonly string[];
+  readonly agentAdapter: "opencode" | "plain";
+  readonly egressAllow: readonly string[];
+  readonly importRoots: readonly string[];
+  readonly gitAllowHosts: readonly string[];
+  readonly tierCaps: TierCaps;
+  readonly defaultTier: Tier;
+  readonly llm: {
+    readonly baseUrl: string;
+    readonly apiKey: string;
+    readonly tiers: readonly string[];
+  } | null;
+  readonly bootTimeoutMs: number;
+  readonly queueTtlMs: number;
+  readonly queueMax: number;
+  readonly cloneCredentialTtlMs: number;
+  readonly actorIdleMs: number;
+  readonly recoveryIntervalMs: number;
+}
+
+/** The start is refused: one line a wrong setting. */
+export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError", {
+  problems: Schema.Array(Schema.String),
+}) {
+  override get message(): string {
+    return `The service cannot start with these settings:\n${this.problems.map((line) => `  - ${line}`).join("\n")}`;
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads all knobs; a value that is absent or empty takes its default.
+ *
+ * @throws ConfigError with every problem at once.
+ */
+export function readConfig(environment: Environment, workingDirectory: string): Config {
+  const read = new Reader(environment);
+  const host = read.text("PLATFORM_HOST") ?? "127.0.0.1";
+  const port = read.integer("PLATFORM_PORT", { fallback: 8080, min: 0, max: 65_535 });
+  const config: Config = {
+    host,
+    port,
+    publicUrl: read.url("PLATFORM_PUBLIC_URL") ?? `http://${host}:${port}`,
+    dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
+    databaseUrl: read.text("DATABASE_URL"),
+    bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
+    masterKey: read.text("PLATFORM_MASTER_KEY"),
+    sandboxProvider: read.oneOf("PLATFORM_SANDBOX_PROVIDER", ["auto", "local", "simulated"]),
+    localForm: read.oneOf("PLATFORM_LOCAL_FORM", ["auto", "bubblewrap", "namespaces"]),
+    agentCommand: (
+      read.text("PLATFORM_AGENT_COMMAND") ?? "opencode serve --hostname 127.0.0.1 --port 4096"
+    ).split(/\s+/),
+    agentAdapter: read.oneOf("PLATFORM_AGENT_ADAPTER", ["opencode", "plain"]),
+    egressAllow: read.list("PLATFORM_EGRESS_ALLOW", ","),
+    importRoots: read
+      .list("PLATFORM_IMPORT_ROOTS", path.delimiter)
+      .map((root) => path.resolve(untilde(root))),
+    gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS", ","),
+    tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps) ?? DEFAULT_TIER_CAPS,
+    defaultTier: read.oneOf("PLATFORM_DEFAULT_TIER", TIERS),
+    llm: read.gateway(),
+    // A boot that takes longer has hung: a person should be told (api.md 3).
+    bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),
+    queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),
+    queueMax: read.integer("PLATFORM_QUEUE_MAX", { fallback: 10_000, min: 1, max: 10_000_000 }),
+    cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
+    // Long enough that a session's next message finds it, short enough that memory follows the work.
+    actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
+    recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 10 * SECOND),
+  };
+  read.refuseProblems();
+  return config;
+}
+
+const untilde = (file: string): string =>
+  file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : file;
+
+/** One year: a longer interval is a mistake in the unit. */
+const LONGEST_MS = 365 * DAY;
+
+class Reader {
+  readonly #environment: Environment;
+  readonly #problems: string[] = [];
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  problem(name: string, value: string, expected: string): void {
+    this.#problems.push(`${name} is ${JSON.stringify(value)}; expected ${expected}`);
+  }
+
+  refuseProblems(): void {
+    if (this.#problems.length > 0) throw new ConfigError({ problems: this.#problems });
+  }
+
+  text(name: string): string | null {
+    const value = this.#environment[name];
+    return value === undefined || value === "" ? null : value;
+  }
+
+  list(name: string, separator: string): readonly string[] {
+    return (this.text(name) ?? "")
+      .split(separator)
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  }
+
+  integer(
+    name: string,
+    range: { readonly fallback: number; readonly min: number; readonly max: number },
+  ): number {
+    const text = this.text(name);
+    if (text === null) return range.fallback;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= range.min && value <= range.max) return value;
+    this.problem(name, text, `a whole number from ${range.min} to ${range.max}`);
+    return range.fallback;
+  }
+
+  /** Milliseconds, at least 1 and at most a year (threats.md C21). */
+  duration(name: string, fallback: number): number {
+    return this.integer(name, { fallback, min: 1, max: LONGEST_MS });
+  }
+
+  /** The first of `values` is the default. */
+  oneOf<const Values extends readonly [string, ...string[]]>(name: string, values: Values): Values[number] {
+    const text = this.text(name);
+    if (text === null) return values[0];
+    const value = values.find((candidate) => candidate === text);
+    if (value !== undefined) return value;
+    this.problem(name, text, `one of ${values.join(", ")}`);
+    return values[0];
+  }
+
+  url(name: string): string | null {
+    const text = this.text(name);
+    if (text === null) return null;
+    const url = URL.parse(text);
+    if (url !== null && (url.protocol === "http:" || url.protocol === "https:"))
+      return text.replace(/\/+$/, "");
+    this.problem(name, text, "an http or https URL");
+    return null;
+  }
+
+  /** What the domain's parser makes of it; null when it is absent or wrong. */
+  parsed<A>(name: string, parse: (text: string) => Result.Result<A, string>): A | null {
+    const text = this.text(name);
+    if (text === null) return null;
+    const result = parse(text);
+    if (Result.isSuccess(result)) return result.success;
+    this.problem(name, text, result.failure);
+    return null;
+  }
+
+  /** The managed gateway is on when its URL is set; its tiers are a JSON list, none by default. */
+  gateway(): Config["llm"] {
+    const baseUrl = this.url("PLATFORM_LLM_BASE_URL");
+    if (baseUrl === null) return null;
+    const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList) ?? [];
+    return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
+  }
+}

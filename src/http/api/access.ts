@@ -1,0 +1,44 @@
+/**
+ * Which power an endpoint asks for (api.md 1 "Origin"). Every endpoint carries one of these as an annotation; who has
+ * which is decided in one place, http/access.ts, and held by one table-driven test.
+ */
+import * as Context from "effect/Context";
+import * as Schema from "effect/Schema";
+import { HttpApiMiddleware } from "effect/http-api";
+import type { Principal } from "../../store/records.ts";
+import { BadRequest, Forbidden, Internal, NotFound, TooLarge, Unauthorized, Unavailable } from "./errors.ts";
+
+export type Power =
+  /** Reading who one is. */
+  | "self"
+  /** The account's own matters: tokens, new projects, the queue. Account-wide or project-bound user tokens. */
+  | "account"
+  /** Reading a project and what belongs to it. */
+  | "read"
+  /** Working in a project: sessions, fires. */
+  | "work"
+  /** Opening and updating change requests. */
+  | "propose"
+  /** Governing a project: secrets, settings. User tokens only. */
+  | "govern"
+  /** PLATFORM_TOKEN's one use. */
+  | "clone";
+
+export class Access extends Context.Service<Access, Power>()("platform/http/Access") {}
+
+/** Who calls. Provided to every handler behind `Authorized`. */
+export class Caller extends Context.Service<Caller, Principal>()("platform/http/Caller") {}
+
+/** Authenticates the caller, checks the endpoint's power, and gives every failure the one shape. */
+export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides: Caller }>()(
+  "platform/http/Authorized",
+  { error: [BadRequest, Unauthorized, Forbidden, NotFound, TooLarge, Internal, Unavailable] },
+) {}
+
+/** Gives the failures of endpoints without a caller the one shape. */
+export class Answering extends HttpApiMiddleware.Service<Answering>()("platform/http/Answering", {
+  error: [BadRequest, NotFound, TooLarge, Internal, Unavailable],
+}) {}
+
+/** A `Schema` of any JSON object, for what is passed on as it is. */
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown);

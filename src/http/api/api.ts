@@ -1,0 +1,22 @@
+/** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
+import { HttpApi, OpenApi } from "effect/http-api";
+import { ChangeRequestsGroup } from "./change-requests.ts";
+import { IdentityGroup } from "./identity.ts";
+import { ProjectsGroup } from "./projects.ts";
+import { SandboxGroup } from "./sandbox.ts";
+import { SecretsGroup } from "./secrets.ts";
+import { SessionsGroup } from "./sessions.ts";
+import { TriggersGroup } from "./triggers.ts";
+
+export class Api extends HttpApi.make("platform")
+  .add(IdentityGroup)
+  .add(ProjectsGroup)
+  .add(SessionsGroup)
+  .add(SecretsGroup)
+  .add(TriggersGroup)
+  .add(ChangeRequestsGroup)
+  .add(SandboxGroup)
+  // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.
+  .annotate(HttpApi.ParseOptions, { onExcessProperty: "error" })
+  .annotate(HttpApi.HeadersParseOptions, {})
+  .annotateMerge(OpenApi.annotations({ title: "Platform API", version: "1" })) {}

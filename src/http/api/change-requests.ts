@@ -1,0 +1,89 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
+import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+
+const nullable = Schema.NullOr;
+
+const Summary = Schema.Struct({
+  id: Uuid,
+  project_id: Uuid,
+  number: Schema.Finite,
+  session_id: nullable(Uuid),
+  head_ref: Schema.String,
+  base_ref: Schema.String,
+  title: Schema.String,
+  description: Schema.String,
+  status: Schema.Literals(["open", "merged", "closed"]),
+  created_by: nullable(Uuid),
+  created_at: Instant,
+  updated_at: Instant,
+});
+
+const Detail = Schema.Struct({
+  ...Summary.fields,
+  base_commit: Schema.String,
+  head_commit: Schema.String,
+  mergeable: Schema.Boolean,
+  conflicts: Schema.Array(Schema.String),
+  commits: Schema.Array(
+    Schema.Struct({
+      sha: Schema.String,
+      subject: Schema.String,
+      author_name: Schema.String,
+      committed_at: Instant,
+    }),
+  ),
+  files_changed: Schema.Array(
+    Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
+  ),
+});
+
+/** One of the two names the branch that is proposed. */
+const OpenRequest = Schema.Struct({
+  session_id: Schema.optionalKey(Uuid),
+  head_ref: Schema.optionalKey(Schema.String),
+  title: text(300),
+  description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64 * 1024))),
+});
+
+const numberParams = {
+  ...projectParams,
+  number: Schema.FiniteFromString.check(
+    Schema.isInt(),
+    Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }),
+  ),
+};
+
+/** Change requests: how work is shown and proposed (api.md 6). */
+export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
+  .add(
+    HttpApiEndpoint.post("open", "/", {
+      params: projectParams,
+      payload: OpenRequest,
+      success: Summary.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "propose"),
+    HttpApiEndpoint.get("list", "/", {
+      params: projectParams,
+      query: { ...pageQuery, status: Schema.optionalKey(Summary.fields.status) },
+      success: Schema.Struct({
+        change_requests: Schema.Array(Summary),
+        next_cursor: nullable(Schema.String),
+      }),
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("get", "/:number", {
+      params: numberParams,
+      success: Detail,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("diff", "/:number/diff", {
+      params: numberParams,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: [NotFound, Conflict],
+    }).annotate(Access, "read"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/change-requests") {}

@@ -1,0 +1,38 @@
+/**
+ * The one shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence a person can act on,
+ * `code` is stable. One class a status, since the status is what tells them apart on the wire.
+ */
+import * as Schema from "effect/Schema";
+
+const fields = {
+  error: Schema.String,
+  code: Schema.String,
+  details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+};
+
+export class BadRequest extends Schema.Error<BadRequest>("BadRequest")(fields, { httpApiStatus: 400 }) {}
+export class Unauthorized extends Schema.Error<Unauthorized>("Unauthorized")(fields, {
+  httpApiStatus: 401,
+}) {}
+export class Forbidden extends Schema.Error<Forbidden>("Forbidden")(fields, { httpApiStatus: 403 }) {}
+export class NotFound extends Schema.Error<NotFound>("NotFound")(fields, { httpApiStatus: 404 }) {}
+export class Conflict extends Schema.Error<Conflict>("Conflict")(fields, { httpApiStatus: 409 }) {}
+export class TooLarge extends Schema.Error<TooLarge>("TooLarge")(fields, { httpApiStatus: 413 }) {}
+export class Unprocessable extends Schema.Error<Unprocessable>("Unprocessable")(fields, {
+  httpApiStatus: 422,
+}) {}
+export class TooMany extends Schema.Error<TooMany>("TooMany")(fields, { httpApiStatus: 429 }) {}
+export class Internal extends Schema.Error<Internal>("Internal")(fields, { httpApiStatus: 500 }) {}
+export class BadGateway extends Schema.Error<BadGateway>("BadGateway")(fields, { httpApiStatus: 502 }) {}
+export class Unavailable extends Schema.Error<Unavailable>("Unavailable")(fields, { httpApiStatus: 503 }) {}
+
+/** The same answer for what is not there and for what is another account's (threats.md T05). */
+export const notFound = (what: string): NotFound =>
+  new NotFound({ error: `There is no such ${what}.`, code: "not_found" });
+
+export const badRequest = (path: string, message: string): BadRequest =>
+  new BadRequest({
+    error: `The request is not valid: ${path}: ${message}`,
+    code: "invalid_request",
+    details: { issues: [{ path, message }] },
+  });

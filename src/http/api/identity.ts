@@ -1,0 +1,58 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { NotFound } from "./errors.ts";
+import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
+
+const Origin = Schema.Literals(["user", "session", "trigger"]);
+
+export const Me = Schema.Struct({
+  user: Schema.Struct({ id: Uuid, name: Schema.String }),
+  account: Schema.Struct({
+    id: Uuid,
+    name: Schema.String,
+    tier: Schema.String,
+    session_cap: Schema.Finite,
+    active_sessions: Schema.Finite,
+    queued_fires: Schema.Finite,
+  }),
+  token: Schema.Struct({ id: Uuid, origin: Origin, project_id: Schema.NullOr(Uuid) }),
+});
+
+export const TokenWire = Schema.Struct({
+  id: Uuid,
+  name: Schema.String,
+  origin: Origin,
+  project_id: Schema.NullOr(Uuid),
+  created_at: Instant,
+  expires_at: Schema.NullOr(Instant),
+  last_used_at: Schema.NullOr(Instant),
+});
+
+const CreateToken = Schema.Struct({
+  name: text(200),
+  project_id: Schema.optionalKey(Uuid),
+  expires_at: Schema.optionalKey(Instant),
+});
+
+/** Who one is, and the account's tokens (api.md 2). */
+export class IdentityGroup extends HttpApiGroup.make("identity")
+  .add(
+    HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "self"),
+    HttpApiEndpoint.get("listTokens", "/tokens", {
+      query: pageQuery,
+      success: Schema.Struct({ tokens: Schema.Array(TokenWire), next_cursor: Schema.NullOr(Schema.String) }),
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.post("createToken", "/tokens", {
+      payload: CreateToken,
+      success: Schema.Struct({ ...TokenWire.fields, token: Schema.String }).pipe(HttpApiSchema.status(201)),
+      error: NotFound,
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.delete("deleteToken", "/tokens/:id", {
+      params: { id: Uuid },
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "account"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}

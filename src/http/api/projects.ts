@@ -1,0 +1,72 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
+import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { TriggerListing } from "./triggers.ts";
+
+export const ProjectWire = Schema.Struct({
+  id: Uuid,
+  account_id: Uuid,
+  name: Schema.String,
+  status: Schema.Literals(["active", "archived"]),
+  repository: RepositorySource,
+  default_branch: Schema.String,
+  triggers_paused: Schema.Boolean,
+  manifest: Schema.Struct({
+    commit: Schema.NullOr(Schema.String),
+    synced_at: Schema.NullOr(Instant),
+    error: Schema.NullOr(Schema.String),
+  }),
+  created_at: Instant,
+  updated_at: Instant,
+});
+
+const CreateProject = Schema.Struct({
+  name: text(200),
+  repository: RepositoryRequest,
+  default_branch: Schema.optionalKey(text(244)),
+});
+
+const PatchProject = Schema.Struct({
+  name: Schema.optionalKey(text(200)),
+  status: Schema.optionalKey(Schema.Literals(["active", "archived"])),
+  triggers_paused: Schema.optionalKey(Schema.Boolean),
+  default_branch: Schema.optionalKey(text(244)),
+});
+
+/** Projects and their repositories (api.md 2). */
+export class ProjectsGroup extends HttpApiGroup.make("projects")
+  .add(
+    HttpApiEndpoint.get("list", "/projects", {
+      query: pageQuery,
+      success: Schema.Struct({
+        projects: Schema.Array(ProjectWire),
+        next_cursor: Schema.NullOr(Schema.String),
+      }),
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("create", "/projects", {
+      payload: CreateProject,
+      success: ProjectWire.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, Forbidden, Unprocessable],
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.get("get", "/projects/:pid", {
+      params: projectParams,
+      success: ProjectWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.patch("update", "/projects/:pid", {
+      params: projectParams,
+      payload: PatchProject,
+      success: ProjectWire,
+      error: [NotFound, Unprocessable, Forbidden],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
+      params: projectParams,
+      success: TriggerListing,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}

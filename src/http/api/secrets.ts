@@ -1,0 +1,47 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, NotFound } from "./errors.ts";
+import { Instant, projectParams, Uuid } from "./schemas.ts";
+
+const SecretWire = Schema.Struct({
+  name: Schema.String,
+  created_at: Instant,
+  updated_at: Instant,
+  updated_by: Schema.NullOr(Uuid),
+});
+
+const Listing = Schema.Struct({
+  secrets: Schema.Array(SecretWire),
+  declared: Schema.Struct({
+    required: Schema.Array(Schema.String),
+    optional: Schema.Array(Schema.String),
+    missing: Schema.Array(Schema.String),
+  }),
+  revision: Schema.String,
+});
+
+const secretParams = { ...projectParams, name: Schema.String };
+const Value = Schema.Struct({ value: Schema.String });
+
+/** Project secrets: names are listed, values never come back (api.md 5). */
+export class SecretsGroup extends HttpApiGroup.make("secrets")
+  .add(
+    HttpApiEndpoint.get("list", "/", { params: projectParams, success: Listing, error: NotFound }).annotate(
+      Access,
+      "govern",
+    ),
+    HttpApiEndpoint.put("put", "/:name", {
+      params: secretParams,
+      payload: Value,
+      success: [SecretWire, SecretWire.pipe(HttpApiSchema.status(201))],
+      error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.delete("delete", "/:name", {
+      params: secretParams,
+      success: HttpApiSchema.NoContent,
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "govern"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/secrets") {}

@@ -1,0 +1,111 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import { Instant, Metadata, pageQuery, projectParams, sessionParams, text, Uuid } from "./schemas.ts";
+
+const nullable = Schema.NullOr;
+
+export const SessionWire = Schema.Struct({
+  id: Uuid,
+  project_id: Uuid,
+  account_id: Uuid,
+  status: Schema.Literals(SESSION_STATUSES),
+  base_ref: Schema.String,
+  base_commit: nullable(Schema.String),
+  branch_name: Uuid,
+  name: nullable(Schema.String),
+  agent_name: Schema.String,
+  agent_model: nullable(Schema.String),
+  initial_prompt: nullable(Schema.String),
+  metadata: Schema.Record(Schema.String, Schema.Unknown),
+  trigger_slug: nullable(Schema.String),
+  fire_id: nullable(Uuid),
+  created_by: Uuid,
+  failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
+  stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
+  saved: Schema.Null,
+  created_at: Instant,
+  updated_at: Instant,
+  running_at: nullable(Instant),
+  stopped_at: nullable(Instant),
+});
+
+export const SandboxWire = Schema.Struct({
+  id: Uuid,
+  session_id: Uuid,
+  provider: Schema.String,
+  status: Schema.Literals(SANDBOX_STATUSES),
+  failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String })),
+  created_at: Instant,
+  active_at: nullable(Instant),
+  ended_at: nullable(Instant),
+});
+
+/** 96 KiB, since the prompt is also one environment string (api.md 4 "Rendering"). */
+const PROMPT_MAX = 96 * 1024;
+
+const CreateSession = Schema.Struct({
+  base_ref: Schema.optionalKey(Schema.String),
+  agent_name: Schema.optionalKey(Schema.String),
+  agent_model: Schema.optionalKey(Schema.String),
+  initial_prompt: Schema.optionalKey(text(PROMPT_MAX)),
+  name: Schema.optionalKey(text(200)),
+  metadata: Schema.optionalKey(Metadata),
+});
+
+const PatchSession = Schema.Struct({
+  name: Schema.optionalKey(text(200)),
+  metadata: Schema.optionalKey(Metadata),
+});
+
+/** Sessions (api.md 3). The relay and the live streams of a session are raw routes (http/relay.ts, http/events.ts). */
+export class SessionsGroup extends HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      params: projectParams,
+      payload: CreateSession,
+      success: SessionWire.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.get("list", "/", {
+      params: projectParams,
+      query: { ...pageQuery, status: Schema.optionalKey(Schema.Literals(SESSION_STATUSES)) },
+      success: Schema.Struct({ sessions: Schema.Array(SessionWire), next_cursor: nullable(Schema.String) }),
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("get", "/:sid", {
+      params: sessionParams,
+      success: SessionWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.patch("update", "/:sid", {
+      params: sessionParams,
+      payload: PatchSession,
+      success: SessionWire,
+      error: NotFound,
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.post("stop", "/:sid/stop", {
+      params: sessionParams,
+      success: SessionWire,
+      error: NotFound,
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.post("restart", "/:sid/restart", {
+      params: sessionParams,
+      success: SessionWire.pipe(HttpApiSchema.status(202)),
+      error: [NotFound, Conflict, TooMany],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.delete("delete", "/:sid", {
+      params: sessionParams,
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.get("sandbox", "/:sid/sandbox", {
+      params: sessionParams,
+      success: SandboxWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/sessions") {}

@@ -1,0 +1,124 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+
+const nullable = Schema.NullOr;
+const Slug = Schema.String;
+
+export const FireWire = Schema.Struct({
+  id: Uuid,
+  trigger_slug: Slug,
+  kind: Schema.Literals(["cron", "webhook", "manual"]),
+  status: Schema.Literals(["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"]),
+  reason: nullable(Schema.String),
+  scheduled_for: nullable(Instant),
+  received_at: Instant,
+  delivery_id: nullable(Schema.String),
+  session_id: nullable(Uuid),
+  attempts: Schema.Finite,
+  replay_of: nullable(Uuid),
+});
+
+const TriggerWire = Schema.Struct({
+  slug: Slug,
+  name: Schema.String,
+  type: Schema.Literals(["cron", "webhook"]),
+  agent: Schema.String,
+  enabled: Schema.Boolean,
+  prompt: Schema.String,
+  cron: Schema.optionalKey(Schema.String),
+  timezone: Schema.optionalKey(Schema.String),
+  secret_env: Schema.optionalKey(Schema.String),
+  webhook_url: Schema.optionalKey(Schema.String),
+  last_fired_at: nullable(Instant),
+  next_fire_at: nullable(Instant),
+  upcoming: Schema.Array(Instant),
+  last_fire: nullable(Schema.Struct({ id: Uuid, status: Schema.String, at: Instant })),
+});
+
+/** The trigger listing: good entries beside the errors of the others (spec 4.4, 7.2). */
+export const TriggerListing = Schema.Struct({
+  triggers: Schema.Array(TriggerWire),
+  errors: Schema.Array(
+    Schema.Struct({
+      slug: nullable(Schema.String),
+      index: nullable(Schema.Finite),
+      path: nullable(Schema.String),
+      message: Schema.String,
+      line: nullable(Schema.Finite),
+    }),
+  ),
+  manifest: Schema.Struct({
+    commit: nullable(Schema.String),
+    synced_at: nullable(Instant),
+    stale: Schema.Boolean,
+  }),
+  triggers_paused: Schema.Boolean,
+});
+
+const QueueWire = Schema.Struct({
+  fire_id: Uuid,
+  project_id: Uuid,
+  trigger_slug: Slug,
+  position: Schema.Finite,
+  queued_at: Instant,
+  expires_at: Instant,
+});
+
+const triggerParams = { ...projectParams, slug: Slug };
+
+/** Free text of a person's fire; it lands in a prompt, which has its own limit. */
+const MESSAGE_MAX = 64 * 1024;
+const FireRequest = Schema.Struct({
+  text: Schema.optionalKey(text(MESSAGE_MAX)),
+  source: Schema.optionalKey(text(200)),
+});
+const PreviewRequest = Schema.Struct({
+  kind: Schema.Literals(["cron", "webhook", "manual"]),
+  body: Schema.optionalKey(Schema.Unknown),
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  text: Schema.optionalKey(Schema.String),
+  source: Schema.optionalKey(Schema.String),
+  at: Schema.optionalKey(Instant),
+});
+
+/** Triggers, their fires and the queue (api.md 4). The webhook receiver is a raw route (http/webhooks.ts). */
+export class TriggersGroup extends HttpApiGroup.make("triggers")
+  .add(
+    HttpApiEndpoint.get("list", "/projects/:pid/triggers", {
+      params: projectParams,
+      success: TriggerListing,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("fire", "/projects/:pid/triggers/:slug/fire", {
+      params: triggerParams,
+      payload: FireRequest,
+      success: Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
+        HttpApiSchema.status(202),
+      ),
+      error: [NotFound, TooMany, Internal, Unprocessable],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.post("preview", "/projects/:pid/triggers/:slug/preview", {
+      params: triggerParams,
+      payload: PreviewRequest,
+      success: Schema.Struct({ prompt: Schema.String, variables: Schema.Unknown }),
+      error: [BadRequest, NotFound, Internal],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.get("fires", "/projects/:pid/fires", {
+      params: projectParams,
+      query: {
+        ...pageQuery,
+        status: Schema.optionalKey(FireWire.fields.status),
+        slug: Schema.optionalKey(Slug),
+      },
+      success: Schema.Struct({ fires: Schema.Array(FireWire), next_cursor: nullable(Schema.String) }),
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("queue", "/queue", {
+      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: Schema.Null }),
+    }).annotate(Access, "account"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}
