@@ -1,0 +1,36 @@
+/** The port to one kind of agent runtime (api.md 7, PLATFORM_AGENT_ADAPTER). Names what the daemon needs to know of it. */
+import type * as Effect from "effect/Effect";
+import type { HttpFailure } from "../http-client.ts";
+
+/** The session's first prompt, and who is to take it. */
+export interface InitialPrompt {
+  /** Title of the agent session: the session's id, by which a later daemon finds it again. */
+  readonly sessionId: string;
+  readonly text: string;
+  readonly agentName: string;
+  /** `provider/model`, or null for the runtime's own choice. */
+  readonly model: string | null;
+}
+
+/** The runtime will never take the prompt, e.g. since it has no such agent. */
+export interface PromptRefused {
+  readonly refused: string;
+}
+
+export interface RuntimeAdapter {
+  /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
+  readonly environment: (configDir: string) => Readonly<Record<string, string>>;
+  /** One question whether it answers; never waits long, since connections made while it boots can hang. */
+  readonly probe: Effect.Effect<void, HttpFailure>;
+  /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */
+  readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
+  /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
+  readonly followTurns: (noted: (active: boolean) => void) => Effect.Effect<never, HttpFailure>;
+  /** Aborts turns in progress; false when there was none. */
+  readonly abort: Effect.Effect<boolean, HttpFailure>;
+}
+
+/** How long one probe may take. */
+export const PROBE_TIMEOUT_MS = 250;
+/** How long a call to a running runtime may take. */
+export const CALL_TIMEOUT_MS = 10_000;

@@ -1,0 +1,52 @@
+/** The daemon's own answers: JSON, errors in the one shape of api.md 1. */
+import type { ServerResponse } from "node:http";
+import type { UserContextRefusal } from "../src/domain/user-context.ts";
+import type { Refusal } from "./route.ts";
+
+export interface ErrorBody {
+  readonly error: string;
+  readonly code: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export const answerJson = (response: ServerResponse, status: number, body: unknown): void => {
+  const bytes = Buffer.from(JSON.stringify(body));
+  response.writeHead(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": bytes.length,
+    "cache-control": "no-store",
+  });
+  response.end(bytes);
+};
+
+/** A body that is still on its way is not waited for: the connection ends with the answer. */
+export const answerError = (response: ServerResponse, status: number, body: ErrorBody): void => {
+  const { headers, complete } = response.req;
+  const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  if (hasBody && !complete) response.setHeader("connection", "close");
+  answerJson(response, status, body);
+};
+
+export const answerRefusal = (response: ServerResponse, { status, code, error }: Refusal): void =>
+  answerError(response, status, { error, code });
+
+export const answerUnauthenticated = (response: ServerResponse, reason: UserContextRefusal): void =>
+  answerError(response, 401, {
+    error: "This request needs a valid signed user context.",
+    code: "invalid_user_context",
+    details: { reason },
+  });
+
+export const answerNotReady = (response: ServerResponse): void => {
+  response.setHeader("retry-after", "1");
+  answerError(response, 503, {
+    error: "The agent runtime is not ready yet. Try again in a second.",
+    code: "runtime_not_ready",
+  });
+};
+
+export const answerUnreachable = (response: ServerResponse, port: number): void =>
+  answerError(response, 502, {
+    error: `Port ${port} in the sandbox did not answer: nothing listens there, or it hung up.`,
+    code: "upstream_unreachable",
+  });

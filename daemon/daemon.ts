@@ -1,0 +1,202 @@
+/**
+ * The daemon: child of PID 1 in every sandbox, supervisor of the agent runtime and the only way to it (spec.md 4.3).
+ *
+ * Order of a boot: listen (health answers), start the runtime, and beside it fetch the credential and clone; once
+ * both are there, hand over the initial prompt. The runtime reads its project at the first request, and no request
+ * reaches it before the checkout is done.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import type * as Scope from "effect/Scope";
+import { FORWARDER_PORT } from "../src/domain/launch.ts";
+import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
+import { opencodeAdapter } from "./adapters/opencode.ts";
+import { plainAdapter } from "./adapters/plain.ts";
+import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
+import { DEFAULT_CONFIG_DIR } from "./config-dir.ts";
+import { fetchCredential, renewCredential } from "./credential.ts";
+import { effectLogger, makeLog, type Log } from "./log.ts";
+import type { Launch } from "./process.ts";
+import { Redactor } from "./redact.ts";
+import { Report } from "./report.ts";
+import { superviseRuntime, type Runtime } from "./runtime.ts";
+import { DaemonServer } from "./server.ts";
+import { secretsOf, type Settings } from "./settings.ts";
+
+/** Between two attempts to hand the prompt over. */
+const PROMPT_AGAIN = "500 millis";
+
+const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], (port: number) => RuntimeAdapter>> = {
+  opencode: opencodeAdapter,
+  plain: plainAdapter,
+};
+
+/** What the parts of one daemon share. */
+interface Parts {
+  readonly settings: Settings;
+  readonly adapter: RuntimeAdapter;
+  readonly report: Report;
+  readonly redactor: Redactor;
+  readonly log: Log;
+}
+
+export interface DaemonOptions {
+  readonly settings: Settings;
+  readonly version: string;
+  readonly write: (line: string) => void;
+}
+
+/** Runs until interrupted; when it returns, the runtime's processes and every connection are gone. */
+export const runDaemon = ({ settings, version, write }: DaemonOptions): Effect.Effect<never> => {
+  const redactor = new Redactor(secretsOf(settings));
+  const log = makeLog(redactor, write);
+  const report = new Report({ version, redactor, repoUrl: settings.repoUrl, branch: settings.branch });
+  const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort);
+  const parts: Parts = { settings, adapter, report, redactor, log };
+  if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
+  return Effect.andThen(serve(parts), boot(parts)).pipe(
+    Effect.andThen(Effect.never),
+    Effect.scoped,
+    Effect.provide(effectLogger(log)),
+  );
+};
+
+/** Listens on the port and the socket until the scope closes. */
+const serve = ({ settings, adapter, report, log }: Parts): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { layout, servicePort } = settings;
+    const server = new DaemonServer({
+      token: settings.token,
+      sessionId: settings.sessionId,
+      runtimePort: layout.runtimePort,
+      blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
+      report,
+      abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
+    });
+    yield* Effect.acquireRelease(
+      Effect.promise(() => {
+        rmSync(layout.socket, { force: true });
+        return Promise.all([
+          server.listen({ path: layout.socket }),
+          server.listen({ host: "0.0.0.0", port: servicePort }),
+        ]);
+      }),
+      () => Effect.sync(() => server.close()),
+    );
+    report.reached("listening");
+    log("listening", { port: servicePort });
+  });
+
+const boot = Effect.fnUntraced(function* (parts: Parts) {
+  const { settings, report } = parts;
+  const { workspace } = settings.layout;
+  const checkedOut = yield* Deferred.make<void>();
+  const startDir = join(workspace, DEFAULT_CONFIG_DIR);
+  let configDir = startDir;
+  const runtime = yield* superviseRuntime({
+    ...parts,
+    launch: () => runtimeLaunch(parts, configDir),
+    whenCheckedOut: Deferred.await(checkedOut),
+  });
+  const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
+  if (checkout !== null) {
+    configDir = checkout.configDir.path;
+    yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
+  }
+  report.setRepo({ ready: true, commit: checkout?.commit ?? null });
+  yield* Deferred.succeed(checkedOut, undefined);
+  yield* bootstrap(parts, checkout);
+});
+
+/** A runtime that was started with another config directory starts anew, before anything is passed to it. */
+const settleConfigDir = (
+  { configDir }: Checkout,
+  { runtime, moved, report }: { readonly runtime: Runtime; readonly moved: boolean; readonly report: Report },
+): Effect.Effect<void> => {
+  report.setError("checkout", configDir.problem);
+  return moved ? runtime.restart : Effect.void;
+};
+
+/** The whole environment of the agent's side; what the platform sets wins over a secret of the same name. */
+const runtimeLaunch = ({ settings, adapter }: Parts, configDir: string): Launch => ({
+  prefix: settings.launch.prefix,
+  command: settings.launch.agentCommand,
+  cwd: settings.layout.workspace,
+  env: {
+    ...settings.launch.agentEnv,
+    ...settings.injected,
+    ...settings.launch.commonEnv,
+    ...gitEnvironment(settings),
+    ...adapter.environment(configDir),
+    AGENT_CONFIG_DIR: configDir,
+  },
+});
+
+/** The checkout, and the renewal of its credential from then on; never returns when the deadline passes before. */
+const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log }: Parts) {
+  const fetch = fetchCredential(settings, redactor);
+  const attempts = checkOut({
+    settings,
+    fetchCredential: fetch,
+    onCredential: () => report.reached("credential"),
+    onFailure: ({ message }) => {
+      report.setError("checkout", message);
+      log("checkout failed", { message });
+    },
+  });
+  const checkout = yield* Effect.timeoutOrElse(attempts, {
+    duration: settings.launch.bootDeadlineMs,
+    orElse: () =>
+      Effect.suspend(() => {
+        report.giveUpCheckout();
+        log("checkout given up");
+        return Effect.never;
+      }),
+  });
+  report.reached("cloned");
+  log("checked out", { commit: checkout.commit });
+  yield* Effect.forkScoped(renewCredential(checkout.credential, fetch));
+  return checkout;
+});
+
+/** Waits until the runtime serves, then sees to it that it has the initial prompt (api.md 7: exactly once). */
+const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout | null) {
+  const { settings, report, log } = parts;
+  const before = checkout?.credential.bootstrap === "done";
+  if (before && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
+  yield* report.whenServed;
+  log("ready");
+  if (before || settings.initialPrompt === null) return;
+  yield* handOver(parts, {
+    sessionId: settings.sessionId,
+    text: settings.initialPrompt,
+    agentName: settings.agentName,
+    model: settings.agentModel,
+  });
+});
+
+/** The clock as the health report spells instants. */
+const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString());
+
+const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, prompt: InitialPrompt) {
+  const attempt = Effect.tapError(adapter.deliverPrompt(prompt), ({ message }) =>
+    Effect.sync(() => report.setError("bootstrap", `the initial prompt was not taken yet: ${message}`)),
+  );
+  // The schedule has no end, so neither has the retry one that fails.
+  const outcome = yield* Effect.orDie(Effect.retry(attempt, Schedule.spaced(PROMPT_AGAIN)));
+  const at = yield* now;
+  if (outcome === "accepted") {
+    report.setError("bootstrap", null);
+    report.bootstrap = { state: "done", at };
+    report.reached("prompt_accepted");
+    log("initial prompt accepted");
+  } else {
+    report.setError("bootstrap", outcome.refused);
+    report.bootstrap = { state: "failed", at };
+    log("initial prompt refused", { reason: outcome.refused });
+  }
+});

@@ -1,0 +1,94 @@
+/** Which headers pass a proxy and which do not, over Node's flat raw lists `[name, value, name, value, …]`. */
+import type { IncomingMessage } from "node:http";
+import { USER_CONTEXT_HEADER } from "../src/domain/user-context.ts";
+
+/** Connection-level headers (RFC 9110, 7.6.1). `Trailer` stays: trailers are passed on. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Never handed to the runtime or a port: the context, the caller's credential, and what only we may say (X11, X13). */
+const OURS = new Set([
+  USER_CONTEXT_HEADER,
+  "authorization",
+  "host",
+  "content-length",
+  "forwarded",
+  "x-real-ip",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+]);
+
+/** Some servers read `_` as `-`, so a header is judged as if it had been written so (threats.md X11). */
+const canonical = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+
+export const pairs = (raw: readonly string[]): [string, string][] => {
+  const found: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) found.push([raw[at] ?? "", raw[at + 1] ?? ""]);
+  return found;
+};
+
+/** Names that the sender's Connection header declares to be for this hop only (threats.md X10). */
+const listed = (headers: readonly [string, string][]): Set<string> =>
+  new Set(
+    headers
+      .filter(([name]) => canonical(name) === "connection")
+      .flatMap(([, value]) => value.split(","))
+      .map((name) => canonical(name.trim())),
+  );
+
+/** Every value of a header, one element for each time it was sent. */
+export const valuesOf = (request: IncomingMessage, header: string): string[] =>
+  pairs(request.rawHeaders)
+    .filter(([name]) => name.toLowerCase() === header)
+    .map(([, value]) => value);
+
+/** Methods whose request Node would frame as chunked although no body comes. */
+const EXPECTS_BODY = new Set(["POST", "PUT", "PATCH"]);
+
+/** The framing is ours: what the parser understood of the request, stated once (threats.md X14). */
+const framing = (request: IncomingMessage): string[] => {
+  if (request.headers["transfer-encoding"] !== undefined) return ["transfer-encoding", "chunked"];
+  const length = request.headers["content-length"];
+  if (length !== undefined) return ["content-length", length];
+  return EXPECTS_BODY.has(request.method ?? "") ? ["content-length", "0"] : [];
+};
+
+/** Raw headers of the request to 127.0.0.1:`port`. */
+export const requestHeaders = (request: IncomingMessage, port: number): string[] => {
+  const headers = pairs(request.rawHeaders);
+  const dropped = listed(headers);
+  const passed = headers.filter(([raw]) => {
+    const name = canonical(raw);
+    return !HOP_BY_HOP.has(name) && !OURS.has(name) && !dropped.has(name);
+  });
+  return [
+    "host",
+    `127.0.0.1:${port}`,
+    ...passed.flat(),
+    ...framing(request),
+    "x-forwarded-for",
+    request.socket.remoteAddress ?? "unknown",
+    "x-forwarded-host",
+    request.headers.host ?? "",
+    "x-forwarded-proto",
+    "http",
+  ];
+};
+
+/** Raw headers of the answer to the client: all but those of the hop to the upstream. */
+export const responseHeaders = (answer: IncomingMessage): string[] => {
+  const headers = pairs(answer.rawHeaders);
+  const dropped = listed(headers);
+  return headers.filter(([name]) => !HOP_BY_HOP.has(canonical(name)) && !dropped.has(canonical(name))).flat();
+};

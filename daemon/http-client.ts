@@ -1,0 +1,81 @@
+/** Small JSON calls of the daemon's own: to the service (through the sandbox's proxy) and to the agent runtime. */
+import * as http from "node:http";
+import * as https from "node:https";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+
+/** No usable answer. `status` is null when there was none at all. `message` holds neither bodies nor headers. */
+export class HttpFailure extends Schema.TaggedError<HttpFailure>()("HttpFailure", {
+  status: Schema.NullOr(Schema.Finite),
+  message: Schema.String,
+}) {}
+
+export interface HttpCall {
+  readonly url: string;
+  readonly method?: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly timeoutMs: number;
+  /** Proxy variables to obey (HTTP_PROXY, NO_PROXY, …); none: a direct connection of its own. */
+  readonly proxyEnv?: Readonly<Record<string, string>>;
+}
+
+/** Longest answer that is read. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** One request, one answer of a 2xx status, its body as text. Interrupting it ends the connection. */
+export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
+  Effect.callback<string, HttpFailure>((resume) => {
+    const fail = (message: string, status: number | null = null) =>
+      resume(Effect.fail(new HttpFailure({ status, message })));
+    const request = openRequest(call);
+    request.on("error", (error) => fail(error.message));
+    request.on("response", (answer) => {
+      const status = answer.statusCode ?? 0;
+      const chunks: Buffer[] = [];
+      let length = 0;
+      answer.on("data", (chunk: Buffer) => {
+        length += chunk.length;
+        if (length > MAX_ANSWER_BYTES) request.destroy(new Error("the answer is too long"));
+        else chunks.push(chunk);
+      });
+      answer.on("error", (error) => fail(error.message));
+      answer.on("end", () => {
+        if (status < 200 || status > 299) fail(`${new URL(call.url).pathname} answered ${status}`, status);
+        else resume(Effect.succeed(Buffer.concat(chunks).toString("utf8")));
+      });
+    });
+    request.end(call.body === undefined ? undefined : JSON.stringify(call.body));
+    return Effect.sync(() => request.destroy());
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: call.timeoutMs,
+      orElse: () =>
+        Effect.fail(new HttpFailure({ status: null, message: `no answer within ${call.timeoutMs} ms` })),
+    }),
+  );
+
+const openRequest = (call: HttpCall): http.ClientRequest => {
+  const library = call.url.startsWith("https:") ? https : http;
+  return library.request(call.url, {
+    method: call.method ?? "GET",
+    headers: {
+      accept: "application/json",
+      ...(call.body === undefined ? {} : { "content-type": "application/json" }),
+      ...call.headers,
+    },
+    // A connection of its own each time: the runtime resets idle ones, and these calls are few.
+    agent: new library.Agent({ keepAlive: false, ...(call.proxyEnv && { proxyEnv: call.proxyEnv }) }),
+  });
+};
+
+/** Like `callHttp`, with the answer decoded; an answer of another shape is a failure. */
+export const callJson = <A>(call: HttpCall, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> =>
+  Effect.flatMap(callHttp(call), (text) =>
+    Effect.mapError(
+      Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text),
+      () =>
+        new HttpFailure({ status: null, message: `${new URL(call.url).pathname} answered an unknown shape` }),
+    ),
+  );

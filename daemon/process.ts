@@ -1,0 +1,133 @@
+/**
+ * Processes of the agent's side: each in a process group of its own, started behind the launch prefix that takes its
+ * privileges away, ended as a whole group (api.md 7).
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+
+/** What to start. Nothing of the daemon's own environment is inherited. */
+export interface Launch {
+  /** Arguments put before the command (LaunchSettings.prefix). */
+  readonly prefix: readonly string[];
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** What a finished command left. Both outputs are cut off after `MAX_OUTPUT_BYTES` and come from an untrusted program. */
+export interface Finished extends Exit {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The program could not be started at all. */
+export class LaunchFailure extends Schema.TaggedError<LaunchFailure>()("LaunchFailure", {
+  message: Schema.String,
+}) {}
+
+const MAX_OUTPUT_BYTES = 512 * 1024;
+/** How long a group has between SIGTERM and SIGKILL. */
+export const TERM_GRACE_MS = 5000;
+
+/** A started process group. */
+export class ProcessGroup {
+  readonly #child: ChildProcess;
+  /** Completes when the group's first process has ended and its output was read. */
+  readonly exit: Effect.Effect<Exit, LaunchFailure>;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    const ended = new Promise<Exit | LaunchFailure>((resolve) => {
+      child.once("error", (error) => resolve(new LaunchFailure({ message: error.message })));
+      child.once("close", (code, signal) => resolve({ code, signal }));
+    });
+    this.exit = Effect.flatMap(
+      Effect.promise(() => ended),
+      (end) => (end instanceof LaunchFailure ? Effect.fail(end) : Effect.succeed(end)),
+    );
+  }
+
+  /** `onOutput` gets what either stream brings, as it comes. */
+  static start(
+    launch: Launch,
+    onOutput: (stream: "stdout" | "stderr", chunk: Buffer) => void,
+  ): Effect.Effect<ProcessGroup> {
+    return Effect.sync(() => {
+      const [program = "", ...args] = [...launch.prefix, ...launch.command];
+      const child = spawn(program, args, {
+        cwd: launch.cwd,
+        env: { ...launch.env },
+        // A group of its own, so that one signal reaches everything it started.
+        detached: true,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      child.stdout.on("data", (chunk: Buffer) => onOutput("stdout", chunk));
+      child.stderr.on("data", (chunk: Buffer) => onOutput("stderr", chunk));
+      return new ProcessGroup(child);
+    });
+  }
+
+  /** Null when it could not be started. */
+  get pid(): number | null {
+    return this.#child.pid ?? null;
+  }
+
+  /** SIGTERM to the whole group, SIGKILL to what is left of it after the grace time. Returns when it is gone. */
+  get end(): Effect.Effect<void> {
+    return this.#signal("SIGTERM").pipe(
+      Effect.andThen(Effect.timeoutOption(Effect.exit(this.exit), TERM_GRACE_MS)),
+      Effect.andThen(this.#signal("SIGKILL")),
+      Effect.andThen(Effect.exit(this.exit)),
+      Effect.asVoid,
+      Effect.uninterruptible,
+    );
+  }
+
+  /** A group that is gone already needs no signal. */
+  #signal(signal: NodeJS.Signals): Effect.Effect<void> {
+    return Effect.sync(() => {
+      try {
+        if (this.#child.pid !== undefined) process.kill(-this.#child.pid, signal);
+      } catch (error) {
+        if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+      }
+    });
+  }
+}
+
+/** Runs a command to its end and collects its output. Interrupting it ends the whole group. */
+export const runToEnd = (launch: Launch): Effect.Effect<Finished, LaunchFailure> => {
+  const collected = { stdout: new Output(), stderr: new Output() };
+  return Effect.acquireUseRelease(
+    ProcessGroup.start(launch, (stream, chunk) => collected[stream].add(chunk)),
+    (group) =>
+      Effect.map(group.exit, (exit) => ({
+        ...exit,
+        stdout: collected.stdout.text,
+        stderr: collected.stderr.text,
+      })),
+    (group) => group.end,
+  );
+};
+
+class Output {
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  add(chunk: Buffer): void {
+    const room = MAX_OUTPUT_BYTES - this.#length;
+    if (room <= 0) return;
+    this.#chunks.push(chunk.subarray(0, room));
+    this.#length += Math.min(room, chunk.length);
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString("utf8");
+  }
+}

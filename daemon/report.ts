@@ -1,0 +1,135 @@
+/** What `GET /platform/health` tells (api.md 7). The daemon's parts write what they know here; nothing in it is secret. */
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
+import type { Redactor } from "./redact.ts";
+
+export type BootStep =
+  "listening" | "runtime_started" | "credential" | "cloned" | "runtime_ready" | "ready" | "prompt_accepted";
+
+/** How the agent runtime's last process ended; `output` is its last lines. */
+export interface RuntimeExit {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly at: string;
+  readonly output: readonly string[];
+}
+
+/** `none`: no initial prompt. `done`: the runtime accepted it, now (`at`) or before this boot (`at` is null). */
+export interface BootstrapReport {
+  readonly state: "none" | "pending" | "done" | "failed";
+  readonly at: string | null;
+}
+
+export interface TurnReport {
+  /** Null where the adapter cannot know. */
+  readonly active: boolean | null;
+  readonly last_activity_at: string | null;
+}
+
+export interface HealthReport {
+  readonly status: "starting" | "ready" | "degraded" | "error";
+  readonly daemon: { readonly version: string; readonly uptime_ms: number };
+  readonly runtime: {
+    readonly state: AgentRuntimeState;
+    readonly pid: number | null;
+    readonly restarts: number;
+    readonly last_exit: RuntimeExit | null;
+  };
+  readonly repo: {
+    readonly ready: boolean;
+    readonly url: string;
+    readonly branch: string;
+    readonly commit: string | null;
+  };
+  readonly bootstrap: BootstrapReport;
+  readonly turn: TurnReport;
+  /** Milliseconds since the daemon's process began. */
+  readonly boot: readonly { readonly step: BootStep; readonly at_ms: number }[];
+  readonly error: string | null;
+}
+
+/** Longest error text a report carries. */
+const MAX_ERROR_LENGTH = 4096;
+
+export class Report {
+  #runtime: HealthReport["runtime"] = { state: "starting", pid: null, restarts: 0, last_exit: null };
+  #repo: HealthReport["repo"];
+  readonly #served = Deferred.makeUnsafe<void>();
+  /** Completes when requests could be passed to the runtime for the first time. */
+  readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
+  bootstrap: BootstrapReport = { state: "none", at: null };
+  turn: TurnReport = { active: null, last_activity_at: null };
+  readonly #boot: { step: BootStep; at_ms: number }[] = [];
+  readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
+  readonly #version: string;
+  readonly #redactor: Redactor;
+  #checkoutFailed = false;
+
+  constructor(options: { version: string; redactor: Redactor; repoUrl: string; branch: string }) {
+    this.#version = options.version;
+    this.#redactor = options.redactor;
+    this.#repo = { ready: false, url: options.repoUrl, branch: options.branch, commit: null };
+  }
+
+  get runtime(): HealthReport["runtime"] {
+    return this.#runtime;
+  }
+
+  setRuntime(change: Partial<HealthReport["runtime"]>): void {
+    this.#runtime = { ...this.#runtime, ...change };
+    this.#noteServing();
+  }
+
+  setRepo(change: Partial<HealthReport["repo"]>): void {
+    this.#repo = { ...this.#repo, ...change };
+    this.#noteServing();
+  }
+
+  /** Notes that a boot step was reached; a step counts once. */
+  reached(step: BootStep): void {
+    if (this.#boot.some((entry) => entry.step === step)) return;
+    this.#boot.push({ step, at_ms: Math.round(performance.now()) });
+  }
+
+  /** Sets or clears what is wrong with one part. */
+  setError(part: "checkout" | "runtime" | "bootstrap", message: string | null): void {
+    if (message === null) this.#errors.delete(part);
+    else this.#errors.set(part, this.#redactor.redact(message).slice(0, MAX_ERROR_LENGTH));
+  }
+
+  /** The checkout is given up: there will be no other attempt in this sandbox. */
+  giveUpCheckout(): void {
+    this.#checkoutFailed = true;
+  }
+
+  /** Whether requests may be passed to the agent runtime: it answers, and what it will read is checked out. */
+  get serving(): boolean {
+    return this.#repo.ready && this.#runtime.state === "ready";
+  }
+
+  health(): HealthReport {
+    return {
+      status: this.#status(),
+      daemon: { version: this.#version, uptime_ms: Math.round(performance.now()) },
+      runtime: this.#runtime,
+      repo: this.#repo,
+      bootstrap: this.bootstrap,
+      turn: this.turn,
+      boot: this.#boot,
+      error: [...this.#errors.values()].join("; ") || null,
+    };
+  }
+
+  #noteServing(): void {
+    if (!this.serving) return;
+    this.reached("ready");
+    Deferred.doneUnsafe(this.#served, Effect.void);
+  }
+
+  #status(): HealthReport["status"] {
+    if (this.#checkoutFailed || this.#runtime.state === "failed") return "error";
+    if (this.serving) return this.#errors.size > 0 ? "degraded" : "ready";
+    return this.#boot.some(({ step }) => step === "ready") ? "degraded" : "starting";
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Where a request goes, decided once on the raw request target (spec.md 4.3, threats.md X01 to X08). Nothing is
+ * decoded or normalised before or after: what is forwarded is byte for byte what was judged.
+ *
+ *  D1 Health is open on exactly `/platform/health` by GET or HEAD; every other route wants a signed context.
+ *  D2 No host is ever taken from a request: targets are ports on 127.0.0.1.
+ */
+
+export type Route =
+  | { readonly kind: "health" }
+  | { readonly kind: "abort" }
+  | { readonly kind: "runtime"; readonly path: string }
+  | { readonly kind: "port"; readonly port: number; readonly path: string }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+export interface Refusal {
+  readonly status: 400 | 403 | 404 | 405;
+  readonly code: "bad_request" | "bad_port" | "port_blocked" | "not_found" | "method_not_allowed";
+  readonly error: string;
+}
+
+/** The forms a target may have: method and request target as Node hands them out. */
+export interface Target {
+  readonly method: string;
+  readonly url: string;
+}
+
+const PORT = /^[1-9][0-9]{0,4}$/;
+const MAX_PORT = 65_535;
+
+const refused = (status: Refusal["status"], code: Refusal["code"], error: string): Route => ({
+  kind: "refused",
+  refusal: { status, code, error },
+});
+
+/** `blocked` are ports that `/proxy/{port}` never reaches: the daemon's, the runtime's, the forwarder's. */
+export const decideRoute = ({ method, url }: Target, blocked: readonly number[]): Route => {
+  if (!url.startsWith("/")) return refused(400, "bad_request", "The request target must be a path.");
+  const end = url.indexOf("?");
+  const path = end === -1 ? url : url.slice(0, end);
+  if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path);
+  if (method === "TRACE") return refused(405, "method_not_allowed", "TRACE is not offered.");
+  if (path.startsWith("/proxy/")) return portRoute(url, blocked);
+  return { kind: "runtime", path: url };
+};
+
+const controlRoute = (method: string, path: string): Route => {
+  if (path === "/platform/health") {
+    if (method === "GET" || method === "HEAD") return { kind: "health" };
+    return refused(405, "method_not_allowed", "Health is read with GET or HEAD.");
+  }
+  if (path === "/platform/abort") {
+    if (method === "POST") return { kind: "abort" };
+    return refused(405, "method_not_allowed", "Abort is asked for with POST.");
+  }
+  return refused(404, "not_found", "The daemon has no such control path.");
+};
+
+/** `/proxy/{port}` and everything below it; the port in plain decimal only (threats.md fact 4). */
+const portRoute = (url: string, blocked: readonly number[]): Route => {
+  const [, digits = "", rest = ""] = /^\/proxy\/([^/?]*)(.*)$/s.exec(url) ?? [];
+  const port = PORT.test(digits) ? Number(digits) : 0;
+  if (port === 0 || port > MAX_PORT) {
+    return refused(400, "bad_port", "The port must be a plain decimal number from 1 to 65535.");
+  }
+  if (blocked.includes(port)) return refused(403, "port_blocked", `Port ${port} is the platform's own.`);
+  return { kind: "port", port, path: rest.startsWith("/") ? rest : `/${rest}` };
+};

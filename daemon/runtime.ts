@@ -1,0 +1,207 @@
+/**
+ * The interpreter of the agent-runtime machine: starts, watches and ends the process that answers on the runtime
+ * port (spec.md 4.5), and tells the health report how it stands.
+ */
+import { StringDecoder } from "node:string_decoder";
+import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schedule from "effect/Schedule";
+import type * as Scope from "effect/Scope";
+import { startActor, type Actor, type Handlers } from "../src/actors/host.ts";
+import { Inspector } from "../src/actors/inspector.ts";
+import { volatileMemory } from "../src/actors/volatile.ts";
+import {
+  agentRuntime,
+  type AgentRuntimeCommand,
+  type AgentRuntimeEvent,
+  type AgentRuntimeSnapshot,
+} from "../src/machines/agent-runtime.ts";
+import type { RuntimeAdapter } from "./adapters/adapter.ts";
+import type { Log } from "./log.ts";
+import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
+import type { Redactor } from "./redact.ts";
+import type { Report } from "./report.ts";
+
+export interface RuntimeOptions {
+  /** What to start, asked anew for every start: the config directory may have changed. */
+  readonly launch: () => Launch;
+  readonly adapter: RuntimeAdapter;
+  readonly report: Report;
+  readonly redactor: Redactor;
+  readonly log: Log;
+  /** Completes when the repository is there: earlier questions about turns would open the project too soon. */
+  readonly whenCheckedOut: Effect.Effect<void>;
+}
+
+/** The supervised runtime. `restart` and `stop` return when the machine has taken the request. */
+export interface Runtime {
+  readonly restart: Effect.Effect<void>;
+  readonly stop: Effect.Effect<void>;
+}
+
+/** Between two questions whether a starting runtime answers. */
+const PROBE_EVERY = "40 millis";
+/** Between two attempts to follow the turns of a running one. */
+const FOLLOW_AGAIN = "1 second";
+/** How many of the last output lines are kept for the health report, and how much of each. */
+const KEPT_LINES = 20;
+const MAX_LINE_LENGTH = 500;
+const MAILBOX = 64;
+/** Crashes of a handler, not of the runtime: those are the machine's to count. */
+const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
+
+/** Starts the runtime at once and keeps it up until the scope closes; its process group is gone by then. */
+export const superviseRuntime = Effect.fnUntraced(function* (
+  options: RuntimeOptions,
+): Effect.fn.Return<Runtime, never, Scope.Scope> {
+  const interpreter = new Interpreter(options);
+  const actor = yield* startActor<AgentRuntimeSnapshot, AgentRuntimeEvent, AgentRuntimeCommand>({
+    id: "agent-runtime",
+    machine: agentRuntime,
+    memory: volatileMemory(agentRuntime.start({})),
+    handlers: interpreter.handlers,
+    mailbox: MAILBOX,
+    restarts: HANDLER_RESTARTS,
+  }).pipe(
+    // Every step of the machine shows in the health report, whoever caused it.
+    Effect.provideService(Inspector, ({ snapshot }) =>
+      Effect.sync(() => interpreter.show(snapshot as AgentRuntimeSnapshot)),
+    ),
+    Effect.orDie,
+  );
+  yield* Deferred.succeed(interpreter.actor, actor);
+  return {
+    restart: interpreter.tell({ type: "restart.requested" }),
+    stop: interpreter.tell({ type: "stop.requested" }),
+  };
+});
+
+class Interpreter {
+  readonly actor = Deferred.makeUnsafe<Actor<AgentRuntimeSnapshot, AgentRuntimeEvent>>();
+  readonly handlers: Handlers<AgentRuntimeEvent, AgentRuntimeCommand> = {
+    startProcess: { perform: ({ run }) => this.#run(run) },
+    stopProcess: { perform: ({ run }) => this.#end(run) },
+    waitBackoff: {
+      perform: ({ run, delayMs }) => Effect.as(Effect.sleep(delayMs), { type: "backoff.elapsed", run }),
+    },
+  };
+  readonly #options: RuntimeOptions;
+  /** The newest run's process. */
+  #current: { readonly run: number; readonly group: ProcessGroup } | null = null;
+
+  constructor(options: RuntimeOptions) {
+    this.#options = options;
+  }
+
+  tell(event: AgentRuntimeEvent): Effect.Effect<void> {
+    return Deferred.await(this.actor).pipe(
+      Effect.flatMap((actor) => actor.tell(event)),
+      // The mailbox holds far more than this program ever sends at once, and the memory cannot fail.
+      Effect.orDie,
+      Effect.asVoid,
+    );
+  }
+
+  show({ state, context }: AgentRuntimeSnapshot): void {
+    const { report, log } = this.#options;
+    if (state !== report.runtime.state) log("agent runtime", { state, run: context.run });
+    if (state === "ready") {
+      report.reached("runtime_ready");
+      report.setError("runtime", null);
+    } else {
+      report.turn = { ...report.turn, active: report.turn.active === null ? null : false };
+    }
+    report.setRuntime({ state, restarts: context.run - 1 });
+  }
+
+  /** One process from its start to its end, however that comes; nothing of its group is left afterwards. */
+  #run(run: number): Effect.Effect<AgentRuntimeEvent> {
+    const { launch, report, redactor, log } = this.#options;
+    return Effect.gen({ self: this }, function* () {
+      const tail = new Tail((line) => log("output", { source: "runtime", line }));
+      const exit = yield* Effect.acquireUseRelease(
+        ProcessGroup.start(launch(), (_, chunk) => tail.add(chunk)),
+        (group) => {
+          this.#current = { run, group };
+          report.setRuntime({ pid: group.pid });
+          report.reached("runtime_started");
+          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run));
+        },
+        (group) => group.end,
+      );
+      tail.flush();
+      const output = tail.lines.map((line) => redactor.redact(line));
+      const at = yield* Clock.currentTimeMillis;
+      const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
+      const last = { ...ended, at: new Date(at).toISOString(), output };
+      report.setRuntime({ pid: null, last_exit: last });
+      report.setError("runtime", describe(exit, output));
+      return { type: "process.exited", run, atMs: at };
+    });
+  }
+
+  #end(run: number): Effect.Effect<undefined> {
+    return Effect.suspend(() =>
+      Effect.as(this.#current?.run === run ? this.#current.group.end : Effect.void, undefined),
+    );
+  }
+
+  /** Asks until the runtime answers, then follows its turns for as long as it lives. */
+  #watch(run: number): Effect.Effect<never> {
+    const { adapter, report } = this.#options;
+    const noted = (active: boolean) => {
+      // oxlint-disable-next-line no-restricted-properties -- called back by a socket, outside any fiber
+      report.turn = { active, last_activity_at: new Date(Date.now()).toISOString() };
+    };
+    const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
+      this.tell({ type: "runtime.answered", run, atMs }),
+    );
+    return Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)).pipe(
+      Effect.andThen(answered),
+      Effect.andThen(this.#options.whenCheckedOut),
+      Effect.andThen(Effect.retry(adapter.followTurns(noted), Schedule.spaced(FOLLOW_AGAIN))),
+      // Neither retry ends with a failure: their schedules have no end.
+      Effect.orDie,
+    );
+  }
+}
+
+const describe = (exit: Result.Result<Exit, LaunchFailure>, output: readonly string[]): string => {
+  if (Result.isFailure(exit)) return `the agent runtime cannot be started: ${exit.failure.message}`;
+  const { code, signal } = exit.success;
+  const how = signal === null ? `with code ${code ?? "none"}` : `by ${signal}`;
+  return `the agent runtime ended ${how}; its last output: ${output.join("\n") || "(none)"}`;
+};
+
+/** The last lines of an output stream. */
+class Tail {
+  readonly lines: string[] = [];
+  readonly #onLine: (line: string) => void;
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  add(chunk: Buffer): void {
+    const lines = (this.#rest + this.#decoder.write(chunk)).split("\n");
+    // A line without an end is cut rather than kept growing.
+    this.#rest = (lines.pop() ?? "").slice(0, MAX_LINE_LENGTH);
+    for (const line of lines) this.#keep(line);
+  }
+
+  flush(): void {
+    if (this.#rest !== "") this.#keep(this.#rest);
+    this.#rest = "";
+  }
+
+  #keep(line: string): void {
+    const cut = line.slice(0, MAX_LINE_LENGTH);
+    this.lines.push(cut);
+    if (this.lines.length > KEPT_LINES) this.lines.shift();
+    this.#onLine(cut);
+  }
+}

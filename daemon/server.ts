@@ -1,0 +1,151 @@
+/**
+ * The daemon's HTTP surface (spec.md 4.3): on its port and on its unix socket, the same routes with the same rules.
+ * Every request but the health report's shows a signed user context before anything else happens (spec.md 5.1).
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { ListenOptions } from "node:net";
+import type { Duplex } from "node:stream";
+import * as Result from "effect/Result";
+import {
+  USER_CONTEXT_HEADER,
+  verifyUserContext,
+  type UserContextRefusal,
+} from "../src/domain/user-context.ts";
+import { answerError, answerJson, answerNotReady, answerRefusal, answerUnauthenticated } from "./answer.ts";
+import { valuesOf } from "./headers.ts";
+import { Proxy, responseOn, type Upstream } from "./proxy.ts";
+import type { Report } from "./report.ts";
+import { decideRoute, type Route } from "./route.ts";
+
+export interface ServerOptions {
+  readonly token: string;
+  readonly sessionId: string;
+  readonly runtimePort: number;
+  /** Ports that `/proxy/{port}` never reaches. */
+  readonly blockedPorts: readonly number[];
+  readonly report: Report;
+  /** Aborts the agent's current turn; false when there was none. */
+  readonly abort: () => Promise<boolean>;
+}
+
+/** Headers must have arrived within this time (api.md 1). */
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 65_000;
+
+export class DaemonServer {
+  readonly #options: ServerOptions;
+  readonly #proxy = new Proxy();
+  readonly #servers: Server[] = [];
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+  }
+
+  /** Listens on one more address: a port or a unix socket. */
+  listen(where: ListenOptions): Promise<void> {
+    const server = createServer({
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // An upload may take as long as it takes (api.md 7: no idle limit on an open stream).
+      requestTimeout: 0,
+    });
+    server.on("request", (request, response) => this.#handle(request, response));
+    server.on("checkContinue", (request, response) => this.#handle(request, response));
+    server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on("connect", (request, socket) => {
+      answerRefusal(responseOn(request, socket), {
+        status: 405,
+        code: "method_not_allowed",
+        error: "CONNECT is not offered.",
+      });
+    });
+    this.#servers.push(server);
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(where, () => resolve());
+    });
+  }
+
+  /** Ends every connection. */
+  close(): void {
+    this.#proxy.close();
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const route = this.#route(request);
+    if (route.kind === "health") return answerJson(response, 200, this.#options.report.health());
+    const refusal = this.#refusal(request);
+    if (refusal !== null) return answerUnauthenticated(response, refusal);
+    if (route.kind === "refused") return answerRefusal(response, route.refusal);
+    if (route.kind === "abort") return this.#abort(response);
+    const to = this.#upstream(route);
+    if (to === null) return answerNotReady(response);
+    this.#pass(() => this.#proxy.pass(request, response, to), response);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const response = responseOn(request, socket);
+    const refusal = this.#refusal(request);
+    if (refusal !== null) return answerUnauthenticated(response, refusal);
+    const route = this.#route(request);
+    if (route.kind === "refused") return answerRefusal(response, route.refusal);
+    if (request.headers.upgrade?.toLowerCase() !== "websocket" || !("path" in route)) {
+      return answerRefusal(response, {
+        status: 400,
+        code: "bad_request",
+        error: "Only WebSocket upgrades of proxied paths are offered.",
+      });
+    }
+    const to = this.#upstream(route);
+    if (to === null) return answerNotReady(response);
+    this.#pass(() => this.#proxy.upgrade(request, response, { socket, head, to }), response);
+  }
+
+  #route(request: IncomingMessage): Route {
+    return decideRoute({ method: request.method ?? "", url: request.url ?? "" }, this.#options.blockedPorts);
+  }
+
+  #refusal(request: IncomingMessage): UserContextRefusal | null {
+    const { token, sessionId } = this.#options;
+    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+      token,
+      sessionId,
+      // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
+      nowMs: Date.now(),
+    });
+    return Result.isFailure(verified) ? verified.failure : null;
+  }
+
+  /** Null while the runtime cannot take requests. */
+  #upstream(route: Extract<Route, { path: string }>): Upstream | null {
+    if (route.kind === "port") return { port: route.port, path: route.path };
+    return this.#options.report.serving ? { port: this.#options.runtimePort, path: route.path } : null;
+  }
+
+  /** Node refuses to send some targets that its parser lets in, e.g. ones with bytes above 0xff. */
+  #pass(start: () => void, response: ServerResponse): void {
+    try {
+      start();
+    } catch {
+      answerError(response, 400, {
+        error: "The request target or a header holds characters that cannot be passed on.",
+        code: "bad_request",
+      });
+    }
+  }
+
+  #abort(response: ServerResponse): void {
+    this.#options.abort().then(
+      (aborted) => answerJson(response, 200, { aborted }),
+      () =>
+        answerError(response, 502, {
+          error: "The agent runtime did not take the abort.",
+          code: "upstream_unreachable",
+        }),
+    );
+  }
+}

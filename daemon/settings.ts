@@ -1,0 +1,120 @@
+/**
+ * What the daemon is told at its start: the injected environment (spec.md appendix), the launch file beside it
+ * (domain/launch.ts) and the layout of the sandbox. Read once; nothing here is read from the environment later.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import * as Schema from "effect/Schema";
+import { DAEMON_SOCKET, LAUNCH_FILE, LaunchSettings, RUNTIME_PORT } from "../src/domain/launch.ts";
+
+/** Where things lie. The sandbox's own is `SANDBOX_LAYOUT`; tests run the daemon in one of theirs. */
+export interface Layout {
+  readonly launchFile: string;
+  /** Unix socket the daemon listens on beside its port. */
+  readonly socket: string;
+  readonly workspace: string;
+  /** The current clone credential, in the one directory of the platform's that the agent may read: written by the daemon and read by the agent's git. */
+  readonly credentialFile: string;
+  /** Git's system configuration for every git that runs as the agent. */
+  readonly gitConfigFile: string;
+  readonly runtimePort: number;
+}
+
+export const SANDBOX_LAYOUT: Layout = {
+  launchFile: LAUNCH_FILE,
+  socket: DAEMON_SOCKET,
+  workspace: "/workspace",
+  credentialFile: "/run/platform/agent/git-credential",
+  gitConfigFile: "/run/platform/agent/gitconfig",
+  runtimePort: RUNTIME_PORT,
+};
+
+export interface Settings {
+  readonly layout: Layout;
+  readonly launch: LaunchSettings;
+  /** PLATFORM_TOKEN: never given to a child process. */
+  readonly token: string;
+  readonly projectId: string;
+  readonly sessionId: string;
+  readonly branch: string;
+  readonly defaultBranch: string;
+  readonly repoUrl: string;
+  readonly apiUrl: string;
+  readonly servicePort: number;
+  readonly autoClone: boolean;
+  readonly agentName: string;
+  readonly agentModel: string | null;
+  /** Present when the daemon is to open the agent session with it (PLATFORM_BOOTSTRAP_AGENT_SESSION). */
+  readonly initialPrompt: string | null;
+  /** The injected variables that the agent sees too: all but PLATFORM_TOKEN. */
+  readonly injected: Readonly<Record<string, string>>;
+}
+
+const Port = Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 }));
+
+const Environment = Schema.Struct({
+  PLATFORM_TOKEN: Schema.NonEmptyString,
+  PLATFORM_PROJECT_ID: Schema.NonEmptyString,
+  PLATFORM_SESSION_ID: Schema.NonEmptyString,
+  PLATFORM_BRANCH_NAME: Schema.NonEmptyString,
+  PLATFORM_DEFAULT_BRANCH: Schema.NonEmptyString,
+  PLATFORM_REPO_URL: Schema.NonEmptyString,
+  PLATFORM_API_URL: Schema.NonEmptyString,
+  PLATFORM_SERVICE_PORT: Port,
+  PLATFORM_AGENT_NAME: Schema.NonEmptyString,
+  PLATFORM_AGENT_MODEL: Schema.optionalKey(Schema.NonEmptyString),
+  PLATFORM_PROJECT_AUTO_CLONE: Schema.optionalKey(Schema.String),
+  PLATFORM_INITIAL_PROMPT: Schema.optionalKey(Schema.String),
+  PLATFORM_BOOTSTRAP_AGENT_SESSION: Schema.optionalKey(Schema.String),
+});
+
+const decodeEnvironment = Schema.decodeUnknownSync(Environment);
+const decodeLaunch = Schema.decodeUnknownSync(Schema.fromJsonString(LaunchSettings));
+
+/**
+ * Reads and removes the launch file, and takes what is needed from the environment.
+ *
+ * @throws when a variable or the launch file is missing or malformed: the daemon cannot start without.
+ */
+export const readSettings = (
+  environment: Readonly<Record<string, string | undefined>>,
+  layout: Layout,
+): Settings => {
+  const launch = decodeLaunch(readFileSync(layout.launchFile, "utf8"));
+  rmSync(layout.launchFile);
+  const variables = decodeEnvironment(environment);
+  const prompt = variables.PLATFORM_INITIAL_PROMPT ?? null;
+  return {
+    layout,
+    launch,
+    token: variables.PLATFORM_TOKEN,
+    projectId: variables.PLATFORM_PROJECT_ID,
+    sessionId: variables.PLATFORM_SESSION_ID,
+    branch: variables.PLATFORM_BRANCH_NAME,
+    defaultBranch: variables.PLATFORM_DEFAULT_BRANCH,
+    repoUrl: variables.PLATFORM_REPO_URL,
+    apiUrl: variables.PLATFORM_API_URL,
+    servicePort: variables.PLATFORM_SERVICE_PORT,
+    autoClone: variables.PLATFORM_PROJECT_AUTO_CLONE === "1",
+    agentName: variables.PLATFORM_AGENT_NAME,
+    agentModel: variables.PLATFORM_AGENT_MODEL ?? null,
+    initialPrompt: variables.PLATFORM_BOOTSTRAP_AGENT_SESSION === "1" ? prompt : null,
+    injected: injectedWithoutToken(environment),
+  };
+};
+
+const injectedWithoutToken = (
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string> => {
+  const entries = Object.entries(environment).filter(
+    (entry): entry is [string, string] =>
+      entry[0].startsWith("PLATFORM_") && entry[0] !== "PLATFORM_TOKEN" && entry[1] !== undefined,
+  );
+  return Object.fromEntries(entries);
+};
+
+/** Values that must occur in no log line, error text or health report. */
+export const secretsOf = (settings: Settings): readonly string[] => [
+  settings.token,
+  ...Object.values(settings.launch.agentEnv),
+  ...["PLATFORM_CLI_TOKEN", "PLATFORM_LLM_API_KEY"].flatMap((name) => settings.injected[name] ?? []),
+];

@@ -1,0 +1,246 @@
+/** A daemon as a plain child process on this machine, with a service, a repository and a layout of its own. */
+import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { signUserContext } from "../../../src/domain/user-context.ts";
+import type { HealthReport } from "../../../daemon/report.ts";
+import type { Layout } from "../../../daemon/settings.ts";
+import { Service } from "./service.ts";
+
+const run = promisify(execFile);
+const ENTRY = fileURLToPath(new URL("entry.ts", import.meta.url));
+export const PROJECT_ID = "0192d3a4-0000-7000-8000-000000000001";
+export const TOKEN = "platform_sbx_canary-token-of-this-sandbox";
+const RUNTIME = fileURLToPath(new URL("runtime.ts", import.meta.url));
+
+export interface RunOptions {
+  /** Files of the repository's first commit. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly adapter?: "plain" | "opencode";
+  /** The agent runtime; the test's own small server where it is left out. */
+  readonly agentCommand?: readonly string[];
+  readonly agentEnv?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly bootDeadlineMs?: number;
+  /** Something to change before the daemon starts. */
+  readonly prepare?: (service: Service) => void;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface LogLine {
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+export class Running {
+  readonly directory: string;
+  readonly sessionId = randomUUID();
+  readonly layout: Layout;
+  readonly service: Service;
+  readonly runtimePort: number;
+  readonly servicePort: number;
+  readonly log: LogLine[] = [];
+  /** Everything it ever wrote. */
+  output = "";
+  child: ChildProcess | null = null;
+  readonly #waiting: { matches: (line: LogLine) => boolean; found: (line: LogLine) => void }[] = [];
+
+  private constructor(directory: string, ports: readonly [number, number]) {
+    this.directory = directory;
+    [this.runtimePort, this.servicePort] = ports;
+    this.layout = {
+      launchFile: join(directory, "launch.json"),
+      socket: join(directory, "d.sock"),
+      workspace: join(directory, "workspace"),
+      credentialFile: join(directory, "git-credential"),
+      gitConfigFile: join(directory, "gitconfig"),
+      runtimePort: this.runtimePort,
+    };
+    this.service = new Service({ root: directory, projectId: PROJECT_ID, token: TOKEN });
+  }
+
+  static async start(options: RunOptions = {}): Promise<Running> {
+    const directory = mkdtempSync(join(tmpdir(), "daemon-"));
+    const running = new Running(directory, [await freePort(), await freePort()]);
+    mkdirSync(running.layout.workspace);
+    mkdirSync(join(directory, "home"));
+    makeRepository(running, options.files ?? { "README.md": "hello\n" });
+    await running.service.start();
+    options.prepare?.(running.service);
+    running.#launch(options);
+    return running;
+  }
+
+  /** The user context that every request but health needs. */
+  context(
+    change: { readonly token?: string; readonly sessionId?: string; readonly nowMs?: number } = {},
+  ): string {
+    const acting = {
+      userId: "user-1",
+      sessionId: change.sessionId ?? this.sessionId,
+      role: "owner",
+      nowMs: change.nowMs ?? Date.now(),
+    };
+    return signUserContext(acting, change.token ?? TOKEN);
+  }
+
+  /** One request with a valid context, unless the headers bring their own. */
+  ask(
+    path: string,
+    options: { method?: string; headers?: OutgoingHttpHeaders; body?: string } = {},
+  ): Promise<Answer> {
+    const headers = options.headers ?? { "x-platform-user-context": this.context() };
+    return new Promise((resolve, reject) => {
+      const call = request(
+        { socketPath: this.layout.socket, path, method: options.method ?? "GET", headers, agent: false },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks).toString("utf8"),
+            }),
+          );
+        },
+      );
+      call.on("error", reject);
+      call.end(options.body);
+    });
+  }
+
+  async health(): Promise<HealthReport> {
+    const { body } = await this.ask("/platform/health", { headers: {} });
+    return JSON.parse(body) as HealthReport;
+  }
+
+  /** Waits for a line of the daemon's log, also one already written. */
+  logged(event: string, fields: Readonly<Record<string, unknown>> = {}): Promise<LogLine> {
+    const matches = (line: LogLine) =>
+      line.event === event && Object.entries(fields).every(([name, value]) => line[name] === value);
+    const already = this.log.find(matches);
+    if (already !== undefined) return Promise.resolve(already);
+    return new Promise((found) => this.#waiting.push({ matches, found }));
+  }
+
+  /** Ends the daemon and tells its exit code. */
+  async end(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    const { child } = this;
+    if (child === null) return null;
+    if (child.exitCode !== null) return child.exitCode;
+    const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+    child.kill(signal);
+    return await exited;
+  }
+
+  async dispose(): Promise<void> {
+    await this.end();
+    await this.service.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Git in the workspace, as the agent would run it. */
+  async git(...args: readonly string[]): Promise<string> {
+    const { stdout } = await run("git", ["-C", this.layout.workspace, ...args], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: join(this.directory, "home"),
+        GIT_CONFIG_SYSTEM: this.layout.gitConfigFile,
+        GIT_TERMINAL_PROMPT: "0",
+      },
+      encoding: "utf8",
+    });
+    return stdout;
+  }
+
+  #launch(options: RunOptions): void {
+    const { directory, layout, service, sessionId } = this;
+    const launch = {
+      prefix: [],
+      agentCommand: options.agentCommand ?? [process.execPath, RUNTIME, String(this.runtimePort)],
+      adapter: options.adapter ?? "plain",
+      agentEnv: options.agentEnv ?? {},
+      commonEnv: { PATH: process.env["PATH"] ?? "", HOME: join(directory, "home") },
+      bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
+    };
+    writeFileSync(layout.launchFile, JSON.stringify(launch), { mode: 0o600 });
+    const child = spawn(process.execPath, [ENTRY, JSON.stringify(layout)], {
+      env: {
+        PLATFORM_TOKEN: TOKEN,
+        PLATFORM_PROJECT_ID: PROJECT_ID,
+        PLATFORM_SESSION_ID: sessionId,
+        PLATFORM_BRANCH_NAME: sessionId,
+        PLATFORM_DEFAULT_BRANCH: "main",
+        PLATFORM_BASE_REF: "main",
+        PLATFORM_REPO_URL: service.repoUrl,
+        PLATFORM_API_URL: `${service.base}/v1`,
+        PLATFORM_SERVICE_PORT: String(this.servicePort),
+        PLATFORM_AGENT_NAME: "default",
+        PLATFORM_PROJECT_AUTO_CLONE: "1",
+        PLATFORM_CLI_TOKEN: "platform_pat_canary-of-the-user",
+        ...options.environment,
+      },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let rest = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.output += chunk.toString("utf8");
+      const lines = (rest + chunk.toString("utf8")).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.#take(JSON.parse(line) as LogLine);
+    });
+    this.child = child;
+  }
+
+  #take(line: LogLine): void {
+    this.log.push(line);
+    for (const waiter of this.#waiting.splice(0)) {
+      if (waiter.matches(line)) waiter.found(line);
+      else this.#waiting.push(waiter);
+    }
+  }
+}
+
+/** A bare repository with one commit on `main`, and the session branch cut from it. */
+const makeRepository = (running: Running, files: Readonly<Record<string, string>>): void => {
+  const bare = join(running.directory, `${PROJECT_ID}.git`);
+  const work = join(running.directory, "seed");
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=seed", "-c", "user.email=seed@example.com", ...args], {
+      stdio: "pipe",
+    });
+  git("init", "-q", "--bare", "-b", "main", bare);
+  git("init", "-q", "-b", "main", work);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(work, name, ".."), { recursive: true });
+    writeFileSync(join(work, name), text);
+  }
+  git("-C", work, "add", "-A");
+  git("-C", work, "commit", "-q", "-m", "first");
+  git("-C", work, "push", "-q", bare, "main", `main:refs/heads/${running.sessionId}`);
+};
+
+/** A port that was free a moment ago. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
