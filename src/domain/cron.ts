@@ -1,0 +1,252 @@
+/**
+ * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads and validates each of the six fields; the instants
+ * are computed here, since no library follows this rule at every change of a zone's offset:
+ *
+ *  K1 day and weekday both restricted: either matches; else both must. A field that begins with `*` is not restricted.
+ *  K2 an hour field that begins with `*` matches real instants only: nothing is made up inside a gap, and both passes
+ *     of an overlap run.
+ *  K3 any other hour field names local times. One inside a gap becomes the first instant after it, several collapse to
+ *     one; one inside an overlap runs on its first pass. Both are one formula: the first instant at which the local
+ *     clock shows that time or a later one.
+ *
+ * "Local" numbers below are what the clock on the wall shows, as if it were UTC, in milliseconds since 1970.
+ */
+import { CronExpressionParser } from "cron-parser";
+import type { CronFieldCollection } from "cron-parser";
+import * as Result from "effect/Result";
+import { segmentAt } from "./zone.ts";
+
+/** An expression that was read; give it to `nextInstant`. */
+export interface CronSchedule {
+  /** As written, with single blanks between the fields. */
+  readonly expression: string;
+  readonly seconds: readonly number[];
+  readonly minutes: readonly number[];
+  readonly hours: readonly number[];
+  readonly days: readonly number[];
+  readonly months: readonly number[];
+  /** 0 is Sunday; 7 has become 0. */
+  readonly weekdays: readonly number[];
+  readonly wildcardHour: boolean;
+  /** Day and weekday are both restricted: either suffices. */
+  readonly eitherDay: boolean;
+}
+
+interface Field {
+  readonly name: string;
+  /** What stands alone or at one end of a range. */
+  readonly atom: string;
+  readonly pick: (fields: CronFieldCollection) => readonly (number | string)[];
+}
+
+const NUMBER = "[0-9]{1,2}";
+const MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
+const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
+
+const FIELDS: readonly Field[] = [
+  { name: "second", atom: NUMBER, pick: (fields) => fields.second.values },
+  { name: "minute", atom: NUMBER, pick: (fields) => fields.minute.values },
+  { name: "hour", atom: NUMBER, pick: (fields) => fields.hour.values },
+  { name: "day", atom: NUMBER, pick: (fields) => fields.dayOfMonth.values },
+  { name: "month", atom: `${NUMBER}|${MONTH}`, pick: (fields) => fields.month.values },
+  { name: "weekday", atom: `${NUMBER}|${WEEKDAY}`, pick: (fields) => fields.dayOfWeek.values },
+];
+
+/** Longest expression: every value of every field written out has half of that. */
+const EXPRESSION_LIMIT = 1024;
+/** Days in each month of a leap year, January first. */
+const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+
+/**
+ * Reads a six-field expression: second minute hour day month weekday, each with `*`, numbers, names of months and
+ * weekdays, ranges, lists and steps. Blanks around and between fields do not count (threats.md C05).
+ *
+ * @returns the schedule, or one sentence that says which field is wrong and why (C01, C03, C04, C08).
+ */
+export const parseCron = (expression: string): Result.Result<CronSchedule, string> => {
+  if (expression.length > EXPRESSION_LIMIT) {
+    return Result.fail(`A cron expression has at most ${EXPRESSION_LIMIT} characters.`);
+  }
+  const texts = expression.split(/[ \t\r\n]+/).filter((text) => text !== "");
+  if (texts.length !== FIELDS.length) {
+    return Result.fail(
+      `A cron expression has six fields (second minute hour day month weekday); this one has ${texts.length}.`,
+    );
+  }
+  const values: (readonly number[])[] = [];
+  for (const [index, field] of FIELDS.entries()) {
+    const read = readField(field, index, texts[index] ?? "");
+    if (Result.isFailure(read)) return Result.fail(read.failure);
+    values.push(read.success);
+  }
+  const [seconds = [], minutes = [], hours = [], days = [], months = [], weekdays = []] = values;
+  const isRestricted = (index: number): boolean => texts[index]?.startsWith("*") === false;
+  const eitherDay = isRestricted(3) && isRestricted(5);
+  if (!eitherDay && !months.some((month) => days.some((day) => day <= (MONTH_DAYS[month - 1] ?? 0)))) {
+    return Result.fail("The cron expression never matches: none of its months has one of its days.");
+  }
+  return Result.succeed({
+    expression: texts.join(" "),
+    seconds,
+    minutes,
+    hours,
+    days,
+    months,
+    weekdays: weekdaysFromSunday(weekdays),
+    wildcardHour: !isRestricted(2),
+    eitherDay,
+  });
+};
+
+/** One field, read by cron-parser with every other field open, so that an error names the field it is in. */
+const readField = (field: Field, index: number, text: string): Result.Result<readonly number[], string> => {
+  const refuse = (why: string): Result.Result<never, string> =>
+    Result.fail(`The ${field.name} field ${JSON.stringify(text)} is not valid: ${why}.`);
+  const atom = `(?:${field.atom})`;
+  // cron-parser also takes H, L, ? and #, and reads a name inside a longer word: what api.md allows is checked here.
+  const item = String.raw`(?:\*|${atom}(?:-${atom})?)(?:/[0-9]{1,4})?`;
+  if (!new RegExp(`^${item}(?:,${item})*$`, "i").test(text)) {
+    return refuse("it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU");
+  }
+  const expression = FIELDS.map((_field, at) => (at === index ? text : "*")).join(" ");
+  try {
+    const { fields } = CronExpressionParser.parse(expression, { currentDate: 0, tz: "UTC" });
+    return Result.succeed(field.pick(fields).map(Number));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return refuse(message.replace(/^\w* ?(?:constraint|validation) error,? |\.$/gi, ""));
+  }
+};
+
+const weekdaysFromSunday = (weekdays: readonly number[]): readonly number[] =>
+  [...new Set(weekdays.map((weekday) => weekday % 7))].toSorted((a, b) => a - b);
+
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** No zone is further from UTC, and no clock was ever set further: an instant lies within it of its local time. */
+const SHIFT_MS = 26 * HOUR_MS;
+/** Nothing is due outside these years (threats.md C19). */
+const FIRST_INSTANT_MS = Date.UTC(1970, 0);
+const LAST_INSTANT_MS = Date.UTC(9999, 11, 30);
+
+/**
+ * The first due instant after a given one.
+ *
+ * @param zone a name that passed `isZoneName`.
+ * @param afterMs milliseconds since 1970; the result is later than it, and a whole second.
+ * @returns milliseconds since 1970, or null when nothing is due before the year 10,000.
+ */
+export const nextInstant = (schedule: CronSchedule, zone: string, afterMs: number): number | null => {
+  if (!(afterMs < LAST_INSTANT_MS)) return null;
+  const fromMs = Math.floor(Math.max(afterMs, FIRST_INSTANT_MS - 1) / SECOND_MS) * SECOND_MS + SECOND_MS;
+  return schedule.wildcardHour ? nextReal(schedule, zone, fromMs) : nextNominal(schedule, zone, fromMs);
+};
+
+/** The next due instants after a given one, earliest first; fewer than `count` only at the end of time. */
+export const upcomingInstants = (
+  schedule: CronSchedule,
+  zone: string,
+  range: { readonly afterMs: number; readonly count: number },
+): readonly number[] => {
+  const instants: number[] = [];
+  let next = nextInstant(schedule, zone, range.afterMs);
+  while (next !== null && instants.length < range.count) {
+    instants.push(next);
+    next = nextInstant(schedule, zone, next);
+  }
+  return instants;
+};
+
+/** K2: within each stretch of one offset, the first local time that matches, if the stretch lasts until then. */
+const nextReal = (schedule: CronSchedule, zone: string, fromMs: number): number | null => {
+  let atMs = fromMs;
+  while (atMs < LAST_INSTANT_MS) {
+    const { endMs, offsetMs } = segmentAt(zone, atMs);
+    const local = nextMatch(schedule, atMs + offsetMs);
+    if (local === null) return null;
+    if (local - offsetMs < endMs) return local - offsetMs;
+    atMs = endMs;
+  }
+  return null;
+};
+
+/** K3: the first matching local time that the wall clock has not shown yet, at the instant it is shown or passed. */
+const nextNominal = (schedule: CronSchedule, zone: string, fromMs: number): number | null => {
+  const local = nextMatch(schedule, latestShown(zone, fromMs - SECOND_MS) + SECOND_MS);
+  if (local === null) return null;
+  let atMs = local - SHIFT_MS;
+  for (;;) {
+    const { endMs, offsetMs } = segmentAt(zone, atMs);
+    const shownMs = Math.max(atMs, local - offsetMs);
+    if (shownMs < endMs) return shownMs;
+    atMs = endMs;
+  }
+};
+
+/** The latest local time that was shown up to an instant: in an overlap's second pass, the end of the first. */
+const latestShown = (zone: string, untilMs: number): number => {
+  let latest = Number.NEGATIVE_INFINITY;
+  let atMs = untilMs - SHIFT_MS;
+  while (atMs <= untilMs) {
+    const { endMs, offsetMs } = segmentAt(zone, atMs);
+    latest = Math.max(latest, Math.min(untilMs, endMs - SECOND_MS) + offsetMs);
+    atMs = endMs;
+  }
+  return latest;
+};
+
+/** The first matching local time that is not before `fromLocal`, a whole second; null after the last year. */
+const nextMatch = (schedule: CronSchedule, fromLocal: number): number | null => {
+  const day = Math.floor(fromLocal / DAY_MS);
+  const timeOfDay = matchesDay(schedule, day) ? nextTime(schedule, fromLocal - day * DAY_MS) : null;
+  if (timeOfDay !== null) return day * DAY_MS + timeOfDay;
+  const nextDay = nextMatchingDay(schedule, day + 1);
+  return nextDay === null ? null : nextDay * DAY_MS + (nextTime(schedule, 0) ?? 0);
+};
+
+/** The first matching time of day, in milliseconds since midnight, that is not before `from`. */
+const nextTime = (schedule: CronSchedule, from: number): number | null => {
+  const hour = Math.floor(from / HOUR_MS);
+  const minute = Math.floor(from / 60_000) % 60;
+  const second = Math.floor(from / SECOND_MS) % 60;
+  const [firstMinute = 0] = schedule.minutes;
+  const [firstSecond = 0] = schedule.seconds;
+  if (schedule.hours.includes(hour)) {
+    if (schedule.minutes.includes(minute)) {
+      const laterSecond = schedule.seconds.find((value) => value >= second);
+      if (laterSecond !== undefined) return timeOf(hour, minute, laterSecond);
+    }
+    const laterMinute = schedule.minutes.find((value) => value > minute);
+    if (laterMinute !== undefined) return timeOf(hour, laterMinute, firstSecond);
+  }
+  const laterHour = schedule.hours.find((value) => value > hour);
+  return laterHour === undefined ? null : timeOf(laterHour, firstMinute, firstSecond);
+};
+
+const timeOf = (hour: number, minute: number, second: number): number =>
+  hour * HOUR_MS + minute * 60_000 + second * SECOND_MS;
+
+/** `day` counts days since 1970-01-01, a Thursday. */
+const weekdayOf = (day: number): number => (((day + 4) % 7) + 7) % 7;
+
+/** K1. */
+const matchesDay = (schedule: CronSchedule, day: number): boolean => {
+  const date = new Date(day * DAY_MS);
+  if (!schedule.months.includes(date.getUTCMonth() + 1)) return false;
+  const byDay = schedule.days.includes(date.getUTCDate());
+  const byWeekday = schedule.weekdays.includes(weekdayOf(day));
+  return schedule.eitherDay ? byDay || byWeekday : byDay && byWeekday;
+};
+
+const nextMatchingDay = (schedule: CronSchedule, fromDay: number): number | null => {
+  let day = fromDay;
+  while (day * DAY_MS <= LAST_INSTANT_MS) {
+    if (matchesDay(schedule, day)) return day;
+    const date = new Date(day * DAY_MS);
+    day = schedule.months.includes(date.getUTCMonth() + 1)
+      ? day + 1
+      : Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) / DAY_MS;
+  }
+  return null;
+};

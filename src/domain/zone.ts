@@ -1,0 +1,138 @@
+/**
+ * Time zones: which names there are (threats.md C09) and which offset holds when. The rules come from the runtime's own
+ * copy of the IANA database, whose version is `process.versions.tz` (C10: nodes of one installation share a runtime).
+ */
+
+/**
+ * Names of the IANA database (2025b) that `Intl.supportedValuesOf("timeZone")` leaves out, since it lists one name a
+ * zone. `Intl` itself cannot tell them: it takes any case and knows names, such as AST, that IANA does not have.
+ */
+const LINK_NAMES: readonly (readonly [area: string, names: string])[] = [
+  [
+    "",
+    "CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT UTC Universal W-SU WET Zulu",
+  ],
+  ["Africa", "Asmara Timbuktu"],
+  [
+    "America",
+    "Argentina/Buenos_Aires Argentina/Catamarca Argentina/ComodRivadavia Argentina/Cordoba Argentina/Jujuy Argentina/Mendoza Atikokan Atka Ensenada Fort_Wayne Indiana/Indianapolis Kentucky/Louisville Knox_IN Montreal Nipigon Nuuk Pangnirtung Porto_Acre Rainy_River Rosario Santa_Isabel Shiprock Thunder_Bay Virgin Yellowknife",
+  ],
+  ["Antarctica", "South_Pole"],
+  [
+    "Asia",
+    "Ashkhabad Choibalsan Chongqing Chungking Dacca Harbin Ho_Chi_Minh Istanbul Kashgar Kathmandu Kolkata Macao Tel_Aviv Thimbu Ujung_Pandang Ulan_Bator Yangon",
+  ],
+  ["Atlantic", "Faroe Jan_Mayen"],
+  ["Australia", "ACT Canberra Currie LHI NSW North Queensland South Tasmania Victoria West Yancowinna"],
+  ["Brazil", "Acre DeNoronha East West"],
+  ["Canada", "Atlantic Central Eastern Mountain Newfoundland Pacific Saskatchewan Yukon"],
+  ["Chile", "Continental EasterIsland"],
+  [
+    "Etc",
+    "GMT GMT+0 GMT+1 GMT+10 GMT+11 GMT+12 GMT+2 GMT+3 GMT+4 GMT+5 GMT+6 GMT+7 GMT+8 GMT+9 GMT-0 GMT-1 GMT-10 GMT-11 GMT-12 GMT-13 GMT-14 GMT-2 GMT-3 GMT-4 GMT-5 GMT-6 GMT-7 GMT-8 GMT-9 GMT0 Greenwich UCT UTC Universal Zulu",
+  ],
+  ["Europe", "Belfast Kyiv Nicosia Tiraspol Uzhgorod Zaporozhye"],
+  ["Mexico", "BajaNorte BajaSur General"],
+  ["Pacific", "Chuuk Johnston Kanton Pohnpei Samoa Yap"],
+  [
+    "US",
+    "Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke Michigan Mountain Pacific Samoa",
+  ],
+];
+
+const zoneNames: ReadonlySet<string> = new Set([
+  ...Intl.supportedValuesOf("timeZone"),
+  ...LINK_NAMES.flatMap(([area, names]) =>
+    names.split(" ").map((name) => (area === "" ? name : `${area}/${name}`)),
+  ),
+]);
+
+/** Whether a text is an IANA name in its exact case, links such as EST5EDT included; an offset is none. */
+export const isZoneName = (text: string): boolean => zoneNames.has(text) && formatterOf(text) !== null;
+
+/** A stretch of time, in milliseconds since 1970, during which a zone's offset stays the same. */
+export interface ZoneSegment {
+  readonly startMs: number;
+  /** Exclusive. The next segment may have the same offset: segments end with the year, too. */
+  readonly endMs: number;
+  /** Local time minus UTC, in milliseconds. */
+  readonly offsetMs: number;
+}
+
+const DAY_MS = 86_400_000;
+/** Years kept a zone: a schedule looks at this year and the next, a rare one forty years ahead. */
+const YEARS_KEPT = 128;
+
+const formatters = new Map<string, Intl.DateTimeFormat | null>();
+const segments = new Map<string, Map<number, readonly ZoneSegment[]>>();
+
+const formatterOf = (zone: string): Intl.DateTimeFormat | null => {
+  const known = formatters.get(zone);
+  if (known !== undefined) return known;
+  let formatter: Intl.DateTimeFormat | null = null;
+  try {
+    formatter = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
+  } catch {
+    // A name that is in the list but not in this runtime's database.
+  }
+  formatters.set(zone, formatter);
+  return formatter;
+};
+
+/** The segment that holds an instant. The zone has passed `isZoneName`; a RangeError otherwise. */
+export const segmentAt = (zone: string, atMs: number): ZoneSegment => {
+  const year = new Date(atMs).getUTCFullYear();
+  const found = segmentsOf(zone, year).find(({ endMs }) => atMs < endMs);
+  if (found === undefined) throw new RangeError(`${atMs} is no instant of a calendar`);
+  return found;
+};
+
+const segmentsOf = (zone: string, year: number): readonly ZoneSegment[] => {
+  let years = segments.get(zone);
+  if (years === undefined) segments.set(zone, (years = new Map()));
+  const known = years.get(year);
+  if (known !== undefined) return known;
+  if (years.size >= YEARS_KEPT) years.clear();
+  const found = findSegments(zone, Date.UTC(year, 0), Date.UTC(year + 1, 0));
+  years.set(year, found);
+  return found;
+};
+
+/** Looks at the offset of every day, and between two days that differ for the very millisecond of the change. */
+const findSegments = (zone: string, fromMs: number, toMs: number): readonly ZoneSegment[] => {
+  const found: ZoneSegment[] = [];
+  let startMs = fromMs;
+  let offsetMs = offsetAt(zone, fromMs);
+  for (let dayMs = fromMs; dayMs < toMs; dayMs += DAY_MS) {
+    const next = offsetAt(zone, dayMs + DAY_MS);
+    if (next !== offsetMs) {
+      const changeMs = findChange(zone, dayMs, dayMs + DAY_MS);
+      found.push({ startMs, endMs: changeMs, offsetMs });
+      startMs = changeMs;
+      offsetMs = next;
+    }
+  }
+  if (startMs < toMs) found.push({ startMs, endMs: toMs, offsetMs });
+  return found;
+};
+
+/** First millisecond, by bisection, at which the offset is no longer that of `beforeMs`. */
+const findChange = (zone: string, beforeMs: number, afterMs: number): number => {
+  const offset = offsetAt(zone, beforeMs);
+  let [low, high] = [beforeMs, afterMs];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(zone, middle) === offset) low = middle;
+    else high = middle;
+  }
+  return high;
+};
+
+const offsetAt = (zone: string, atMs: number): number => {
+  const text = formatterOf(zone)?.format(atMs);
+  const [all, sign, hours, minutes, seconds] =
+    /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text ?? "") ?? [];
+  if (all === undefined) throw new RangeError(`${zone} is no time zone`);
+  const size = Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
+  return (sign === "-" ? -size : size) * 1000;
+};
