@@ -18,6 +18,11 @@ export interface GitCommand {
   /** Settings of this process and its children, beside the fixed ones. */
   readonly config?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
+  /**
+   * How it is told to stop early. `signal` (the default) ends it at once. `hang-up` ends its input first and lets it
+   * finish: `receive-pack` throws its quarantine away when a push breaks off, and leaves it lying on a signal.
+   */
+  readonly stopBy?: "signal" | "hang-up";
 }
 
 export interface GitProcess {
@@ -29,7 +34,7 @@ export interface GitProcess {
   readonly stderr: () => string;
   /** Waits for the process's end; its code, or null when a signal ended it. */
   readonly exit: Effect.Effect<number | null>;
-  /** Tells git and its children to stop now, without waiting for it. */
+  /** Tells git and its children to stop, without waiting for it. */
   readonly terminate: Effect.Effect<void>;
 }
 
@@ -52,7 +57,8 @@ export interface GitOutput {
 const deadlineMs = 30_000;
 const maxOutputBytes = 16 * 1024 * 1024;
 const stderrBytes = 8 * 1024;
-/** Time between SIGTERM, on which git removes its locks and quarantine, and SIGKILL. */
+/** Time to finish after the input's end, then after SIGTERM, on which git removes its locks; then comes SIGKILL. */
+const hangUpFor = "10 seconds";
 const killAfter = "2 seconds";
 /** First git with `merge-tree --write-tree` (threats.md G14). */
 const oldestVersion: readonly [number, number] = [2, 38];
@@ -104,8 +110,10 @@ const environmentOf = (command: GitCommand): Record<string, string> => {
   return environment;
 };
 
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+
 const signalGroup = (child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void => {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  if (child.pid === undefined || !isRunning(child)) return;
   try {
     process.kill(-child.pid, signal);
   } catch {
@@ -132,16 +140,26 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
     child.once("spawn", () => resume(Effect.succeed(child)));
   });
 
-const stop = (child: ChildProcess, ended: Effect.Effect<number | null>): Effect.Effect<void> =>
+const hangUp = (child: ChildProcess): void => {
+  child.stdin?.end();
+  child.stdout?.resume(); // a full pipe would keep it from finishing
+};
+
+/** Goes from one way of ending it to the next until it has ended. */
+const stop = (
+  child: ChildProcess,
+  command: GitCommand,
+  ended: Effect.Effect<number | null>,
+): Effect.Effect<void> =>
   Effect.gen(function* () {
+    if (command.stopBy === "hang-up" && isRunning(child)) {
+      hangUp(child);
+      yield* Effect.raceFirst(ended, Effect.sleep(hangUpFor));
+    }
     signalGroup(child, "SIGTERM");
-    yield* Effect.raceFirst(
-      ended,
-      Effect.sleep(killAfter).pipe(
-        Effect.andThen(Effect.sync(() => signalGroup(child, "SIGKILL"))),
-        Effect.andThen(Effect.never),
-      ),
-    );
+    yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
+    signalGroup(child, "SIGKILL");
+    yield* ended;
   });
 
 /** Starts git for a conversation; it ends with the scope. */
@@ -166,13 +184,15 @@ export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitErro
         channel: channel as Duplex,
         stderr: () => stderr.toString("utf8"),
         exit: Deferred.await(ended),
-        terminate: Effect.sync(() => signalGroup(child, "SIGTERM")),
+        terminate: Effect.sync(() =>
+          command.stopBy === "hang-up" ? hangUp(child) : signalGroup(child, "SIGTERM"),
+        ),
       };
       return { child, git };
     }),
     ({ child, git }) =>
       Effect.andThen(
-        stop(child, git.exit),
+        stop(child, command, git.exit),
         Effect.sync(() => {
           for (const pipe of child.stdio) pipe?.destroy();
         }),

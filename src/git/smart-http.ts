@@ -12,6 +12,7 @@ import * as NodeStream from "@effect/platform-node/NodeStream";
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Stream from "effect/Stream";
 import { createInterface } from "node:readline";
 import type { Duplex, Writable } from "node:stream";
@@ -150,6 +151,7 @@ const start = ({ call, path, options, args }: Exchange) => {
   return spawnGit({
     repository: null,
     args: [call.service.slice("git-".length), "--stateless-rpc", ...args, path],
+    stopBy: fetching ? "signal" : "hang-up",
     config: fetching
       ? { "uploadpack.allowFilter": "true" }
       : {
@@ -188,7 +190,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         lastByteAt = now;
       });
       const broken = yield* Deferred.make<never, GitError>();
-      yield* wanted.body.pipe(
+      const request = yield* wanted.body.pipe(
         Stream.runForEach((chunk) => Effect.andThen(touch, write(git.stdin, chunk))),
         Effect.andThen(Effect.sync(() => git.stdin.end())),
         // A request that broke off must not look finished to git: it is ended before its input is.
@@ -204,9 +206,11 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         evaluate: () => git.stdout,
         onError: () => failure("git's answer broke off."),
         chunkSize: 4,
+        closeOnDone: false, // spawnGit closes it: git that is hung up on still finishes its sentence
       });
-      // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not.
-      const ended = Effect.flatMap(git.exit, (code) =>
+      // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not. Where git
+      // said it early, the rest of the request is read all the same: a client listens when it has spoken.
+      const ended = Effect.flatMap(Effect.andThen(Fiber.await(request), git.exit), (code) =>
         code === null ? Effect.fail(failure("git was ended before it had answered.")) : Effect.void,
       );
       return Stream.tap(output, () => touch).pipe(

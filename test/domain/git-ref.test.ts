@@ -1,0 +1,114 @@
+import * as Result from "effect/Result";
+import { describe, expect, it } from "vitest";
+import {
+  isCommitId,
+  isSessionBranch,
+  maxRefNameBytes,
+  parseBaseRef,
+  parseBranchName,
+  type RefFault,
+} from "../../src/domain/git-ref.ts";
+
+const refused: readonly (readonly [string, RefFault["code"]])[] = [
+  ["", "empty"],
+  ["a".repeat(maxRefNameBytes + 1), "too_long"],
+  ["ä".repeat(maxRefNameBytes / 2 + 1), "too_long"],
+  ["--upload-pack=touch x", "forbidden_character"],
+  ["--upload-pack=x", "option"],
+  ["-x", "option"],
+  ["-", "option"],
+  ["HEAD", "pseudo_ref"],
+  ["FETCH_HEAD", "pseudo_ref"],
+  ["ORIG_HEAD", "pseudo_ref"],
+  ["@", "pseudo_ref"],
+  ["refs/heads/x", "full_ref_path"],
+  ["refs/tags/v1", "full_ref_path"],
+  ["refs", "full_ref_path"],
+  ["a..b", "revision_syntax"],
+  ["a...b", "revision_syntax"],
+  ["@{-1}", "revision_syntax"],
+  ["main@{1}", "revision_syntax"],
+  ["main~1", "revision_syntax"],
+  ["main^", "revision_syntax"],
+  ["main^{commit}", "revision_syntax"],
+  [":/text", "revision_syntax"],
+  ["a:b", "revision_syntax"],
+  ["+x", "revision_syntax"],
+  ["*", "revision_syntax"],
+  ["a*", "revision_syntax"],
+  ["a?", "revision_syntax"],
+  ["a[b]", "revision_syntax"],
+  ["a\\b", "revision_syntax"],
+  ["\n", "forbidden_character"],
+  ["main\n", "forbidden_character"],
+  ["a b", "forbidden_character"],
+  ["a\u0000b", "forbidden_character"],
+  ["a\u007fb", "forbidden_character"],
+  ["a\u0085b", "forbidden_character"],
+  ["a\ud800", "forbidden_character"],
+  [".lock", "malformed"],
+  ["x.lock", "malformed"],
+  ["x.lock/y", "malformed"],
+  [".hidden", "malformed"],
+  ["a/.b", "malformed"],
+  ["a//b", "malformed"],
+  ["/a", "malformed"],
+  ["a/", "malformed"],
+  ["a.", "malformed"],
+];
+
+const accepted = [
+  "main",
+  "feature/login",
+  "heads/x",
+  "head",
+  "v1.2.3",
+  "c++",
+  "user@host",
+  "a-b",
+  "äöü",
+  "日本",
+  "lock",
+  "x.lockfile",
+  "0190a5a0-0000-7000-8000-000000000001",
+  "a".repeat(maxRefNameBytes),
+];
+
+describe("base_ref", () => {
+  it.each(refused)("refuses %j as %s [G01]", (text, code) => {
+    const parsed = parseBaseRef(text);
+    expect(Result.isFailure(parsed) ? parsed.failure.code : "accepted").toBe(code);
+    expect(Result.isFailure(parsed) ? parsed.failure.message : "").toMatch(/^[A-Z].+\.$/);
+  });
+
+  it.each(accepted)("takes %j as a branch or a tag [G01]", (text) => {
+    expect(parseBaseRef(text)).toEqual(Result.succeed({ name: text, commit: null }));
+    expect(parseBranchName(text)).toEqual(Result.succeed(text));
+  });
+
+  it("takes 40 hexadecimal digits as a name that may be a commit [G01]", () => {
+    const upper = "ABCDEF0123".repeat(4);
+    expect(parseBaseRef(upper)).toEqual(Result.succeed({ name: upper, commit: upper.toLowerCase() }));
+    expect(parseBaseRef(upper.slice(1))).toEqual(Result.succeed({ name: upper.slice(1), commit: null }));
+  });
+
+  it("says what is wrong without repeating the text it was given", () => {
+    const parsed = parseBaseRef("secret token");
+    expect(Result.isFailure(parsed) ? parsed.failure.message : "").not.toContain("secret");
+  });
+});
+
+describe("the shapes of names", () => {
+  it("knows a full commit id in lower case", () => {
+    expect(isCommitId("0123456789".repeat(4))).toBe(true);
+    for (const text of ["0123456789".repeat(4).slice(1), `${"a".repeat(40)}\n`, "A".repeat(40), ""]) {
+      expect(isCommitId(text)).toBe(false);
+    }
+  });
+
+  it("knows a session's branch by the shape of its id", () => {
+    expect(isSessionBranch("0190a5a0-0000-7000-8000-000000000001")).toBe(true);
+    expect(isSessionBranch("0190A5A0-0000-7000-8000-000000000001")).toBe(false);
+    expect(isSessionBranch("x0190a5a0-0000-7000-8000-000000000001")).toBe(false);
+  });
+});

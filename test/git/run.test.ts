@@ -1,0 +1,119 @@
+import { afterAll, describe, expect, it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gitMessage, requireGit, runGit, spawnGit } from "../../src/git/run.ts";
+
+const repository = mkdtempSync(join(tmpdir(), "run-"));
+execFileSync("git", ["init", "--quiet", "--bare", repository]);
+afterAll(() => rmSync(repository, { recursive: true, force: true }));
+
+/** A git that never ends by itself: it waits for names of objects. */
+const waiting = { repository, args: ["cat-file", "--batch-check"] };
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe("running git", () => {
+  it.live("knows the machine's version [G14]", () =>
+    Effect.gen(function* () {
+      expect(yield* requireGit).toMatch(/^git version \d+\.\d+/);
+    }),
+  );
+
+  it.live("gives git none of the service's environment and none of the machine's settings [G03]", () =>
+    Effect.gen(function* () {
+      process.env["PLATFORM_CANARY"] = "canary";
+      const { stdout } = yield* runGit({ repository, args: ["-c", "alias.env=!env", "env"] });
+      delete process.env["PLATFORM_CANARY"];
+      const environment = stdout.toString("utf8");
+      expect(environment).not.toContain("canary");
+      expect(environment).toContain("GIT_TERMINAL_PROMPT=0\n");
+      expect(environment).toContain("GIT_ALLOW_PROTOCOL=\n");
+      const settings = yield* runGit({ repository, args: ["config", "--list", "--show-scope"] });
+      expect(settings.stdout.toString("utf8")).not.toMatch(/^(?:system|global)/m);
+    }),
+  );
+
+  it.live("runs no hook and no file-system monitor that a repository names [G06]", () =>
+    Effect.gen(function* () {
+      writeFileSync(
+        join(repository, "config"),
+        "[core]\n\tbare = true\n\tfsmonitor = false\n\thooksPath = /x\n",
+      );
+      const { stdout } = yield* runGit({ repository, args: ["config", "--get", "core.hooksPath"] });
+      expect(stdout.toString("utf8")).toBe("/dev/null\n");
+    }),
+  );
+
+  it.live("ends git when its scope closes", () =>
+    Effect.gen(function* () {
+      const git = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const running = yield* spawnGit(waiting);
+          return running;
+        }),
+      );
+      expect(yield* git.exit).toBeNull();
+      expect(git.stdin.destroyed).toBe(true);
+    }),
+  );
+
+  it.live("ends git and its children when whoever waits is interrupted", () =>
+    Effect.gen(function* () {
+      const pidFile = join(repository, "pid");
+      const alias = `alias.wait=!echo $$ >${pidFile}; cat`;
+      const fiber = yield* Effect.forkChild(
+        Effect.scoped(Effect.andThen(spawnGit({ repository, args: ["-c", alias, "wait"] }), Effect.never)),
+      );
+      const pid = yield* Effect.promise(() =>
+        expect.poll(() => Number(execFileSync("cat", [pidFile]).toString())).toBeGreaterThan(0),
+      ).pipe(Effect.map(() => Number(execFileSync("cat", [pidFile]).toString())));
+      expect(isAlive(pid)).toBe(true);
+      yield* Fiber.interrupt(fiber);
+      yield* Effect.promise(() => expect.poll(() => isAlive(pid)).toBe(false));
+    }),
+  );
+
+  it.live("gives up at the deadline and says so", () =>
+    Effect.gen(function* () {
+      const alias = "alias.wait=!sleep 60";
+      const error = yield* Effect.flip(runGit({ repository, args: ["-c", alias, "wait"], deadlineMs: 50 }));
+      expect(error).toMatchObject({ code: "timeout" });
+    }),
+  );
+
+  it.live("keeps no more output than asked for", () =>
+    Effect.gen(function* () {
+      const alias = "alias.flood=!yes";
+      const { stdout, truncated } = yield* runGit({
+        repository,
+        args: ["-c", alias, "flood"],
+        maxOutputBytes: 1000,
+      });
+      expect([stdout.length, truncated]).toEqual([1000, true]);
+    }),
+  );
+
+  it.live("fails with git's own words, without the path of this machine", () =>
+    Effect.gen(function* () {
+      const exit = yield* Effect.exit(runGit({ repository, args: ["cat-file", "-t", "nothing"] }));
+      expect(Exit.isFailure(exit)).toBe(true);
+      const error = yield* Effect.flip(runGit({ repository, args: ["cat-file", "-t", "nothing"] }));
+      expect(error.message).toBe("git cat-file: fatal: Not a valid object name nothing");
+      expect(gitMessage(`fatal: '${repository}/x' is odd\nhint: y\n`, repository)).toBe(
+        "fatal: 'the repository/x' is odd",
+      );
+    }),
+  );
+});

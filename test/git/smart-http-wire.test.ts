@@ -1,0 +1,124 @@
+/** What no git client does: bodies, aborts and names that are meant to harm, against the smart-HTTP functions. */
+import { readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { gzipSync } from "node:zlib";
+import { absent } from "../../src/git/ref-policy.ts";
+import { smartHttp } from "../../src/git/smart-http.ts";
+import { git } from "./git-client.ts";
+import { startGitServer } from "./git-server.ts";
+import { commit, directory, objects, root, scene, tip, url, useScene } from "./scene.ts";
+
+useScene();
+
+const packet = (text: string): string => (Buffer.byteLength(text) + 4).toString(16).padStart(4, "0") + text;
+
+const post = (service: string, headers: Record<string, string>, body: Uint8Array) =>
+  // oxlint-disable-next-line no-restricted-globals -- the test's own client
+  fetch(`http://${scene.server.address}/v1/git/${scene.projectId}.git/${service}`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
+      "content-type": `application/x-${service}-request`,
+      ...headers,
+    },
+    body,
+  });
+
+const sendPacked = async (body: Uint8Array): Promise<string> => {
+  const answer = await post("git-upload-pack", { "content-encoding": "gzip" }, body);
+  return answer.text();
+};
+
+const quarantines = (): string[] =>
+  readdirSync(join(scene.bare, "objects")).filter((name) => name.startsWith("tmp_objdir"));
+
+describe("the wire", () => {
+  it("refuses a body that is not what the path says, or packed in another way", async () => {
+    const wrongType = await post("git-upload-pack", { "content-type": "text/plain" }, Buffer.from("0000"));
+    expect(wrongType.status).toBe(415);
+    const wrongPacking = await post("git-upload-pack", { "content-encoding": "br" }, Buffer.from("0000"));
+    expect(wrongPacking.status).toBe(415);
+  });
+
+  it("cuts off a request that unpacks to more than its limit, and one whose gzip is damaged", async () => {
+    const bomb = gzipSync(
+      Buffer.alloc(33 * 1024 ** 2, "0032want 0000000000000000000000000000000000000000\n"),
+    );
+    const before = scene.server.ends.length;
+    await sendPacked(bomb).catch(() => "cut off");
+    await expect(sendPacked(Buffer.from("no gzip"))).rejects.toThrow();
+    expect(scene.server.ends.slice(before)).toContain("broken");
+  });
+
+  it("is not led astray by a ref name with a line end in it [G09]", async () => {
+    const main = await tip("refs/heads/main");
+    const wild = `refs/heads/${scene.session}\n${absent} ${main} refs/heads/${scene.session}`;
+    const command = packet(`${absent} ${main} ${wild}\0report-status\n`);
+    const emptyPack = Buffer.from("5041434b0000000200000000029d08823bd8a8eab510ad6ac75c823cfd3ed31e", "hex");
+    const answer = await post(
+      "git-receive-pack",
+      {},
+      Buffer.concat([Buffer.from(`${command}0000`), emptyPack]),
+    );
+    expect(await answer.text()).not.toContain("ok refs/");
+    expect(await tip("refs/heads/main")).toBe(main);
+  });
+
+  it("ends git when the client goes away in the middle of a push, and keeps nothing of it", async () => {
+    const stored = await objects();
+    const main = await tip("refs/heads/main");
+    const [host = "", port = ""] = scene.server.address.split(":");
+    const socket = connect(Number(port), host);
+    const command = packet(`${main} ${"1".repeat(40)} refs/heads/${scene.session}\0report-status\n`);
+    const head = [
+      `POST /v1/git/${scene.projectId}.git/git-receive-pack HTTP/1.1`,
+      `Host: ${scene.server.address}`,
+      `Authorization: Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
+      "Content-Type: application/x-git-receive-pack-request",
+      "Content-Length: 100000",
+      "",
+      "",
+    ].join("\r\n");
+    const ends = scene.server.ends.length;
+    socket.write(`${head}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`);
+    await expect.poll(() => quarantines().length).toBe(1); // git runs and waits for the rest of the pack
+    socket.destroy();
+    await expect.poll(() => scene.server.ends.length).toBe(ends + 1);
+    expect(scene.server.ends.at(-1)).toBe("broken");
+    expect(await objects()).toBe(stored);
+    expect(quarantines()).toEqual([]);
+  });
+
+  it("ends git when no byte moves for the idle time", async () => {
+    const hasty = await startGitServer(smartHttp({ directory, idleMs: 50 }), scene.policies);
+    const [host = "", port = ""] = hasty.address.split(":");
+    const socket = connect(Number(port), host);
+    socket.write(
+      [
+        `POST /v1/git/${scene.projectId}.git/git-upload-pack HTTP/1.1`,
+        `Host: ${hasty.address}`,
+        `Authorization: Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
+        "Content-Type: application/x-git-upload-pack-request",
+        "Content-Length: 100000",
+        "",
+        "",
+      ].join("\r\n"),
+    );
+    socket.resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+    await expect.poll(() => hasty.ends).toEqual(["broken"]);
+    await hasty.close();
+  });
+
+  it("leaves no credential in the repository it serves or in what it answers [G05]", async () => {
+    await commit("change.txt");
+    const pushed = await git(scene.work, "push", "--verbose", "origin", "HEAD", "HEAD:refs/heads/main");
+    const canary = scene.person;
+    await git(scene.work, "push", url(canary), "HEAD:refs/heads/canary");
+    expect(pushed.stderr).not.toContain(`git:${scene.session}`);
+    const grep = await git(root, "grep", "--no-index", "--text", "-l", canary, "--", scene.bare);
+    expect(grep.stdout).toBe("");
+  });
+});

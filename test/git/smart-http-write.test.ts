@@ -1,0 +1,195 @@
+/** Native git pushes through the smart-HTTP functions, over a real server. */
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { smartHttp } from "../../src/git/smart-http.ts";
+import { git, gitOk } from "./git-client.ts";
+import { startGitServer } from "./git-server.ts";
+import {
+  backend,
+  commit,
+  directory,
+  freshDirectory,
+  objects,
+  root,
+  scene,
+  tip,
+  url,
+  useScene,
+} from "./scene.ts";
+
+useScene();
+
+describe("writing", () => {
+  it("tells git why a ref was refused [G09]", async () => {
+    await commit("change.txt");
+    const pushed = await git(scene.work, "push", "origin", "HEAD:refs/heads/main");
+    expect(pushed.stderr).toContain(`remote: This session may push to its own branch ${scene.session} only`);
+  });
+
+  it("refuses the bad refs of a push and takes the good ones [G09]", async () => {
+    const head = await commit("change.txt");
+    const pushed = await git(
+      scene.work,
+      "push",
+      "origin",
+      `HEAD:refs/heads/${scene.session}`,
+      "HEAD:refs/heads/main",
+      "HEAD:refs/tags/v1",
+    );
+    expect(pushed.code).not.toBe(0);
+    expect(await tip(`refs/heads/${scene.session}`)).toBe(head);
+    expect(await tip("refs/heads/main")).not.toBe(head);
+    expect(await tip("refs/tags/v1")).toBe("");
+    expect(pushed.stderr).toMatch(/\[remote rejected\] HEAD -> main \(hook declined\)/);
+  });
+
+  it("takes nothing of an atomic push with a bad ref", async () => {
+    const before = await tip(`refs/heads/${scene.session}`);
+    await commit("change.txt");
+    const pushed = await git(
+      scene.work,
+      "push",
+      "--atomic",
+      "origin",
+      `HEAD:refs/heads/${scene.session}`,
+      "HEAD:refs/heads/main",
+    );
+    expect(pushed.code).not.toBe(0);
+    expect(await tip(`refs/heads/${scene.session}`)).toBe(before);
+  });
+
+  it("takes an atomic push of several good refs", async () => {
+    const head = await commit("change.txt");
+    await gitOk(
+      scene.work,
+      "push",
+      "--quiet",
+      "--atomic",
+      url(scene.person),
+      "HEAD:refs/heads/a",
+      "HEAD:refs/heads/b",
+      "HEAD:refs/tags/t",
+    );
+    expect(await Promise.all([tip("refs/heads/a"), tip("refs/heads/b"), tip("refs/tags/t")])).toEqual([
+      head,
+      head,
+      head,
+    ]);
+  });
+
+  it("takes from a mirror push what a person may write and deletes no session's branch [G09]", async () => {
+    await gitOk(scene.work, "branch", "feature");
+    const [main, branch] = await Promise.all([tip("refs/heads/main"), tip(`refs/heads/${scene.session}`)]);
+    const stranger = freshDirectory("stranger");
+    await gitOk(stranger, "init", "--quiet");
+    await gitOk(stranger, "commit", "--quiet", "--allow-empty", "-m", "Alien");
+    await gitOk(stranger, "branch", "--move", "alien");
+    const pushed = await git(stranger, "push", "--mirror", url(scene.person));
+    expect(pushed.code).not.toBe(0);
+    expect(await tip("refs/heads/alien")).not.toBe("");
+    expect([await tip("refs/heads/main"), await tip(`refs/heads/${scene.session}`)]).toEqual([main, branch]);
+  });
+
+  it("takes a save again and again, each over the one before", async () => {
+    await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
+    await commit("one.txt");
+    await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
+    await gitOk(scene.work, "push", "--quiet", "--force", "origin", `HEAD~1:refs/wip/${scene.session}`);
+    const deleted = await git(scene.work, "push", "origin", `:refs/wip/${scene.session}`);
+    expect(deleted.stderr).toContain("A session may not delete its branch.");
+    expect(await tip(`refs/wip/${scene.session}`)).toBe(await gitOk(scene.work, "rev-parse", "HEAD~1"));
+  });
+
+  it("pushes from a shallow clone", async () => {
+    const shallow = freshDirectory("shallow");
+    await gitOk(
+      shallow,
+      "clone",
+      "--quiet",
+      "--depth",
+      "1",
+      "--branch",
+      scene.session,
+      url(scene.session),
+      ".",
+    );
+    await gitOk(shallow, "commit", "--quiet", "--allow-empty", "-m", "From a shallow clone");
+    await gitOk(shallow, "push", "--quiet", "origin", "HEAD");
+    expect(await tip(`refs/heads/${scene.session}`)).toBe(await gitOk(shallow, "rev-parse", "HEAD"));
+  });
+
+  it("takes a push of several megabytes", async () => {
+    const noise = Array.from(
+      { length: 200_000 },
+      (_, n) => `${n} ${(n * 2_654_435_761) % 4_294_967_296}\n`,
+    ).join("");
+    await commit("noise.txt", noise);
+    await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+    expect(await gitOk(scene.bare, "cat-file", "-s", `${scene.session}:noise.txt`)).toBe(
+      String(noise.length),
+    );
+  });
+
+  it("lets the first commit of a new repository be replaced where that is allowed, once", async () => {
+    const fresh = randomUUID();
+    await backend((hosted) => hosted.create({ projectId: fresh, importFrom: null, defaultBranch: "main" }));
+    const address = scene.server.url(fresh, scene.person);
+    const refused = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
+    expect(refused.stderr).toContain("main is the default branch");
+    scene.policies.set(scene.person, { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: true });
+    const lone = await gitOk(scene.work, "commit-tree", "-m", "Alone", await gitOk(scene.work, "write-tree"));
+    await gitOk(scene.work, "push", "--quiet", "--force", address, `${lone}:refs/heads/main`);
+    const again = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
+    expect(again.stderr).toContain("main is the default branch");
+  });
+
+  it("refuses damaged objects and keeps nothing of them [G06]", async () => {
+    const stored = await objects();
+    const tree = await gitOk(scene.work, "write-tree");
+    const text = `tree ${tree}\nauthor A <a@b> 1 +0000\ncommitter broken\n\nbad\n`;
+    writeFileSync(join(scene.work, ".git", "bad"), text);
+    const bad = await gitOk(scene.work, "hash-object", "--literally", "-w", "-t", "commit", ".git/bad");
+    const pushed = await git(scene.work, "push", url(scene.person), `${bad}:refs/heads/bad`);
+    expect(pushed.code).not.toBe(0);
+    expect(pushed.stderr).toMatch(/fsck error|missingEmail|badDate|missingSpace/);
+    expect(await objects()).toBe(stored);
+  });
+
+  it("refuses a pack beyond the limit [G08]", async () => {
+    const small = await startGitServer(smartHttp({ directory, maxPackBytes: 2048 }), scene.policies);
+    try {
+      await commit(
+        "noise.txt",
+        Array.from({ length: 2000 }, (_, n) => `${(n * 2_654_435_761) % 4_294_967_296}\n`).join(""),
+      );
+      const stored = await objects();
+      const pushed = await git(scene.work, "push", small.url(scene.projectId, scene.session), "HEAD");
+      expect(pushed.code).not.toBe(0);
+      expect(await objects()).toBe(stored);
+    } finally {
+      await small.close();
+    }
+  });
+
+  it("takes no push at all while its hooks cannot run", async () => {
+    const elsewhere = join(root, randomUUID());
+    mkdirSync(elsewhere);
+    await gitOk(root, "clone", "--quiet", "--bare", scene.bare, join(elsewhere, `${scene.projectId}.git`));
+    const bareless = await startGitServer(smartHttp({ directory: elsewhere }), scene.policies);
+    try {
+      await commit("change.txt");
+      const pushed = await git(
+        scene.work,
+        "push",
+        bareless.url(scene.projectId, scene.person),
+        "HEAD:refs/heads/feature",
+      );
+      expect(pushed.code).not.toBe(0);
+      expect(existsSync(join(elsewhere, `${scene.projectId}.git`, "refs/heads/feature"))).toBe(false);
+    } finally {
+      await bareless.close();
+    }
+  });
+});
