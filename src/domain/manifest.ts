@@ -1,0 +1,243 @@
+/**
+ * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, the agent's config directory and the names of
+ * the secrets a project wants. Reading it never throws: a file that cannot be read is one fatal error, with its line,
+ * and a bad part is an error beside the good ones.
+ *
+ * Whether an agent's file exists is not known here: whoever reads the repository looks up `agentFile(configDir, agent)`
+ * for each agent of the triggers but `default`, and passes those it found to `withAgentFiles`.
+ */
+import { isUtf8 } from "node:buffer";
+import * as Result from "effect/Result";
+import { TomlError, parse } from "smol-toml";
+import { DEFAULT_AGENT, agentFile } from "./agent.ts";
+import { checkSecretName } from "./secret.ts";
+import { readTriggerEntry } from "./trigger.ts";
+import type { EntryFault, TriggerDefinition } from "./trigger.ts";
+
+/** Where the manifest lies in a repository. */
+export const MANIFEST_FILE = "platform.toml";
+/** Larger files are not parsed: the parser overflows on hostile ones (threats.md M07). */
+export const MANIFEST_LIMIT_BYTES = 1024 * 1024;
+/** Most entries of one manifest (threats.md M08). */
+export const TRIGGER_LIMIT = 1000;
+/** Most names in each list of `[env]`. */
+const ENV_LIMIT = 1000;
+export const DEFAULT_CONFIG_DIR = ".platform/runtime";
+
+/** One thing to mend, as the trigger listing shows it; null where it cannot be told. */
+export interface ManifestError {
+  /** The entry's slug as written, where it has one that fits. */
+  readonly slug: string | null;
+  /** Number of the entry in the file, from 0. */
+  readonly index: number | null;
+  /** The field, e.g. `triggers[2].cron`. */
+  readonly path: string | null;
+  readonly message: string;
+  /** Line in the file, from 1: of the mistake, or of the entry's header. */
+  readonly line: number | null;
+}
+
+export interface Manifest {
+  readonly triggers: readonly TriggerDefinition[];
+  readonly errors: readonly ManifestError[];
+  /** Names the project wants as secrets; the bad ones among them are in `errors`. */
+  readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
+  /** Relative to the checkout, normalised; the default where the setting is missing or wrong. */
+  readonly configDir: string;
+  /** The file as a whole was not read: the triggers of the last good one go on (api.md 4). */
+  readonly fatal: boolean;
+}
+
+/**
+ * Reads a manifest.
+ *
+ * @param bytes the file; none at all, as where there is no file, is a manifest without triggers.
+ */
+export const parseManifest = (bytes: Uint8Array): Manifest => {
+  if (bytes.length > MANIFEST_LIMIT_BYTES) {
+    return unreadable(`${MANIFEST_FILE} is larger than ${MANIFEST_LIMIT_BYTES} bytes.`, null);
+  }
+  if (!isUtf8(bytes)) return unreadable(`${MANIFEST_FILE} is not UTF-8 text.`, null);
+  const text = new TextDecoder().decode(bytes);
+  const document = parseToml(text);
+  if (Result.isFailure(document)) return document.failure;
+  const entries = Object.hasOwn(document.success, "triggers") ? document.success["triggers"] : [];
+  if (!Array.isArray(entries)) {
+    return unreadable("Triggers are written with double brackets, [[triggers]], one for each.", {
+      path: "triggers",
+      line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
+    });
+  }
+  const { triggers, errors } = readTriggers(entries, headerLines(text, entries.length));
+  const configDir = readConfigDir(document.success, text);
+  const env = readEnv(document.success, text);
+  return {
+    triggers,
+    errors: [...configDir.errors, ...env.errors, ...errors],
+    env: { required: env.required, optional: env.optional },
+    configDir: configDir.path,
+    fatal: false,
+  };
+};
+
+/** The manifest with the triggers whose agent has no file moved to the errors; `default` needs none (api.md 3). */
+export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): Manifest => {
+  const exists = ({ agent }: TriggerDefinition): boolean => agent === DEFAULT_AGENT || found.has(agent);
+  const missing = manifest.triggers.filter((trigger) => !exists(trigger));
+  return {
+    ...manifest,
+    triggers: manifest.triggers.filter(exists),
+    errors: [
+      ...manifest.errors,
+      ...missing.map(({ slug, agent }) => ({
+        slug,
+        index: null,
+        path: "agent",
+        message: `There is no file ${agentFile(manifest.configDir, agent)} for the agent ${agent}.`,
+        line: null,
+      })),
+    ],
+  };
+};
+
+/**
+ * Reads a config directory: a path inside the checkout (threats.md M15).
+ *
+ * @returns the path without `.` and empty segments, or one sentence that says what is wrong.
+ */
+export const parseConfigDir = (value: unknown): Result.Result<string, string> => {
+  if (typeof value !== "string") return Result.fail("config_dir must be a string.");
+  const segments = value.split("/").filter((segment) => segment !== "" && segment !== ".");
+  const leavesCheckout = value.startsWith("/") || segments.includes("..");
+  if (leavesCheckout || segments.length === 0 || segments[0] === ".git") {
+    return Result.fail("config_dir must be a directory inside the repository, such as .platform/runtime.");
+  }
+  return value.length > 512 || /[\p{Cc}\\]/u.test(value)
+    ? Result.fail("config_dir must have at most 512 characters, without control characters and backslashes.")
+    : Result.succeed(segments.join("/"));
+};
+
+type Table = Readonly<Record<string, unknown>>;
+
+const unreadable = (
+  message: string,
+  where: { path: string | null; line: number | null } | null,
+): Manifest => ({
+  triggers: [],
+  errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
+  env: { required: [], optional: [] },
+  configDir: DEFAULT_CONFIG_DIR,
+  fatal: true,
+});
+
+const parseToml = (text: string): Result.Result<Table, Manifest> => {
+  try {
+    // Numbers no trigger has a use for must not make the whole file unreadable (threats.md M09).
+    return Result.succeed(parse(text, { integersAsBigInt: "asNeeded" }));
+  } catch (error) {
+    if (!(error instanceof TomlError)) {
+      // The parser itself failed, as by running out of stack: no file may become a defect of the service.
+      return Result.fail(unreadable(`${MANIFEST_FILE} cannot be read.`, null));
+    }
+    const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
+    const message = `${MANIFEST_FILE} is not valid TOML: ${reason}, at column ${error.column}.`;
+    return Result.fail(unreadable(message, { path: null, line: error.line }));
+  }
+};
+
+const readTriggers = (
+  entries: readonly unknown[],
+  lines: readonly number[] | null,
+): { readonly triggers: readonly TriggerDefinition[]; readonly errors: readonly ManifestError[] } => {
+  const triggers: TriggerDefinition[] = [];
+  const errors: ManifestError[] = [];
+  const firstIndex = new Map<string, number>();
+  for (const [index, entry] of entries.slice(0, TRIGGER_LIMIT).entries()) {
+    const slug = writtenSlug(entry);
+    const taken = slug === null ? undefined : firstIndex.get(slug);
+    const read = readTriggerEntry(entry);
+    const faults: EntryFault[] = Result.isFailure(read) ? [...read.failure] : [];
+    if (slug !== null && taken === undefined) firstIndex.set(slug, index);
+    if (taken !== undefined) {
+      faults.push({ field: "slug", message: `slug ${slug} is taken by triggers[${taken}], which is kept.` });
+    }
+    if (Result.isSuccess(read) && taken === undefined) triggers.push(read.success);
+    for (const { field, message } of faults) {
+      const path = field === null ? `triggers[${index}]` : `triggers[${index}].${field}`;
+      errors.push({ slug, index, path, message, line: lines?.[index] ?? null });
+    }
+  }
+  if (entries.length > TRIGGER_LIMIT) {
+    const message = `A manifest has at most ${TRIGGER_LIMIT} triggers; the last ${entries.length - TRIGGER_LIMIT} are left out.`;
+    const line = lines?.[TRIGGER_LIMIT] ?? null;
+    errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
+  }
+  return { triggers, errors };
+};
+
+/** The slug an entry claims, also when it is not valid, for the listing; null where none of a slug's length is there. */
+const writtenSlug = (entry: unknown): string | null => {
+  const slug = fieldOf(entry, "slug");
+  return typeof slug === "string" && slug !== "" && slug.length <= 128 ? slug : null;
+};
+
+const readConfigDir = (
+  document: Table,
+  text: string,
+): { readonly path: string; readonly errors: readonly ManifestError[] } => {
+  const value = fieldOf(fieldOf(document, "runtime"), "config_dir");
+  if (value === undefined) return { path: DEFAULT_CONFIG_DIR, errors: [] };
+  const path = parseConfigDir(value);
+  if (Result.isSuccess(path)) return { path: path.success, errors: [] };
+  const line = lineOf(text, /^[ \t]*(?:runtime[ \t]*\.[ \t]*)?config_dir\b/);
+  return {
+    path: DEFAULT_CONFIG_DIR,
+    errors: [{ slug: null, index: null, path: "runtime.config_dir", message: path.failure, line }],
+  };
+};
+
+const readEnv = (document: Table, text: string) => {
+  const errors: ManifestError[] = [];
+  const namesOf = (list: "required" | "optional"): readonly string[] => {
+    const value = fieldOf(fieldOf(document, "env"), list) ?? [];
+    const line = lineOf(text, new RegExp(String.raw`^[ \t]*(?:env[ \t]*\.[ \t]*)?${list}\b`));
+    const refuse = (path: string, message: string): void => {
+      errors.push({ slug: null, index: null, path, message, line });
+    };
+    if (!Array.isArray(value)) {
+      refuse(`env.${list}`, `env.${list} must be a list of secret names.`);
+      return [];
+    }
+    if (value.length > ENV_LIMIT) refuse(`env.${list}`, `env.${list} has at most ${ENV_LIMIT} names.`);
+    const names = value.slice(0, ENV_LIMIT).filter((name: unknown, at): name is string => {
+      const issue =
+        typeof name === "string" ? checkSecretName(name) : { message: "A secret's name is a string." };
+      if (issue !== null) refuse(`env.${list}[${at}]`, issue.message);
+      return issue === null;
+    });
+    return [...new Set(names)];
+  };
+  return { required: namesOf("required"), optional: namesOf("optional"), errors };
+};
+
+const fieldOf = (value: unknown, field: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, field)
+    ? (value as Table)[field]
+    : undefined;
+
+/** Number of the first line that matches, from 1. */
+const lineOf = (text: string, pattern: RegExp): number | null => {
+  const index = text.split("\n").findIndex((line) => pattern.test(line));
+  return index === -1 ? null : index + 1;
+};
+
+/**
+ * Lines of the entries' headers. A prompt of many lines may hold one that only looks like a header: where the count does
+ * not come out, no line is given rather than a wrong one.
+ */
+const headerLines = (text: string, entryCount: number): readonly number[] | null => {
+  const lines = text
+    .split("\n")
+    .flatMap((line, index) => (/^[ \t]*\[\[[ \t]*triggers[ \t]*\]\]/.test(line) ? [index + 1] : []));
+  return lines.length === entryCount ? lines : null;
+};
