@@ -1,0 +1,85 @@
+/** The page's calls to the service: the cookie of the dashboard's session, a CSRF token on all that changes things. */
+
+/** Long enough for a merge of a large repository. */
+const TIMEOUT_MS = 30_000;
+
+/** What the service refused, in its own words (api.md 1 "Errors"). */
+export class ApiError extends Error {
+  /** @param {number} status 0: no answer at all @param {string} code @param {string} message */
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+let csrf = "";
+
+/** @param {string} method @param {string} path @param {unknown} [body] */
+const call = async (method, path, body) => {
+  /** @type {Record<string, string>} */
+  const headers = { accept: "application/json, text/plain" };
+  if (method !== "GET") headers["x-csrf-token"] = csrf;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  /** @type {Response} */
+  let answer;
+  try {
+    // eslint-disable-next-line no-restricted-globals -- the browser's own client, used in this one place
+    answer = await fetch(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      credentials: "same-origin",
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch {
+    throw new ApiError(0, "unreachable", "The service does not answer.");
+  }
+  const text = await answer.text();
+  if (answer.ok) return text;
+  const refusal = parse(text);
+  throw new ApiError(
+    answer.status,
+    refusal?.code ?? "unknown",
+    refusal?.error ?? `The service answered with status ${answer.status}.`,
+  );
+};
+
+/** @param {string} text @returns {any} null when it is no JSON */
+const parse = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+/** @param {string} path @returns {Promise<any>} */
+export const getJson = async (path) => parse(await call("GET", path));
+/** @param {string} path */
+export const getText = (path) => call("GET", path);
+/** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
+export const post = async (path, body = {}) => parse(await call("POST", path, body));
+
+/** @param {string} path @returns {Promise<any>} null when there is none */
+export const getJsonOrNull = (path) =>
+  getJson(path).catch((error) => {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  });
+
+/** Takes up the session of the cookie; throws an ApiError with status 401 when there is none. */
+export const resume = async () => {
+  csrf = (await getJson("/dashboard/session")).csrf;
+};
+
+/** @param {string} token a personal access token */
+export const signIn = async (token) => {
+  csrf = (await post("/dashboard/session", { token })).csrf;
+};
+
+export const signOut = async () => {
+  await call("DELETE", "/dashboard/session");
+  csrf = "";
+};

@@ -1,0 +1,272 @@
+/**
+ * The page: which part is shown follows from the address, what it shows is read again whenever the project's events
+ * say that something changed. Nothing is kept that the API does not know.
+ */
+import { ACTIONS } from "./actions.js";
+import { ApiError, getJson, resume, signIn } from "./api.js";
+import { changeRequest, changeRequests } from "./change-requests.js";
+import { h, morph } from "./dom.js";
+import { follow } from "./live.js";
+import { accountView, overview } from "./overview.js";
+import { button, callout, empty } from "./parts.js";
+import { sessions } from "./project.js";
+import { session } from "./session.js";
+import { signInView } from "./sign-in.js";
+import { triggers } from "./triggers.js";
+
+/** Events come in bursts; one reading serves a burst. */
+const SETTLE_MS = 200;
+/** "3 min ago" grows old. */
+const REDRAW_MS = 5000;
+/** What no project's events tell: the account's usage, the queue, new projects. */
+const POLL_MS = 15_000;
+
+const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
+/** @type {[RegExp, any][]} */
+const ROUTES = [
+  [/^(?:#\/?)?$/, overview],
+  [new RegExp(`^#/projects/${ID}$`), sessions],
+  [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
+  [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
+  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
+];
+const NOWHERE = {
+  load: async () => ({}),
+  title: () => "Not here",
+  view: () => [empty("There is no such page.", h("a", { href: "#/" }, "See the projects"))],
+};
+
+/**
+ * @typedef {object} Visit one stay at one address
+ * @property {any} page
+ * @property {string[]} params
+ * @property {number} pages how many pages of a list are shown
+ * @property {any} data null until the first answer
+ * @property {ApiError | null} error of the last reading
+ */
+
+/** @param {string} hash @returns {Visit} */
+const visitOf = (hash) => {
+  for (const [pattern, page] of ROUTES) {
+    const match = pattern.exec(hash);
+    if (match !== null) return { page, params: match.slice(1), pages: 1, data: null, error: null };
+  }
+  return { page: NOWHERE, params: [], pages: 1, data: null, error: null };
+};
+
+/** @param {string} id @returns {HTMLElement} */
+const region = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+let visit = visitOf(location.hash);
+/** @type {import("./wire.d.ts").Me | null} */
+let me = null;
+/** @type {string | null} */
+let refusal = null;
+let signedIn = false;
+/** @type {boolean | null} */
+let live = null;
+/** @type {{projectId: string, end: () => void} | null} */
+let following = null;
+let loading = false;
+let outdated = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let settling;
+
+const draw = () => {
+  const { page, data, error } = visit;
+  morph(region("account"), signedIn && me !== null ? accountView(me, live) : []);
+  if (!signedIn) {
+    document.title = "Sign in · Platform";
+    morph(region("main"), signInView(refusal));
+    return;
+  }
+  document.title = data === null ? "Platform" : `${page.title(data)} · Platform`;
+  morph(region("main"), [
+    error !== null && problem(error, data !== null),
+    ...(data === null ? (error === null ? [h("p", { class: "loading" }, "Loading…")] : []) : page.view(data)),
+  ]);
+};
+
+/** @param {ApiError} error @param {boolean} shown whether older data is still on the page */
+const problem = (error, shown) =>
+  h(
+    "div",
+    { role: "alert", "data-key": "problem" },
+    callout(
+      "bad",
+      h("strong", {}, error.status === 404 ? "It is not there. " : "This could not be read. "),
+      error.message,
+      shown && " What you see below may be out of date.",
+      h("p", { class: "actions" }, button("retry", "Try again")),
+    ),
+  );
+
+/** Reads everything the page shows; a call while one is under way makes one more afterwards. */
+const refresh = async () => {
+  if (!signedIn) return;
+  if (loading) {
+    outdated = true;
+    return;
+  }
+  loading = true;
+  const reading = visit;
+  try {
+    const [data, account] = await Promise.all([
+      reading.page.load(reading.params, reading.pages),
+      getJson("/v1/me"),
+    ]);
+    reading.data = data;
+    reading.error = null;
+    me = account;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) leave();
+    else reading.error = error instanceof ApiError ? error : new ApiError(0, "unknown", String(error));
+  }
+  loading = false;
+  draw();
+  if (outdated) {
+    outdated = false;
+    void refresh();
+  }
+};
+
+const refreshSoon = () => {
+  clearTimeout(settling);
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  settling = setTimeout(refresh, SETTLE_MS);
+};
+
+/** Follows the project of the address, and no other. */
+const followProject = () => {
+  const projectId = signedIn ? (visit.params[0] ?? null) : null;
+  if (following?.projectId === projectId) return;
+  following?.end();
+  following = null;
+  live = null;
+  if (projectId === null) return;
+  live = false;
+  const end = follow(projectId, {
+    changed: refreshSoon,
+    connected: (is) => {
+      live = is;
+      draw();
+    },
+  });
+  following = { projectId, end };
+};
+
+const leave = () => {
+  signedIn = false;
+  me = null;
+  visit.data = null;
+  followProject();
+  draw();
+};
+
+const navigate = () => {
+  visit = visitOf(location.hash);
+  region("notices").replaceChildren();
+  followProject();
+  draw();
+  scrollTo(0, 0);
+  region("main").focus({ preventScroll: true });
+  void refresh();
+};
+
+/** @param {string} text @param {[string, string]} [link] */
+const notice = (text, link) => {
+  region("notices").replaceChildren(
+    h("p", {}, text, link === undefined ? null : [" ", h("a", { href: link[1] }, link[0])]),
+  );
+};
+
+/** @param {() => Promise<void> | void} work */
+const attempt = async (work) => {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) leave();
+    notice(error instanceof Error ? error.message : String(error));
+  }
+};
+
+const pageActions = {
+  notice,
+  refresh: refreshSoon,
+  more: () => {
+    visit.pages += 1;
+    void refresh();
+  },
+  signedOut: () => {
+    refusal = null;
+    leave();
+  },
+};
+
+/** @type {WeakSet<HTMLElement>} */
+const busy = new WeakSet();
+
+document.addEventListener("click", (event) => {
+  const target =
+    event.target instanceof Element ? event.target.closest("button[data-action], a[data-action]") : null;
+  const action = ACTIONS[target?.getAttribute("data-action") ?? ""];
+  if (!(target instanceof HTMLElement) || action === undefined) return;
+  event.preventDefault();
+  // A second press while the first is under way is the same wish.
+  if (busy.has(target)) return;
+  busy.add(target);
+  void attempt(async () => {
+    try {
+      await action(target.dataset, pageActions);
+    } finally {
+      busy.delete(target);
+    }
+    refreshSoon();
+  });
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.dataset["action"] !== "sign-in") return;
+  event.preventDefault();
+  void signInWith(String(new FormData(form).get("token") ?? "").trim());
+});
+
+/** @param {string} token */
+const signInWith = async (token) => {
+  try {
+    await signIn(token);
+    enter();
+  } catch (error) {
+    refusal = error instanceof Error ? error.message : String(error);
+    draw();
+  }
+};
+
+const enter = () => {
+  refusal = null;
+  signedIn = true;
+  navigate();
+};
+
+const start = async () => {
+  try {
+    await resume();
+    enter();
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) {
+      refusal = error instanceof Error ? error.message : String(error);
+    }
+    draw();
+  }
+};
+
+addEventListener("hashchange", navigate);
+/* eslint-disable no-restricted-globals -- the browser's timers */
+setInterval(draw, REDRAW_MS);
+setInterval(() => {
+  if (document.visibilityState === "visible") void refresh();
+}, POLL_MS);
+/* eslint-enable no-restricted-globals */
+void start();

@@ -1,0 +1,169 @@
+/** Change requests: the list of a project's, and one with its diff. */
+import { getJson, getText } from "./api.js";
+import { h } from "./dom.js";
+import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+import { changeRows, shortRef } from "./session.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire.d.ts").ChangeRequest} ChangeRequest */
+/** @typedef {import("./wire.d.ts").ChangeRequestDetail} ChangeRequestDetail */
+
+/** A browser shows this many lines at once without effort. */
+const DIFF_LINES = 4000;
+
+/** @typedef {{project: Project, changes: ChangeRequest[], more: boolean}} ChangesPage */
+
+export const changeRequests = {
+  /** @param {string[]} params @returns {Promise<ChangesPage>} */
+  load: async ([id = ""]) => {
+    const [project, { change_requests, next_cursor }] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(`${projectPath(id)}/change-requests?limit=200`),
+    ]);
+    return { project, changes: change_requests, more: next_cursor !== null };
+  },
+
+  /** @param {ChangesPage} data */
+  title: ({ project }) => `Change requests of ${project.name}`,
+
+  /** @param {ChangesPage} data */
+  view: ({ project, changes, more }) => [
+    ...projectHead(project, "/change-requests"),
+    changes.length === 0
+      ? empty("No change request.", "Open one from a session that has pushed its work.")
+      : changeRows(project.id, changes),
+    more && h("p", { class: "quiet" }, "Only the newest 200 are shown."),
+  ],
+};
+
+/** @typedef {{project: Project, change: ChangeRequestDetail, diff: string}} ChangePage */
+
+export const changeRequest = {
+  /** @param {string[]} params @returns {Promise<ChangePage>} */
+  load: async ([id = "", number = ""]) => {
+    const path = `${projectPath(id)}/change-requests/${number}`;
+    const [project, change, diff] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(path),
+      getText(`${path}/diff`),
+    ]);
+    return { project, change, diff };
+  },
+
+  /** @param {ChangePage} data */
+  title: ({ change }) => `#${change.number} ${change.title}`,
+
+  /** @param {ChangePage} data */
+  view: ({ project, change, diff }) => [
+    trail([
+      ["Projects", "#/"],
+      [project.name, projectLink(project.id)],
+      ["Change requests", projectLink(project.id, "/change-requests")],
+      [`#${change.number}`, null],
+    ]),
+    h(
+      "header",
+      { class: "head", "data-key": "head" },
+      h("h1", {}, change.title, " ", badge(change.status)),
+      change.status === "open" && h("p", { class: "actions" }, actions(project, change)),
+    ),
+    change.status === "open" && change.mergeable === false && conflicts(change),
+    facts([
+      ["From", shortRef(change.head_ref)],
+      ["Into", code(change.base_ref)],
+      ["Opened", time(change.created_at)],
+      [
+        "Session",
+        change.session_id &&
+          h(
+            "a",
+            { href: projectLink(project.id, `/sessions/${change.session_id}`) },
+            "the session it comes from",
+          ),
+      ],
+    ]),
+    change.description ? h("p", { class: "text" }, change.description) : null,
+    h("section", { "data-key": "diff" }, h("h2", {}, "Changes"), diffView(diff)),
+  ],
+};
+
+/** @param {Project} project @param {ChangeRequestDetail} change */
+const actions = (project, change) => {
+  const target = { "data-project": project.id, "data-number": change.number, "data-title": change.title };
+  return [
+    button("merge", `Merge into ${change.base_ref}`, {
+      ...target,
+      class: "primary",
+      disabled: change.mergeable === false,
+    }),
+    button("close-change-request", "Close", target),
+  ];
+};
+
+/** @param {ChangeRequestDetail} change */
+const conflicts = (change) =>
+  callout(
+    "warn",
+    h("strong", {}, "It cannot be merged as it is."),
+    change.conflicts.length > 0 &&
+      h(
+        "ul",
+        {},
+        change.conflicts.map((path) => h("li", {}, code(path))),
+      ),
+  );
+
+/** One block a file. @param {string} diff */
+const diffView = (diff) => {
+  const lines = diff.replace(/\n$/, "").split("\n");
+  if (diff.trim() === "") return h("p", { class: "quiet" }, "The branches do not differ.");
+  /** @type {string[][]} */
+  const files = [];
+  for (const line of lines.slice(0, DIFF_LINES)) {
+    if (line.startsWith("diff --git ") || files.length === 0) files.push([]);
+    files.at(-1)?.push(line);
+  }
+  return h(
+    "div",
+    {},
+    files.map((file) =>
+      h(
+        "details",
+        { class: "file", open: true, "data-key": file[0] ?? "" },
+        h("summary", {}, code(fileName(file))),
+        h(
+          "pre",
+          { class: "diff", tabindex: 0 },
+          body(file).map((line) => h("span", { class: kindOf(line) }, `${line}\n`)),
+        ),
+      ),
+    ),
+    lines.length > DIFF_LINES &&
+      h("p", { class: "quiet" }, `${lines.length - DIFF_LINES} more lines are not shown.`),
+  );
+};
+
+/** @param {string[]} file */
+const fileName = (file) => {
+  const header = file.slice(0, firstHunk(file));
+  const named =
+    header.find((line) => line.startsWith("+++ b/")) ?? header.find((line) => line.startsWith("--- a/"));
+  return named?.slice("+++ b/".length) ?? file[0]?.replace(/^diff --git a\/(.*) b\/.*$/, "$1") ?? "";
+};
+
+/** What stands above the first hunk is said by the name, unless it is all there is. @param {string[]} file */
+const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.slice(firstHunk(file)));
+
+/** @param {string[]} file */
+const firstHunk = (file) => {
+  const at = file.findIndex((line) => line.startsWith("@@"));
+  return at < 0 ? file.length : at;
+};
+
+/** @param {string} line */
+const kindOf = (line) => {
+  if (line.startsWith("+")) return "added";
+  if (line.startsWith("-")) return "removed";
+  return line.startsWith("@@") ? "hunk" : "same";
+};

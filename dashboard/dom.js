@@ -1,0 +1,101 @@
+/**
+ * Elements are described with `h`, shown with `morph`.
+ *
+ * Whatever comes from the API reaches the document as a text node or as an attribute's value, never as markup: there
+ * is no other way in through this file (threats.md T08).
+ */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
+
+/** Attributes whose value the browser would run or fetch as something else than plain navigation. */
+const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
+/** Links lead within the page or to this service. */
+const LINK = /^(#|\/(?!\/))/;
+
+/**
+ * Makes an element.
+ *
+ * @param {string} tag
+ * @param {Attributes} attributes `true` sets an empty one; false, null and undefined set none
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElement}
+ */
+export const h = (tag, attributes, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (REFUSED.test(name)) throw new Error(`the page sets no ${name} attribute`);
+    if (value === null || value === undefined || value === false) continue;
+    const text = value === true ? "" : String(value);
+    if (name === "href" && !LINK.test(text)) throw new Error("the page links to itself only");
+    element.setAttribute(name, text);
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+};
+
+/**
+ * Makes the children of `parent` look like `next` and keeps the nodes that are there already, so that focus, typed
+ * text, selections and opened details survive live updates. Elements with the same `data-key` are the same.
+ *
+ * @param {Element} parent
+ * @param {Child[]} next
+ */
+export const morph = (parent, next) => {
+  const wanted = [...h("div", {}, ...next).childNodes];
+  /** @type {Map<string, ChildNode>} */
+  const keyed = new Map();
+  for (const node of parent.childNodes) {
+    const key = keyOf(node);
+    if (key !== null) keyed.set(key, node);
+  }
+  let cursor = parent.firstChild;
+  for (const node of wanted) {
+    const key = keyOf(node);
+    const match = key === null ? cursor : (keyed.get(key) ?? null);
+    if (match === null || !isSame(match, node)) {
+      parent.insertBefore(node, cursor);
+      continue;
+    }
+    if (match === cursor) cursor = cursor.nextSibling;
+    else parent.insertBefore(match, cursor);
+    update(match, node);
+  }
+  while (cursor !== null) {
+    const gone = cursor;
+    cursor = cursor.nextSibling;
+    gone.remove();
+  }
+};
+
+/** @param {Node} node */
+const keyOf = (node) => (node instanceof Element ? node.getAttribute("data-key") : null);
+
+/** @param {Node} a @param {Node} b */
+const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+
+/** @param {Node} shown @param {Node} wanted */
+const update = (shown, wanted) => {
+  if (!(shown instanceof Element) || !(wanted instanceof Element)) {
+    if (shown.nodeValue !== wanted.nodeValue) shown.nodeValue = wanted.nodeValue;
+    return;
+  }
+  for (const name of shown.getAttributeNames()) {
+    if (!wanted.hasAttribute(name) && !isReaders(shown, name)) shown.removeAttribute(name);
+  }
+  for (const { name, value } of wanted.attributes) {
+    if (shown.getAttribute(name) !== value && !isReaders(shown, name)) shown.setAttribute(name, value);
+  }
+  morph(shown, [...wanted.childNodes]);
+};
+
+/**
+ * What the reader opened stays open.
+ *
+ * @param {Element} element
+ * @param {string} attribute
+ */
+const isReaders = (element, attribute) => attribute === "open" && element.nodeName === "DETAILS";

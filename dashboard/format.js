@@ -1,0 +1,39 @@
+/** Instants and ids as a person reads them. */
+
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** @returns {number} ms since the epoch */
+// eslint-disable-next-line no-restricted-properties -- the page's one clock
+export const now = () => Date.now();
+
+/** @param {string} at @returns {string} date and time in the reader's zone */
+export const moment = (at) => MOMENT.format(new Date(at));
+
+/** @param {number} ms @returns {string} at most two units */
+export const duration = (ms) => {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+};
+
+/** @param {string} at @returns {string} "3 min ago", "in 2 h" */
+export const relative = (at) => {
+  const distance = Date.parse(at) - now();
+  const size = Math.abs(distance);
+  if (size < 5000) return "just now";
+  // Whole seconds: tenths would flicker.
+  const text = size < 60_000 ? `${Math.round(size / 1000)} s` : duration(size);
+  return distance < 0 ? `${text} ago` : `in ${text}`;
+};
+
+/** Ids are time-ordered: their ends tell them apart. @param {string} id */
+export const shortId = (id) => id.slice(-8);
+
+/** @param {number} count @param {string} noun @returns {string} "1 session", "2 sessions" */
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;

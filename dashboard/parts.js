@@ -1,0 +1,71 @@
+/** Pieces that several pages show. */
+import { h } from "./dom.js";
+import { moment, relative, shortId } from "./format.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+
+/** A state as a word and a dot: colour alone says nothing. @param {string} status */
+export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
+
+/** A small word beside a name. @param {string} text @param {string} [tone] */
+export const tag = (text, tone) => h("span", { class: "tag", "data-tone": tone }, text);
+
+/** @param {string | null | undefined} at @param {string} [otherwise] shown when there is none */
+export const time = (at, otherwise = "never") =>
+  at
+    ? h("time", { datetime: at, title: moment(at) }, relative(at))
+    : h("span", { class: "quiet" }, otherwise);
+
+/** @param {string} text */
+export const code = (text) => h("code", {}, text);
+
+/** @param {string} id */
+export const idTail = (id) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
+
+/** A list of names and values; rows whose value is null are left out. @param {[string, Child][]} rows */
+export const facts = (rows) =>
+  h(
+    "dl",
+    { class: "facts" },
+    rows
+      .filter(([, value]) => value !== null && value !== undefined && value !== false)
+      .map(([name, value]) => h("div", { "data-key": name }, h("dt", {}, name), h("dd", {}, value))),
+  );
+
+/**
+ * A button whose press is handled by the entry `action` of actions.js.
+ *
+ * @param {string} action
+ * @param {string} label
+ * @param {import("./dom.js").Attributes} [attributes]
+ */
+export const button = (action, label, attributes = {}) =>
+  h("button", { type: "button", "data-action": action, ...attributes }, label);
+
+/** @param {string} tone "bad", "warn" or "good" @param {...(Child | Child[])} children */
+export const callout = (tone, ...children) => h("div", { class: "callout", "data-tone": tone }, ...children);
+
+/** @param {string} title @param {...Child} explanation */
+export const empty = (title, ...explanation) =>
+  h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", {}, ...explanation));
+
+/** @param {string} projectId @param {string} [rest] e.g. "/triggers" */
+export const projectLink = (projectId, rest = "") => `#/projects/${projectId}${rest}`;
+
+/** Where the reader is. @param {[string, string | null][]} steps label and link; the last has none */
+export const trail = (steps) =>
+  h(
+    "nav",
+    { class: "trail", "aria-label": "Breadcrumb" },
+    h(
+      "ol",
+      {},
+      steps.map(([label, link]) =>
+        h(
+          "li",
+          {},
+          link === null ? h("span", { "aria-current": "page" }, label) : h("a", { href: link }, label),
+        ),
+      ),
+    ),
+  );

@@ -1,0 +1,202 @@
+/** One session: how its boot and its life went, why it failed, what it was told, what it said, what it asks to merge. */
+import { getJson, getJsonOrNull, getText } from "./api.js";
+import { h } from "./dom.js";
+import { duration, moment } from "./format.js";
+import { badge, button, callout, code, facts, idTail, projectLink, time, trail } from "./parts.js";
+import { isLive, projectPath, sessionName } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Session} Session */
+/** @typedef {import("./wire.d.ts").Sandbox} Sandbox */
+/** @typedef {import("./wire.d.ts").ChangeRequest} ChangeRequest */
+
+/**
+ * @typedef {object} SessionPage
+ * @property {import("./wire.d.ts").Project} project
+ * @property {Session} session
+ * @property {Sandbox | null} sandbox
+ * @property {ChangeRequest[]} changes
+ * @property {string | null} logs null when they are gone
+ */
+
+export const session = {
+  /** @param {string[]} params @returns {Promise<SessionPage>} */
+  load: async ([projectId = "", id = ""]) => {
+    const project = projectPath(projectId);
+    const path = `${project}/sessions/${encodeURIComponent(id)}`;
+    const [owner, found, sandbox, changes, logs] = await Promise.all([
+      getJson(project),
+      getJson(path),
+      getJsonOrNull(`${path}/sandbox`),
+      getJson(`${project}/change-requests?limit=200`),
+      // The record matters more than its logs: they may be gone, or with a node that is away.
+      getText(`${path}/logs?follow=0`).catch(() => null),
+    ]);
+    return {
+      project: owner,
+      session: found,
+      sandbox,
+      changes: changes.change_requests.filter(
+        (/** @type {ChangeRequest} */ change) => change.session_id === id,
+      ),
+      logs,
+    };
+  },
+
+  /** @param {SessionPage} data */
+  title: (data) => `${sessionName(data.session)} · ${data.session.status}`,
+
+  /** @param {SessionPage} data */
+  view: ({ project, session: found, sandbox, changes, logs }) => [
+    trail([
+      ["Projects", "#/"],
+      [project.name, projectLink(project.id)],
+      [sessionName(found), null],
+    ]),
+    h(
+      "header",
+      { class: "head", "data-key": "head" },
+      h("h1", {}, sessionName(found), " ", badge(found.status)),
+      h("p", { class: "quiet" }, idTail(found.id), " · started ", time(found.created_at)),
+      h("p", { class: "actions" }, actions(found, changes)),
+    ),
+    found.failure &&
+      callout("bad", h("strong", {}, found.failure.code), h("p", { class: "text" }, found.failure.message)),
+    h(
+      "div",
+      { class: "columns", "data-key": "columns" },
+      h("section", {}, h("h2", {}, "What happened"), timeline(found, sandbox)),
+      h("section", {}, h("h2", {}, "Facts"), sessionFacts(found, sandbox)),
+    ),
+    changes.length > 0 &&
+      h(
+        "section",
+        { "data-key": "changes" },
+        h("h2", {}, "Change requests"),
+        changeRows(project.id, changes),
+      ),
+    found.initial_prompt !== null &&
+      h(
+        "section",
+        { "data-key": "prompt" },
+        h("h2", {}, "Prompt"),
+        h("pre", { class: "text", tabindex: 0 }, found.initial_prompt),
+      ),
+    h(
+      "section",
+      { "data-key": "logs" },
+      h("h2", {}, "Logs"),
+      logs
+        ? h("pre", { class: "logs", tabindex: 0 }, logs)
+        : h(
+            "p",
+            { class: "quiet" },
+            logs === null ? "There are no logs of this session any more." : "Nothing was logged yet.",
+          ),
+    ),
+  ],
+};
+
+/** @param {Session} found @param {ChangeRequest[]} changes */
+const actions = (found, changes) => [
+  isLive(found.status) &&
+    button("stop-session", "Stop", { "data-project": found.project_id, "data-session": found.id }),
+  ["stopped", "failed"].includes(found.status) &&
+    button("restart-session", "Restart", { "data-project": found.project_id, "data-session": found.id }),
+  found.status !== "provisioning" &&
+    !changes.some((change) => change.status === "open") &&
+    button("open-change-request", "Open a change request", {
+      "data-project": found.project_id,
+      "data-session": found.id,
+      "data-title": sessionName(found),
+    }),
+];
+
+/** @param {Session} found @param {Sandbox | null} sandbox */
+const timeline = (found, sandbox) => {
+  const ended = sandbox?.ended_at ?? null;
+  /** @type {[string, string | null | undefined, string?][]} */
+  const all = [
+    ["Accepted", found.created_at],
+    ["Sandbox asked for", sandbox?.created_at, sandbox?.provider],
+    ["Sandbox live", sandbox?.active_at],
+    ["Running", found.running_at],
+    ["Sandbox gone", ended],
+    ["Stopped", found.status === "stopped" ? found.stopped_at : null, found.stop_reason ?? ""],
+    ["Failed", found.status === "failed" ? found.failure?.at : null, found.failure?.code],
+  ];
+  const steps = all
+    .flatMap(([label, at, detail]) => (at ? [{ label, at, detail }] : []))
+    .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return h(
+    "ol",
+    { class: "timeline" },
+    steps.map(({ label, at, detail }, index) =>
+      h(
+        "li",
+        { "data-key": label },
+        h("span", { class: "step" }, label, detail ? h("span", { class: "quiet" }, ` ${detail}`) : null),
+        h(
+          "time",
+          { datetime: at, title: moment(at) },
+          index === 0 ? moment(at) : `+${duration(sinceOf(steps, index))}`,
+        ),
+      ),
+    ),
+    found.status === "provisioning" && h("li", { class: "pending", "data-key": "pending" }, "Starting…"),
+  );
+};
+
+/** Time since the step before. @param {{at: string}[]} steps @param {number} index */
+const sinceOf = (steps, index) => Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
+
+/** @param {Session} found @param {Sandbox | null} sandbox */
+const sessionFacts = (found, sandbox) =>
+  facts([
+    ["Branch", code(found.branch_name)],
+    [
+      "Cut from",
+      h(
+        "span",
+        {},
+        code(found.base_ref),
+        found.base_commit && [" at ", code(found.base_commit.slice(0, 10))],
+      ),
+    ],
+    ["Agent", found.agent_name],
+    ["Model", found.agent_model],
+    [
+      "Trigger",
+      found.trigger_slug && h("a", { href: projectLink(found.project_id, "/triggers") }, found.trigger_slug),
+    ],
+    ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
+    ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
+    ["Stopped because", found.stop_reason],
+  ]);
+
+/** @param {string} projectId @param {ChangeRequest[]} changes */
+export const changeRows = (projectId, changes) =>
+  h(
+    "ul",
+    { class: "rows" },
+    changes.map((change) =>
+      h(
+        "li",
+        { class: "row", "data-key": String(change.number) },
+        h(
+          "span",
+          { class: "row-main" },
+          h(
+            "a",
+            { class: "cover", href: projectLink(projectId, `/change-requests/${change.number}`) },
+            `#${change.number} ${change.title}`,
+          ),
+          h("span", { class: "quiet" }, shortRef(change.head_ref), " → ", change.base_ref),
+        ),
+        badge(change.status),
+        h("span", { class: "row-side" }, time(change.created_at)),
+      ),
+    ),
+  );
+
+/** Session branches are named by a UUID. @param {string} ref */
+export const shortRef = (ref) => (/^[0-9a-f-]{36}$/.test(ref) ? idTail(ref) : code(ref));

@@ -1,0 +1,180 @@
+/** A project's triggers: what starts sessions, when each last did and next will, and which entries are wrong. */
+import { getJson, getJsonOrNull } from "./api.js";
+import { h } from "./dom.js";
+import { counted, moment } from "./format.js";
+import { badge, button, callout, code, empty, facts, tag, time } from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Trigger} Trigger */
+/** @typedef {import("./wire.d.ts").TriggerListing} TriggerListing */
+
+/**
+ * @typedef {object} TriggersPage
+ * @property {import("./wire.d.ts").Project} project
+ * @property {TriggerListing} listing
+ * @property {Set<string> | null} secrets names that have a value; null: not this reader's to see
+ */
+
+export const triggers = {
+  /** @param {string[]} params @returns {Promise<TriggersPage>} */
+  load: async ([id = ""]) => {
+    const [project, listing, secrets] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(`${projectPath(id)}/triggers`),
+      getJsonOrNull(`${projectPath(id)}/secrets`),
+    ]);
+    const names = secrets?.secrets.map((/** @type {{name: string}} */ secret) => secret.name);
+    return { project, listing, secrets: names ? new Set(names) : null };
+  },
+
+  /** @param {TriggersPage} data */
+  title: ({ project }) => `Triggers of ${project.name}`,
+
+  /** @param {TriggersPage} data */
+  view: ({ project, listing, secrets }) => [
+    ...projectHead(project, "/triggers"),
+    listing.triggers_paused &&
+      callout("warn", "All triggers of this project are paused. 'Fire now' works all the same."),
+    listing.manifest.stale &&
+      callout("warn", "The manifest does not parse. The triggers of its last good version go on."),
+    listing.scheduler.late &&
+      callout("warn", "The scheduler is late: cron triggers fire later than they are due."),
+    listing.errors.length > 0 && errorList(listing.errors),
+    listing.triggers.length === 0
+      ? empty(
+          "No trigger.",
+          "Add a ",
+          code("[[triggers]]"),
+          " entry to ",
+          code("platform.toml"),
+          " on the default branch.",
+        )
+      : h(
+          "ul",
+          { class: "cards wide", "data-key": "triggers" },
+          listing.triggers.map((trigger) => card(project.id, trigger, secrets)),
+        ),
+    listing.manifest.commit !== null &&
+      h(
+        "p",
+        { class: "quiet", "data-key": "manifest" },
+        "Read from commit ",
+        code(listing.manifest.commit.slice(0, 10)),
+        " ",
+        time(listing.manifest.synced_at),
+      ),
+  ],
+};
+
+/** @param {TriggerListing["errors"]} errors */
+const errorList = (errors) =>
+  h(
+    "section",
+    { class: "callout", "data-tone": "bad", "data-key": "errors" },
+    h(
+      "h2",
+      {},
+      `${counted(errors.length, "entry").replace("entrys", "entries")} of platform.toml cannot be used`,
+    ),
+    h(
+      "ul",
+      {},
+      errors.map((error) =>
+        h(
+          "li",
+          {},
+          h(
+            "strong",
+            {},
+            error.slug ?? (error.index === null ? "platform.toml" : `entry ${error.index + 1}`),
+          ),
+          error.path && [" ", code(error.path)],
+          error.line !== null && ` line ${error.line}`,
+          ": ",
+          error.message,
+        ),
+      ),
+    ),
+  );
+
+/** @param {string} projectId @param {Trigger} trigger @param {Set<string> | null} secrets */
+const card = (projectId, trigger, secrets) =>
+  h(
+    "li",
+    { class: "card", "data-key": trigger.slug },
+    h(
+      "header",
+      { class: "card-head" },
+      h(
+        "div",
+        {},
+        h("h2", {}, trigger.name),
+        h(
+          "p",
+          { class: "quiet" },
+          code(trigger.slug),
+          " ",
+          tag(trigger.type),
+          !trigger.enabled && tag("disabled", "warn"),
+        ),
+      ),
+      button("fire", "Fire now", {
+        "data-project": projectId,
+        "data-slug": trigger.slug,
+        "data-title": trigger.name,
+        "aria-label": `Fire ${trigger.name} now`,
+      }),
+    ),
+    facts([
+      [
+        "Last fired",
+        h(
+          "span",
+          {},
+          time(trigger.last_fired_at),
+          trigger.last_fire && [" ", badge(trigger.last_fire.status)],
+        ),
+      ],
+      ["Next", trigger.type === "cron" ? next(trigger) : null],
+      ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
+      ["Agent", trigger.agent],
+      ["Secret", trigger.secret_env ? secret(trigger.secret_env, secrets) : null],
+      ["Webhook", trigger.webhook_url ? webhook(trigger.webhook_url) : null],
+    ]),
+    trigger.upcoming.length > 1 &&
+      h(
+        "details",
+        {},
+        h("summary", {}, "Upcoming"),
+        h(
+          "ol",
+          { class: "plain" },
+          trigger.upcoming.map((at) => h("li", {}, moment(at), " ", h("span", { class: "quiet" }, time(at)))),
+        ),
+      ),
+    h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "text", tabindex: 0 }, trigger.prompt)),
+  );
+
+/** @param {Trigger} trigger */
+const next = (trigger) =>
+  trigger.next_fire_at === null
+    ? h("span", { class: "quiet" }, trigger.enabled ? "paused" : "disabled")
+    : h(
+        "span",
+        {},
+        time(trigger.next_fire_at),
+        h("span", { class: "quiet" }, ` ${moment(trigger.next_fire_at)}`),
+      );
+
+/** @param {string} name @param {Set<string> | null} secrets */
+const secret = (name, secrets) =>
+  h("span", {}, code(name), secrets !== null && !secrets.has(name) && [" ", tag("has no value", "bad")]);
+
+/** @param {string} url */
+const webhook = (url) =>
+  h(
+    "span",
+    { class: "copy" },
+    h("code", { class: "long" }, url),
+    button("copy", "Copy", { class: "plain", "data-text": url, "aria-label": "Copy the webhook's address" }),
+  );

@@ -1,0 +1,115 @@
+/** What the page reads of the API's answers (api.md 2, 3, 4, 6). Instants are ISO 8601 strings. */
+
+export interface Me {
+  user: { id: string; name: string };
+  account: {
+    name: string;
+    tier: string;
+    session_cap: number;
+    active_sessions: number;
+    queued_fires: number;
+  };
+}
+
+export interface Project {
+  id: string;
+  name: string;
+  status: "active" | "archived";
+  repository: { kind: string; url?: string; owner?: string; name?: string };
+  default_branch: string;
+  triggers_paused: boolean;
+  manifest: { commit: string | null; synced_at: string | null; error: string | null };
+  created_at: string;
+}
+
+export interface Failure {
+  code: string;
+  message: string;
+  at?: string;
+}
+
+export interface Session {
+  id: string;
+  project_id: string;
+  status: string;
+  base_ref: string;
+  base_commit: string | null;
+  branch_name: string;
+  name: string | null;
+  agent_name: string;
+  agent_model: string | null;
+  initial_prompt: string | null;
+  trigger_slug: string | null;
+  failure: Failure | null;
+  stop_reason: string | null;
+  created_at: string;
+  running_at: string | null;
+  stopped_at: string | null;
+}
+
+export interface Sandbox {
+  id: string;
+  provider: string;
+  status: string;
+  failure: Failure | null;
+  created_at: string;
+  active_at: string | null;
+  ended_at: string | null;
+}
+
+export interface Trigger {
+  slug: string;
+  name: string;
+  type: "cron" | "webhook";
+  agent: string;
+  enabled: boolean;
+  prompt: string;
+  cron?: string;
+  timezone?: string;
+  secret_env?: string;
+  webhook_url?: string;
+  last_fired_at: string | null;
+  next_fire_at: string | null;
+  upcoming: string[];
+  last_fire: { id: string; status: string; at: string } | null;
+}
+
+export interface TriggerListing {
+  triggers: Trigger[];
+  errors: {
+    slug: string | null;
+    index: number | null;
+    path: string | null;
+    message: string;
+    line: number | null;
+  }[];
+  manifest: { commit: string | null; synced_at: string | null; stale: boolean };
+  triggers_paused: boolean;
+  scheduler: { ticked_at: string | null; late: boolean };
+}
+
+export interface QueuedFire {
+  fire_id: string;
+  project_id: string;
+  trigger_slug: string;
+  position: number;
+  queued_at: string;
+  expires_at: string;
+}
+
+export interface ChangeRequest {
+  number: number;
+  session_id: string | null;
+  head_ref: string;
+  base_ref: string;
+  title: string;
+  description: string | null;
+  status: "open" | "merged" | "closed";
+  created_at: string;
+  updated_at: string;
+}
+
+export interface ChangeRequestDetail extends ChangeRequest {
+  mergeable: boolean | null;
+  conflicts: string[];
+}

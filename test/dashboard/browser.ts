@@ -1,0 +1,74 @@
+/** A real Chromium and the page in it, signed in by the one-time link. */
+import * as fs from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
+
+const EXECUTABLE = "/usr/bin/chromium";
+export const hasChromium = fs.existsSync(EXECUTABLE);
+
+/** Quiet, offline, and able to run as root. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: EXECUTABLE,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+
+export interface Opened {
+  readonly fake: FakeService;
+  readonly page: Page;
+  /** What the browser complained about: errors of scripts, violations of the CSP. */
+  readonly complaints: string[];
+  /** Goes to a part of the page, e.g. `#/projects/…`. */
+  readonly visit: (hash: string) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the page over `world`, signed in unless told otherwise. */
+export const open = async (
+  browser: Browser,
+  world: World,
+  options: {
+    readonly csp?: boolean;
+    readonly signedIn?: boolean;
+    readonly width?: number;
+    readonly dark?: boolean;
+  } = {},
+): Promise<Opened> => {
+  const fake = await startFakeService(world, { csp: options.csp ?? true });
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1200, height: 800 },
+    colorScheme: options.dark === true ? "dark" : "light",
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    // The browser reports refused requests by itself; those are part of some tests.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      complaints.push(message.text());
+    }
+  });
+  await page.goto(options.signedIn === false ? fake.url : `${fake.url}/dashboard/open?code=${CODE}`);
+  return {
+    fake,
+    page,
+    complaints,
+    visit: async (hash) => {
+      await page.goto(`${fake.url}/${hash}`);
+    },
+    close: async () => {
+      await context.close();
+      fake.close();
+    },
+  };
+};

@@ -1,0 +1,192 @@
+/** The API as api.md words it, over plain objects that a test can change, and the page's files under a strict CSP. */
+import * as fs from "node:fs";
+import * as http from "node:http";
+import type { AddressInfo } from "node:net";
+import * as path from "node:path";
+
+const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+export const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+export const TOKEN = "platform_pat_right";
+export const CODE = "one-time-code";
+const CSRF = "csrf-of-this-session";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What the fake answers with; tests change it and call `emit`. */
+export interface World {
+  me: Json;
+  projects: Json[];
+  sessions: Json[];
+  sandbox: Json | null;
+  logs: string | null;
+  listing: Json;
+  secrets: string[];
+  changes: Json[];
+  diff: string;
+  queue: Json[];
+  /** Answers every read of the API with this refusal while set. */
+  broken: { readonly status: number; readonly error: string } | null;
+}
+
+export interface FakeService {
+  readonly url: string;
+  readonly world: World;
+  /** Requests that change things, as "METHOD path body". */
+  readonly writes: string[];
+  /** Sends an event to every open stream. */
+  readonly emit: (type: string) => void;
+  /** Ends the streams, as a restart of the service does. */
+  readonly cutStreams: () => void;
+  readonly close: () => void;
+}
+
+export const startFakeService = async (
+  world: World,
+  options: { readonly csp: boolean },
+): Promise<FakeService> => {
+  const writes: string[] = [];
+  const streams = new Set<http.ServerResponse>();
+  const server = http.createServer((request, response) => {
+    void serve(request, response);
+  });
+
+  const serve = async (request: http.IncomingMessage, response: http.ServerResponse) => {
+    if (options.csp) response.setHeader("content-security-policy", CSP);
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString("utf8");
+    if (pathname.startsWith("/dashboard/")) return dashboardSession(request, response, body);
+    if (!pathname.startsWith("/v1/")) return file(response, pathname);
+    if (!(request.headers.cookie ?? "").includes("dashboard=yes")) {
+      return refuse(response, 401, "unauthorized", "No one is signed in.");
+    }
+    if (request.method !== "GET") {
+      if (request.headers["x-csrf-token"] !== CSRF) {
+        return refuse(response, 403, "csrf", "The CSRF token is missing.");
+      }
+      writes.push(`${request.method ?? ""} ${pathname} ${body}`);
+    } else if (world.broken !== null && !pathname.endsWith("/events")) {
+      return refuse(response, world.broken.status, "broken", world.broken.error);
+    }
+    if (pathname.endsWith("/events")) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(": open\n\n");
+      streams.add(response);
+      response.on("close", () => streams.delete(response));
+      return;
+    }
+    const answer = answerOf(world, `${request.method ?? ""} ${pathname}`, searchParams);
+    if (answer === undefined) return refuse(response, 404, "not_found", "There is no such thing.");
+    if (typeof answer === "string") response.writeHead(200, { "content-type": "text/plain" }).end(answer);
+    else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  };
+
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    world,
+    writes,
+    emit: (type) => {
+      for (const stream of streams) stream.write(`id: 1\ndata: ${JSON.stringify({ type })}\n\n`);
+    },
+    cutStreams: () => {
+      for (const stream of streams) stream.destroy();
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+};
+
+const refuse = (response: http.ServerResponse, status: number, code: string, error: string) => {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error, code }));
+};
+
+const file = (response: http.ServerResponse, pathname: string) => {
+  const name = pathname === "/" ? "index.html" : path.basename(pathname);
+  const type = TYPES[path.extname(name)];
+  if (type === undefined || !fs.existsSync(path.join(PAGE, name)))
+    return refuse(response, 404, "not_found", name);
+  response.writeHead(200, { "content-type": type }).end(fs.readFileSync(path.join(PAGE, name)));
+};
+
+const COOKIE = "dashboard=yes; HttpOnly; SameSite=Strict; Path=/";
+
+const dashboardSession = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => {
+  const route = `${request.method ?? ""} ${request.url ?? ""}`;
+  const signedIn = (request.headers.cookie ?? "").includes("dashboard=yes");
+  if (route === `GET /dashboard/open?code=${CODE}`) {
+    response.writeHead(303, { "set-cookie": COOKIE, location: "/" }).end();
+  } else if (route === "POST /dashboard/session") {
+    if ((JSON.parse(body) as { token: string }).token !== TOKEN) {
+      refuse(response, 401, "unauthorized", "This token is unknown, expired or revoked.");
+      return;
+    }
+    response.writeHead(200, { "set-cookie": COOKIE }).end(JSON.stringify({ csrf: CSRF }));
+  } else if (route === "GET /dashboard/session" && signedIn) {
+    response.writeHead(200).end(JSON.stringify({ user: { id: "u", name: "Mona" }, csrf: CSRF }));
+  } else if (route === "DELETE /dashboard/session" && request.headers["x-csrf-token"] === CSRF) {
+    response.writeHead(204, { "set-cookie": `${COOKIE}; Max-Age=0` }).end();
+  } else {
+    refuse(response, 401, "unauthorized", "No one is signed in.");
+  }
+};
+
+/** @returns JSON, text, or undefined for what is not there. */
+const answerOf = (world: World, route: string, query: URLSearchParams): Json | string | undefined => {
+  if (route === "GET /v1/me") return world.me;
+  if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
+  if (route === "GET /v1/queue") return { queue: world.queue, next_cursor: null };
+  const match = /^(?<method>\w+) \/v1\/projects\/(?<id>[^/]+)(?<rest>.*)$/.exec(route)?.groups;
+  const project = world.projects.find((one) => one["id"] === match?.["id"]);
+  if (match === undefined || project === undefined) return undefined;
+  return match["method"] === "GET"
+    ? (readOf(world, match["rest"] ?? "", query) ?? (match["rest"] === "" ? project : undefined))
+    : writeOf(match["rest"] ?? "");
+};
+
+const readOf = (world: World, rest: string, query: URLSearchParams): Json | string | undefined => {
+  const [, group, id, part] = rest.split("/");
+  const session = world.sessions.find((one) => one["id"] === id);
+  const change = world.changes.find((one) => String(one["number"]) === id);
+  if (group === "sessions" && id === undefined) return pageOf(world.sessions, query);
+  if (group === "sessions" && part === undefined) return session;
+  if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
+  if (group === "sessions" && part === "logs") return world.logs ?? undefined;
+  if (group === "triggers") return world.listing;
+  if (group === "secrets") return { secrets: world.secrets.map((name) => ({ name })) };
+  if (group === "change-requests" && id === undefined) {
+    return { change_requests: world.changes, next_cursor: null };
+  }
+  if (group === "change-requests" && part === "diff") return world.diff;
+  return group === "change-requests" ? change : undefined;
+};
+
+const pageOf = (sessions: Json[], query: URLSearchParams): Json => {
+  const from = Number(query.get("cursor") ?? 0);
+  const limit = Number(query.get("limit"));
+  return {
+    sessions: sessions.slice(from, from + limit),
+    next_cursor: from + limit < sessions.length ? String(from + limit) : null,
+  };
+};
+
+const writeOf = (rest: string): Json => {
+  if (rest.endsWith("/fire")) {
+    return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
+  }
+  return rest === "/change-requests" ? { number: 8 } : {};
+};

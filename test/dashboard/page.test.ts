@@ -1,0 +1,301 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { hasChromium, launch, open, type Opened } from "./browser.ts";
+import { TOKEN } from "./fake-service.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+const world = () => makeWorld(Date.now());
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
+
+const title = hasChromium ? "the page in Chromium" : "the page in Chromium (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  let browser: Browser;
+  let opened: Opened | null = null;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    const complaints = opened?.complaints;
+    await opened?.close();
+    opened = null;
+    expect(complaints ?? []).toEqual([]);
+  });
+  const start = async (...args: Parameters<typeof open> extends [unknown, ...infer Rest] ? Rest : never) => {
+    opened = await open(browser, ...args);
+    return opened;
+  };
+
+  describe("signing in", () => {
+    it("refuses a wrong token in the service's words, and takes the right one", async () => {
+      const { page } = await start(world(), { signedIn: false });
+      await page.getByLabel("Access token").fill("platform_pat_wrong");
+      await page.keyboard.press("Enter");
+      await page.getByRole("alert").getByText("unknown, expired or revoked").waitFor();
+      await page.getByLabel("Access token").fill(TOKEN);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "Projects" }).waitFor();
+    });
+
+    it("follows a one-time link and leaves no code in the address", async () => {
+      const { page, fake } = await start(world());
+      await page.getByRole("heading", { name: "Projects" }).waitFor();
+      expect(page.url()).toBe(`${fake.url}/`);
+    });
+
+    it("goes back to the sign-in form when the reader signs out, and when the session ends", async () => {
+      const { page, fake, visit } = await start(world());
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Access token").fill(TOKEN);
+      await page.keyboard.press("Enter");
+      await visit(PROJECT);
+      await page.getByText("Tidy the docs").waitFor();
+      await page.context().clearCookies();
+      fake.emit("session.status");
+      await page.getByLabel("Access token").waitFor();
+      expect(await page.getByText("Tidy the docs").count()).toBe(0);
+    });
+  });
+
+  it("shows projects, the account's usage and what waits for a slot", async () => {
+    const { page } = await start(world());
+    await page.getByRole("link", { name: "greeter" }).waitFor();
+    expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 waiting");
+    expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
+    await page.getByRole("heading", { name: "Waiting for a free slot" }).waitFor();
+    await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
+  });
+
+  it("says what to do where there is nothing yet", async () => {
+    const { page, fake, visit } = await start({ ...world(), projects: [], queue: [] });
+    await page.getByText("There is no project yet.").waitFor();
+    Object.assign(fake.world, {
+      ...world(),
+      sessions: [],
+      changes: [],
+      listing: { ...world().listing, triggers: [], errors: [] },
+    });
+    await visit(PROJECT);
+    await page.getByText("No session yet.").waitFor();
+    await visit(`${PROJECT}/triggers`);
+    await page.getByText("No trigger.").waitFor();
+    await visit(`${PROJECT}/change-requests`);
+    await page.getByText("No change request.").waitFor();
+    await visit("#/elsewhere");
+    await page.getByText("There is no such page.").waitFor();
+  });
+
+  it("says why something could not be read, keeps what it has, and tries again", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(PROJECT);
+    await page.getByText("Tidy the docs").waitFor();
+    fake.world.broken = { status: 503, error: "The database does not answer." };
+    fake.emit("session.status");
+    await page.getByRole("alert").getByText("The database does not answer.").waitFor();
+    expect(await page.getByText("Tidy the docs").count()).toBe(1);
+    fake.world.broken = null;
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("alert").waitFor({ state: "detached" });
+  });
+
+  describe("live state", () => {
+    it("shows a session's new state when an event comes, and leaves the focus alone", async () => {
+      const { page, fake, visit } = await start(world());
+      const [first, ...others] = fake.world.sessions;
+      fake.world.sessions = [{ ...first, status: "provisioning", running_at: null }, ...others];
+      await visit(PROJECT);
+      await page.locator(".row", { hasText: "provisioning" }).waitFor();
+      await page.getByText("live", { exact: true }).waitFor();
+      const link = page.getByRole("link", { name: "Tidy the docs" });
+      await link.focus();
+      fake.world.sessions = [first ?? {}, ...others];
+      fake.emit("session.status");
+      await page.locator(".row", { hasText: "running" }).waitFor();
+      expect(await page.locator(":focus").innerText()).toBe("Tidy the docs");
+    });
+
+    it("keeps what the reader opened open", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/triggers`);
+      await page.getByText("Prompt").first().click();
+      fake.world.listing = { ...fake.world.listing, triggers_paused: true };
+      fake.emit("trigger.fired");
+      await page.getByText("All triggers of this project are paused.").waitFor();
+      expect(await page.locator("details[open]").count()).toBe(1);
+    });
+
+    it("reads again after a broken stream what it may have missed", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(PROJECT);
+      await page.getByText("live", { exact: true }).waitFor();
+      fake.world.sessions = [];
+      fake.cutStreams();
+      await page.getByText("No session yet.").waitFor();
+    });
+  });
+
+  describe("a session", () => {
+    it("shows how it boots, its facts, its prompt and its logs", async () => {
+      const { page, visit } = await start(world());
+      await visit(SESSION);
+      await page.getByRole("heading", { name: "What happened" }).waitFor();
+      expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
+        "Accepted",
+        "Sandbox asked for local",
+        "Sandbox live",
+        "Running",
+      ]);
+      const text = await page.locator("main").innerText();
+      expect(text).toContain(SESSION_ID);
+      expect(text).toContain("Pushed by: Codertocat");
+      expect(text).toContain("boot  runtime ready 1260 ms");
+      expect(await page.title()).toBe("on-push · running · Platform");
+    });
+
+    it("says why it failed, also where there is neither sandbox nor log", async () => {
+      const all = world();
+      const { page, visit } = await start({ ...all, sandbox: null, logs: null });
+      await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
+      await page.getByText("clone_failed").first().waitFor();
+      const text = await page.locator("main").innerText();
+      expect(text).toContain("couldn't find remote ref");
+      expect(text).toContain("There are no logs of this session any more.");
+    });
+
+    it("stops after a question, and not when it is declined", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(SESSION);
+      const stop = page.locator("main").getByRole("button", { name: "Stop" });
+      await stop.click();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "hidden" });
+      expect(await page.locator(":focus").innerText()).toBe("Stop");
+      expect(fake.writes).toEqual([]);
+      await stop.click();
+      await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+      await page.getByText("The session was stopped.").waitFor();
+      expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {}`]);
+    });
+
+    it("opens a change request under the title that was typed", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(SESSION);
+      await page.getByRole("button", { name: "Open a change request" }).click();
+      await page.getByLabel("Title").fill("A note");
+      await page.keyboard.press("Enter");
+      await page.getByText("Change request #8 is open.").waitFor();
+      expect(fake.writes).toEqual([
+        `POST /v1/projects/${PROJECT_ID}/change-requests {"session_id":"${SESSION_ID}","title":"A note"}`,
+      ]);
+    });
+  });
+
+  it("shows older sessions when asked", async () => {
+    const all = world();
+    const many = Array.from({ length: 120 }, (_, index) => ({
+      ...all.sessions[2],
+      id: `01995e90-0000-7000-8000-${String(index).padStart(12, "0")}`,
+      name: `Session ${String(index)}`,
+    }));
+    const { page, visit } = await start({ ...all, sessions: many });
+    await visit(PROJECT);
+    await page.getByRole("button", { name: "Show older sessions" }).click();
+    await page.getByRole("link", { name: "Session 99" }).waitFor();
+    await page.getByRole("button", { name: "Show older sessions" }).click();
+    await page.getByRole("link", { name: "Session 119" }).waitFor();
+    expect(await page.getByRole("button", { name: "Show older sessions" }).count()).toBe(0);
+  });
+
+  describe("triggers", () => {
+    it("shows when each fired and will fire, what it needs, and which entries are wrong", async () => {
+      const { page, visit } = await start(world());
+      await visit(`${PROJECT}/triggers`);
+      await page.getByRole("heading", { name: "1 entry of platform.toml cannot be used" }).waitFor();
+      const text = await page.locator("main").innerText();
+      for (const part of [
+        "a cron expression has six fields",
+        "line 31",
+        "1 min ago",
+        "in 41 days",
+        "Europe/Berlin",
+        "has no value",
+        `/v1/webhooks/projects/${PROJECT_ID}/on-push`,
+      ]) {
+        expect(text).toContain(part);
+      }
+    });
+
+    it("fires one by keyboard, with a message, and leads to its session", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/triggers`);
+      await page.getByRole("button", { name: "Fire Note each push now" }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByLabel("Message").fill("by hand");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.getByText('"Note each push" started a session.').waitFor();
+      expect(fake.writes).toEqual([
+        `POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {"text":"by hand"}`,
+      ]);
+      const link = page.getByRole("link", { name: "Open it" });
+      expect(await link.getAttribute("href")).toContain("/sessions/0199aaaa-");
+    });
+  });
+
+  describe("a change request", () => {
+    it("shows its diff file by file and merges after a question", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/change-requests`);
+      await page.getByRole("link", { name: "#7 Note the first push" }).click();
+      await page.locator(".diff").first().waitFor();
+      expect(await page.locator(".file summary").allInnerTexts()).toEqual(["notes/6113728.md", "greet.sh"]);
+      expect(await page.locator(".diff .removed").allInnerTexts()).toEqual([
+        expect.stringContaining("-printf 'Hello"),
+      ]);
+      await page.getByRole("button", { name: "Merge into main" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+      await page.getByText("Change request #7 was merged.").waitFor();
+      expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
+    });
+
+    it("says which files conflict and does not offer to merge", async () => {
+      const all = world();
+      const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));
+      const { page, visit } = await start({ ...all, changes });
+      await visit(`${PROJECT}/change-requests/7`);
+      await page.getByText("It cannot be merged as it is.").waitFor();
+      expect(await page.getByRole("button", { name: "Merge into main" }).isDisabled()).toBe(true);
+    });
+  });
+
+  it.each([360, 1200])("fits a window of %i pixels without scrolling sideways", async (width) => {
+    const { page, visit } = await start(world(), { width, dark: true });
+    for (const [hash, selector] of [
+      ["#/", ".cards"],
+      [PROJECT, ".rows"],
+      [SESSION, ".timeline"],
+      [`${PROJECT}/triggers`, ".card"],
+      [`${PROJECT}/change-requests/7`, ".diff"],
+    ] as const) {
+      /* eslint-disable no-await-in-loop -- one window, one page after the other */
+      await visit(hash);
+      await page.locator(selector).first().waitFor();
+      const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      /* eslint-enable no-await-in-loop */
+      expect(overflow).toBe(0);
+    }
+  });
+
+  it("lets the keyboard skip to the content", async () => {
+    const { page, fake } = await start(world());
+    await page.getByRole("link", { name: "greeter" }).waitFor();
+    await page.getByRole("link", { name: "Skip to content" }).focus();
+    await page.keyboard.press("Enter");
+    expect(await page.locator(":focus").getAttribute("id")).toBe("main");
+    expect(page.url()).toBe(`${fake.url}/`);
+  });
+});

@@ -1,0 +1,190 @@
+/** A project in the midst of its life, for the page to show. */
+import type { World } from "./fake-service.ts";
+
+export const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
+export const SESSION_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a90de";
+const FAILED_ID = "01995f2b-93c0-7d55-b6a1-52fd1e6c0a13";
+const STOPPED_ID = "01995e90-41f7-7a60-9a0d-cc4e8b1f7720";
+
+/** An instant so many seconds before (or, negative, after) `now`. */
+const ago = (now: number, seconds: number) => new Date(now - seconds * 1000).toISOString();
+
+const PROMPT = `Write a note about the push below to \`notes/{{ body.head_commit.id }}.md\`.
+
+Pushed by: {{ body.pusher.name }}
+Message: {{ body.head_commit.message }}`;
+
+export const DIFF = `diff --git a/notes/6113728.md b/notes/6113728.md
+new file mode 100644
+index 0000000..3b18e51
+--- /dev/null
++++ b/notes/6113728.md
+@@ -0,0 +1,3 @@
++# Initial commit
++
++Codertocat pushed the first commit of Hello-World.
+diff --git a/greet.sh b/greet.sh
+index 9daeafb..180cf83 100644
+--- a/greet.sh
++++ b/greet.sh
+@@ -1,3 +1,3 @@
+ #!/bin/sh
+-printf 'Hello, %s!\\n' "\${1:-world}"
++printf 'Good day, %s!\\n' "\${1:-world}"
+`;
+
+const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
+  id: SESSION_ID,
+  project_id: PROJECT_ID,
+  account_id: "a",
+  status: "running",
+  base_ref: "main",
+  base_commit: "6113728f27ae82c7b1a177c8d03f9e96e0adf246",
+  branch_name: SESSION_ID,
+  name: null,
+  agent_name: "release-notes",
+  agent_model: null,
+  initial_prompt: "Write a note about the push below.\n\nPushed by: Codertocat\nMessage: Initial commit",
+  metadata: {},
+  trigger_slug: "on-push",
+  fire_id: null,
+  created_by: "u",
+  failure: null,
+  stop_reason: null,
+  saved: null,
+  created_at: ago(now, 95),
+  updated_at: ago(now, 93),
+  running_at: ago(now, 93),
+  stopped_at: null,
+  ...rest,
+});
+
+const trigger = (now: number, rest: Readonly<Record<string, unknown>>) => ({
+  slug: "on-push",
+  name: "Note each push",
+  type: "webhook",
+  agent: "release-notes",
+  enabled: true,
+  prompt: PROMPT,
+  secret_env: "GITHUB_WEBHOOK_SECRET",
+  webhook_url: `http://127.0.0.1:8080/v1/webhooks/projects/${PROJECT_ID}/on-push`,
+  last_fired_at: ago(now, 95),
+  next_fire_at: null,
+  upcoming: [],
+  last_fire: { id: "f", status: "fired", at: ago(now, 95) },
+  ...rest,
+});
+
+/** @param now ms since the epoch that the world's instants stand around */
+export const makeWorld = (now: number): World => ({
+  me: {
+    user: { id: "u", name: "Mona" },
+    account: { id: "a", name: "Mona", tier: "free", session_cap: 50, active_sessions: 1, queued_fires: 1 },
+    token: { id: "t", origin: "user", project_id: null },
+  },
+  projects: [
+    {
+      id: PROJECT_ID,
+      account_id: "a",
+      name: "greeter",
+      status: "active",
+      repository: { kind: "hosted" },
+      default_branch: "main",
+      triggers_paused: false,
+      manifest: { commit: "6113728f27ae82c7", synced_at: ago(now, 300), error: null },
+      created_at: ago(now, 400),
+      updated_at: ago(now, 400),
+    },
+  ],
+  sessions: [
+    session(now, {}),
+    session(now, {
+      id: FAILED_ID,
+      branch_name: FAILED_ID,
+      name: "Tidy the docs",
+      trigger_slug: null,
+      status: "failed",
+      running_at: null,
+      created_at: ago(now, 1250),
+      failure: {
+        code: "clone_failed",
+        message: "The clone failed: fatal: couldn't find remote ref refs/heads/gone",
+        at: ago(now, 1230),
+      },
+    }),
+    session(now, {
+      id: STOPPED_ID,
+      branch_name: STOPPED_ID,
+      status: "stopped",
+      stop_reason: "idle",
+      created_at: ago(now, 7600),
+      running_at: ago(now, 7595),
+      stopped_at: ago(now, 6600),
+    }),
+  ],
+  sandbox: {
+    id: "s",
+    session_id: SESSION_ID,
+    provider: "local",
+    status: "active",
+    failure: null,
+    created_at: ago(now, 94.9),
+    active_at: ago(now, 93.1),
+    ended_at: null,
+  },
+  logs: "boot  clone 212 ms\nboot  runtime ready 1260 ms\nagent opencode server listening on http://127.0.0.1:4096\n",
+  listing: {
+    triggers: [
+      trigger(now, {}),
+      trigger(now, {
+        slug: "new-year",
+        name: "Look back in the new year",
+        type: "cron",
+        cron: "0 0 9 2 1 *",
+        timezone: "Europe/Berlin",
+        secret_env: undefined,
+        webhook_url: undefined,
+        last_fired_at: null,
+        last_fire: null,
+        next_fire_at: ago(now, -3_600_000),
+        upcoming: [ago(now, -3_600_000), ago(now, -35_136_000)],
+      }),
+    ],
+    errors: [
+      { slug: "nightly", index: 2, path: "cron", message: "a cron expression has six fields", line: 31 },
+    ],
+    manifest: { commit: "6113728f27ae82c7", synced_at: ago(now, 300), stale: false },
+    triggers_paused: false,
+    scheduler: { ticked_at: ago(now, 20), late: false },
+  },
+  secrets: [],
+  changes: [
+    {
+      id: "c",
+      number: 7,
+      session_id: STOPPED_ID,
+      head_ref: STOPPED_ID,
+      base_ref: "main",
+      title: "Note the first push",
+      description: "What the agent wrote when the first push came in.",
+      status: "open",
+      created_by: "u",
+      created_at: ago(now, 6000),
+      updated_at: ago(now, 6000),
+      mergeable: true,
+      conflicts: [],
+    },
+  ],
+  diff: DIFF,
+  queue: [
+    {
+      fire_id: "01995f2c-aaaa-7b0e-8a44-b7d15c2a90de",
+      project_id: PROJECT_ID,
+      trigger_slug: "on-push",
+      position: 1,
+      queued_at: ago(now, 30),
+      expires_at: ago(now, -86_000),
+    },
+  ],
+  broken: null,
+});
