@@ -122,6 +122,9 @@ export type Admission =
   /** The project was archived or deleted meanwhile. */
   | { readonly outcome: "inactive" };
 
+/** For this long after it was seen a delivery id is answered with the row it has (api.md 4 "Webhook"), ms. */
+export const DELIVERY_WINDOW_MS = 24 * 60 * 60 * 1000;
+
 export class Admissions extends Context.Service<
   Admissions,
   {
@@ -299,6 +302,10 @@ export class Fires extends Context.Service<
     readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
   }
 >()("platform/store/Fires") {}
+
+/** Event rows are kept this long, ms, and this many a project (api.md 1 "Live data"). */
+export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;
+export const EVENTS_KEPT_PER_PROJECT = 10_000;
 
 export class Events extends Context.Service<
   Events,

@@ -7,7 +7,6 @@
  *  C3 A statement is not abandoned half-way: an interrupt waits for its answer, which `statementTimeoutMs` bounds.
  */
 import * as Cause from "effect/Cause";
-import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Reactivity from "effect/reactivity/Reactivity";
@@ -19,57 +18,14 @@ import * as Statement from "effect/sql/Statement";
 import * as Stream from "effect/Stream";
 import * as pg from "pg";
 import Cursor from "pg-cursor";
+import { connectionSettings, DEFAULTS, type PostgresOptions } from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
+import * as Notifications from "./notifications.ts";
 
-export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`; a unix socket as `?host=/its/directory`. */
-  readonly url: string;
-  /** Connections of this process at most; 10: more than two cores of a database can keep busy. */
-  readonly maxConnections?: number;
-  /** How long a statement waits for a free or a new connection, ms. */
-  readonly connectTimeoutMs?: number;
-  /** The server ends a longer statement, ms; 5 s later the client gives the connection up. */
-  readonly statementTimeoutMs?: number;
-  readonly applicationName?: string;
-}
-
-const DEFAULTS = {
-  maxConnections: 10,
-  connectTimeoutMs: 5_000,
-  statementTimeoutMs: 15_000,
-  applicationName: "platform",
-} as const;
 /** A connection that is not used for this long is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
-/** A transaction whose owner went silent is ended by the server: it would hold its locks for ever. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
-/** A half-open connection (no answer, no reset) is noticed this long after the server should have answered. */
-const READ_GRACE_MS = 5_000;
 /** Rows a stream asks the server for at a time. */
 const CURSOR_ROWS = 128;
-
-const TIMESTAMPTZ = 1184;
-/** `2026-11-20 06:18:00.123+00` as ms since the epoch: instants are numbers everywhere in the service. */
-const instantOf = (text: string): number =>
-  Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
-
-const typeParsers = new pg.TypeOverrides();
-typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
-
-/** How every connection of the service is opened: the pool's and the listening one. */
-export const connectionSettings = (options: PostgresOptions) => {
-  const settings = { ...DEFAULTS, ...options };
-  return {
-    connectionString: settings.url,
-    application_name: settings.applicationName,
-    connectionTimeoutMillis: settings.connectTimeoutMs,
-    statement_timeout: settings.statementTimeoutMs,
-    query_timeout: settings.statementTimeoutMs + READ_GRACE_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    keepAlive: true,
-    types: typeParsers,
-  };
-};
 
 /** A connection with what the pool must know about it when it comes back. */
 interface Lease {
@@ -209,10 +165,13 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
 });
 
 /**
- * A pooled client; connects on first use. Sessions that are killed and a server that restarts cost the statements under
+ * A pooled client, and a listener of its notifications; both connect on first use. Sessions that are killed and a server that restarts cost the statements under
  * way a `ConnectionError`, and nothing afterwards.
  */
-export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient> =>
-  Layer.effectContext(Effect.map(make(options), (client) => Context.make(SqlClient.SqlClient, client))).pipe(
+export const layer = (
+  options: PostgresOptions,
+): Layer.Layer<SqlClient.SqlClient | Notifications.Notifications> =>
+  Layer.effect(SqlClient.SqlClient, make(options)).pipe(
     Layer.provide(Reactivity.layer),
+    Layer.merge(Notifications.layer(options)),
   );

@@ -35,6 +35,7 @@ import type * as SqlClient from "effect/sql/SqlClient";
 import { processStartedAt } from "../process.ts";
 import { prepareBinaries, type Binaries } from "./binaries.ts";
 import * as Client from "./client.ts";
+import type { Notifications } from "./notifications.ts";
 
 /** The embedded database cannot be made or started; `message` says why, with the server's last words. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
@@ -327,5 +328,7 @@ export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDir
 });
 
 /** The embedded Postgres and a client of it. */
-export const layer = (dataDirectory: string): Layer.Layer<SqlClient.SqlClient, EmbeddedPostgresFailed> =>
+export const layer = (
+  dataDirectory: string,
+): Layer.Layer<SqlClient.SqlClient | Notifications, EmbeddedPostgresFailed> =>
   Layer.unwrap(Effect.map(startEmbedded(dataDirectory), ({ url }) => Client.layer({ url })));

@@ -1,0 +1,42 @@
+/** Page cursors: the place of a page's last row in the order newest first. Shared by both adapters. */
+import * as Effect from "effect/Effect";
+import { parseUuid } from "../domain/ids.ts";
+import { BadCursor } from "./port.ts";
+import type { Page } from "./records.ts";
+
+/** Rows are ordered by instant and id, both descending. */
+export interface Position {
+  readonly at: number;
+  readonly id: string;
+}
+
+const FORM = /^(\d{1,16})\.([0-9a-f-]{36})$/;
+/** The last instant a Date can hold. */
+const LAST_INSTANT = 8.64e15;
+
+const encode = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
+
+/** Reads a cursor that came back from outside; null stays null. */
+export const positionOf = (cursor: string | null): Effect.Effect<Position | null, BadCursor> => {
+  if (cursor === null) return Effect.succeed(null);
+  const [, at, id] = FORM.exec(Buffer.from(cursor, "base64url").toString("latin1")) ?? [];
+  const position = at === undefined || id === undefined ? null : { at: Number(at), id };
+  // Encoding it again refuses every second spelling of the same place.
+  return position !== null &&
+    position.at <= LAST_INSTANT &&
+    parseUuid(position.id) !== null &&
+    encode(position) === cursor
+    ? Effect.succeed(position)
+    : Effect.fail(new BadCursor({ cursor }));
+};
+
+/**
+ * Makes a page of up to `limit` rows.
+ *
+ * @param rows one more than `limit` where there are more.
+ */
+export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, nextCursor: rows.length > limit && last !== undefined ? encode(position(last)) : null };
+};

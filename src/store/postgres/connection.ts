@@ -1,0 +1,46 @@
+/** How every connection of the service is opened: the pool's and the listening one. */
+import * as pg from "pg";
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`; a unix socket as `?host=/its/directory`. */
+  readonly url: string;
+  /** Connections of this process at most; 10: more than two cores of a database can keep busy. */
+  readonly maxConnections?: number;
+  /** How long a statement waits for a free or a new connection, ms. */
+  readonly connectTimeoutMs?: number;
+  /** The server ends a longer statement, ms; 5 s later the client gives the connection up. */
+  readonly statementTimeoutMs?: number;
+  readonly applicationName?: string;
+}
+
+export const DEFAULTS = {
+  maxConnections: 10,
+  connectTimeoutMs: 5_000,
+  statementTimeoutMs: 15_000,
+  applicationName: "platform",
+} as const;
+/** A transaction whose owner went silent is ended by the server: it would hold its locks for ever. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+/** A half-open connection (no answer, no reset) is noticed this long after the server should have answered. */
+const READ_GRACE_MS = 5_000;
+const TIMESTAMPTZ = 1184;
+/** `2026-11-20 06:18:00.123+00` as ms since the epoch: instants are numbers everywhere in the service. */
+const instantOf = (text: string): number =>
+  Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
+
+const typeParsers = new pg.TypeOverrides();
+typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
+
+export const connectionSettings = (options: PostgresOptions) => {
+  const settings = { ...DEFAULTS, ...options };
+  return {
+    connectionString: settings.url,
+    application_name: settings.applicationName,
+    connectionTimeoutMillis: settings.connectTimeoutMs,
+    statement_timeout: settings.statementTimeoutMs,
+    query_timeout: settings.statementTimeoutMs + READ_GRACE_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+    types: typeParsers,
+  };
+};

@@ -1,0 +1,146 @@
+/** Accounts, users and tokens. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { pageOf, positionOf } from "../cursor.ts";
+import { Identity } from "../port.ts";
+import type { Account, NewToken, Principal, Token } from "../records.ts";
+import { after, at, json, stored } from "./statement.ts";
+
+/** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
+const LAST_USED_STEP_MS = 60_000;
+
+const TOKEN_COLUMNS = `
+  id, name, origin, project_id AS "projectId", created_at AS "createdAt", expires_at AS "expiresAt",
+  last_used_at AS "lastUsedAt"`;
+
+interface PrincipalRow extends Omit<Principal, "user"> {
+  readonly userId: string;
+  readonly userName: string;
+  readonly lastUsedAt: number | null;
+}
+
+const makeAuthenticate = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  return Effect.fnUntraced(function* (hash: string, now: number) {
+    // A sandbox's key lives with its sandbox: the daemon still needs a clone credential while it saves. What acts as
+    // the user ends with the session already (threats.md T03, I15).
+    const [row] = yield* sql<PrincipalRow>`
+      SELECT token.id AS "tokenId", token.kind, token.origin, token.account_id AS "accountId",
+        token.user_id AS "userId", users.name AS "userName", token.project_id AS "projectId",
+        token.session_id AS "sessionId", token.sandbox_id AS "sandboxId", token.last_used_at AS "lastUsedAt"
+      FROM tokens AS token
+      JOIN users ON users.id = token.user_id
+      LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = token.sandbox_id
+      LEFT JOIN project_sessions AS session ON session.id = token.session_id
+      WHERE token.hash = ${hash} AND token.revoked_at IS NULL
+        AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
+        AND (token.sandbox_id IS NULL OR sandbox.status IN ('provisioning', 'active'))
+        AND (token.sandbox_id IS NULL OR token.kind = 'sandbox' OR session.status IN ('provisioning', 'running'))`;
+    if (row === undefined) return null;
+    const { userId, userName, lastUsedAt, ...principal } = row;
+    if (lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS) {
+      yield* sql`UPDATE tokens SET last_used_at = ${at(now)} WHERE id = ${row.tokenId}`;
+    }
+    return { ...principal, user: { id: userId, name: userName } };
+  });
+});
+
+type BootstrapRequest = Parameters<(typeof Identity)["Service"]["bootstrap"]>[0];
+
+const insertToken = (sql: SqlClient.SqlClient, token: NewToken) => sql<Token>`
+  INSERT INTO tokens (id, account_id, user_id, project_id, kind, origin, name, hash, created_at, expires_at)
+  VALUES (${token.id}, ${token.accountId}, ${token.userId}, ${token.projectId}, 'access', ${token.origin},
+    ${token.name}, ${token.hash}, ${at(token.now)}, ${at(token.expiresAt)})
+  RETURNING ${sql.literal(TOKEN_COLUMNS)}`;
+
+const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: BootstrapRequest) {
+  // Two services that start on one empty database: the second waits and finds the account.
+  yield* sql`LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`;
+  const known = yield* sql`SELECT id FROM accounts LIMIT 1`;
+  if (known.length > 0) return false;
+  yield* sql`
+    INSERT INTO accounts (id, name, tier, session_cap, created_at)
+    VALUES (${request.accountId}, 'default', ${request.tier}, ${request.cap}, ${at(request.now)})`;
+  yield* sql`
+    INSERT INTO users (id, account_id, name, created_at)
+    VALUES (${request.userId}, ${request.accountId}, 'admin', ${at(request.now)})`;
+  yield* insertToken(sql, {
+    id: request.tokenId,
+    accountId: request.accountId,
+    userId: request.userId,
+    projectId: null,
+    name: "first token",
+    hash: request.tokenHash,
+    origin: "user",
+    expiresAt: null,
+    now: request.now,
+  });
+  return true;
+});
+
+const makeTokens = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const listTokens: (typeof Identity)["Service"]["listTokens"] = Effect.fnUntraced(function* (
+    accountId,
+    { cursor, limit },
+  ) {
+    const position = yield* positionOf(cursor);
+    const rows = yield* sql<Token>`
+        SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
+        WHERE account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
+          ${after(sql, { at: "created_at", id: "id" }, position)}
+        ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+    return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  }, stored("identity.listTokens"));
+  const createToken: (typeof Identity)["Service"]["createToken"] = (token) =>
+    insertToken(sql, token).pipe(
+      Effect.flatMap(([row]) =>
+        row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
+      ),
+      stored("identity.createToken"),
+    );
+  const deleteToken: (typeof Identity)["Service"]["deleteToken"] = (accountId, id, now) =>
+    sql`
+      UPDATE tokens SET revoked_at = ${at(now)}
+      WHERE id = ${id} AND account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
+      RETURNING id`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      stored("identity.deleteToken"),
+    );
+  return { listTokens, createToken, deleteToken };
+});
+
+export const layer = Layer.effect(
+  Identity,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const authenticate = yield* makeAuthenticate;
+    return {
+      ...(yield* makeTokens),
+      authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
+      bootstrap: (request) => sql.withTransaction(bootstrap(sql, request)).pipe(stored("identity.bootstrap")),
+      account: (id) =>
+        sql<Account>`
+          SELECT id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions",
+            (SELECT count(*)::integer FROM fire_queue WHERE account_id = accounts.id) AS "queuedFires"
+          FROM accounts WHERE id = ${id}`.pipe(
+          Effect.map(([row]) => row ?? null),
+          stored("identity.account"),
+        ),
+      setTier: (accountId, tier, cap) =>
+        sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
+          Effect.asVoid,
+          stored("identity.setTier"),
+        ),
+      applyCaps: (caps) =>
+        sql`
+          UPDATE accounts SET session_cap = cap.value::integer
+          FROM jsonb_each_text(${json(caps)}::jsonb) AS cap (tier, value)
+          WHERE accounts.tier = cap.tier AND session_cap <> cap.value::integer`.pipe(
+          Effect.asVoid,
+          stored("identity.applyCaps"),
+        ),
+    };
+  }),
+);

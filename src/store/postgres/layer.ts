@@ -1,0 +1,39 @@
+/** Every service of the store's port, kept in Postgres. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { StoreHealth } from "../port.ts";
+import * as Admissions from "./admissions.ts";
+import * as ChangeRequests from "./change-requests.ts";
+import * as CloneCredentials from "./clone-credentials.ts";
+import * as EventLog from "./event-log.ts";
+import * as Events from "./events.ts";
+import * as Fires from "./fires.ts";
+import * as Identity from "./identity.ts";
+import * as Projects from "./projects.ts";
+import * as Sandboxes from "./sandboxes.ts";
+import * as Secrets from "./secrets.ts";
+import * as Sessions from "./sessions.ts";
+import { stored } from "./statement.ts";
+
+const healthLayer = Layer.effect(
+  StoreHealth,
+  Effect.map(SqlClient.SqlClient, (sql) => ({
+    ping: sql`SELECT 1`.pipe(Effect.asVoid, stored("health.ping")),
+  })),
+);
+
+/** Needs a migrated database: `client.ts` or `embedded.ts` give the client, `migrate.ts` the schema. */
+export const postgresStore = Layer.mergeAll(
+  Admissions.layer,
+  ChangeRequests.layer,
+  CloneCredentials.layer,
+  Events.layer,
+  Fires.layer,
+  Identity.layer,
+  Projects.layer,
+  Sandboxes.layer,
+  Secrets.layer,
+  Sessions.layer,
+  healthLayer,
+).pipe(Layer.provide(EventLog.layer));

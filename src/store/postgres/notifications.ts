@@ -1,0 +1,66 @@
+/** LISTEN on a connection of its own: a pooled one changes hands, and what it would hear goes with it. */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type { SqlError } from "effect/sql/SqlError";
+import * as pg from "pg";
+import { connectionSettings, type PostgresOptions } from "./connection.ts";
+import { sqlErrorOf } from "./errors.ts";
+
+export class Notifications extends Context.Service<
+  Notifications,
+  {
+    /**
+     * Hears a channel until it is interrupted or the connection ends, which is its only outcome.
+     *
+     * @param channel a name of ours: letters and underscores.
+     * @param hear is called with each payload, and once with null when listening begins: what was said before is lost.
+     */
+    readonly listen: (
+      channel: string,
+      hear: (payload: string | null) => void,
+    ) => Effect.Effect<never, SqlError>;
+  }
+>()("platform/store/postgres/Notifications") {}
+
+const open = (options: PostgresOptions) =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const client = new pg.Client({
+          ...connectionSettings(options),
+          query_timeout: 0,
+          statement_timeout: 0,
+        });
+        // Errors before `listen` waits for them: the query that follows fails with them.
+        client.on("error", () => undefined);
+        await client.connect();
+        return client;
+      },
+      catch: (cause) => sqlErrorOf(cause, "listen"),
+    }),
+    (client) => Effect.promise(() => client.end().catch(() => undefined)),
+  );
+
+export const layer = (options: PostgresOptions): Layer.Layer<Notifications> =>
+  Layer.succeed(Notifications)({
+    listen: (channel, hear) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* open(options);
+          return yield* Effect.callback<never, SqlError>((resume) => {
+            const fail = (cause: unknown) => {
+              resume(Effect.fail(sqlErrorOf(cause, "listen")));
+            };
+            client.on("error", fail);
+            client.on("end", () => {
+              fail(new Error("the listening connection ended"));
+            });
+            client.on("notification", ({ payload }) => {
+              hear(payload ?? "");
+            });
+            client.query(`LISTEN ${channel}`).then(() => hear(null), fail);
+          });
+        }),
+      ),
+  });

@@ -1,0 +1,68 @@
+/** Commands that are written down and not yet known to be done (invariant D2). Used inside their owner's transaction. */
+import * as Effect from "effect/Effect";
+import type { SqlClient } from "effect/sql/SqlClient";
+import type { PendingCommand } from "../port.ts";
+import { json } from "./statement.ts";
+
+export type ActorKind = "session" | "sandbox";
+interface Actor {
+  readonly kind: ActorKind;
+  readonly id: string;
+}
+
+/** Commands of several actors of a kind, in the order in which each is to perform its own. */
+export const appendCommands = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  kind: ActorKind,
+  entries: readonly { readonly actorId: string; readonly command: unknown; readonly now: number }[],
+) {
+  if (entries.length === 0) return [];
+  const fields = entries.map(({ actorId, command, now }) => ({ actor_id: actorId, command, now }));
+  return yield* sql<{ readonly id: string }>`
+    INSERT INTO outbox (actor_kind, actor_id, command, created_at)
+    SELECT ${kind}, c.actor_id, c.command, to_timestamp(c.now / 1000.0)
+    FROM jsonb_array_elements(${json(fields)}::jsonb) WITH ORDINALITY AS entry(fields, place),
+      jsonb_to_record(fields) AS c(actor_id uuid, command jsonb, now bigint)
+    ORDER BY entry.place
+    RETURNING id`;
+});
+
+/** Writes one actor's commands and says under which ids they are completed. */
+export const appendFor = <Command>(
+  sql: SqlClient,
+  actor: Actor,
+  change: { readonly commands: readonly Command[]; readonly now: number },
+) =>
+  appendCommands(
+    sql,
+    actor.kind,
+    change.commands.map((command) => ({ actorId: actor.id, command, now: change.now })),
+  ).pipe(
+    Effect.map((rows) => {
+      // Identity values rise in the order of insertion; RETURNING promises no order of its own.
+      const ids = rows.map(({ id }) => id).toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
+      return change.commands.flatMap((command, position): PendingCommand<Command>[] => {
+        const id = ids[position];
+        return id === undefined ? [] : [{ id, command }];
+      });
+    }),
+  );
+
+/** A column with an actor's pending commands, oldest first: read in the statement that reads the snapshot they belong to. */
+export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
+  SELECT coalesce(jsonb_agg(jsonb_build_object('id', outbox.id::text, 'command', command) ORDER BY outbox.id), '[]')
+  FROM outbox WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id}::uuid
+) AS pending`;
+
+const BIGINT = /^\d{1,18}$/;
+
+/** Idempotent: a command that is done already is gone. */
+export const removeCommands = (sql: SqlClient, actor: Actor, ids: readonly string[]) => {
+  const known = ids.filter((id) => BIGINT.test(id));
+  return known.length === 0
+    ? Effect.void
+    : Effect.asVoid(
+        sql`DELETE FROM outbox
+          WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ANY(${known}::bigint[])`,
+      );
+};

@@ -1,0 +1,147 @@
+/** Sandboxes: the records of session_sandboxes, and the memory of their actors. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { SandboxStatus } from "../../domain/session.ts";
+import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
+import { sandboxStatusEvent } from "../event-rows.ts";
+import { Fenced, Sandboxes, type Change, type Memory, type PendingCommand } from "../port.ts";
+import type { Sandbox } from "../records.ts";
+import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
+import { EventLog } from "./event-log.ts";
+import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
+import { at, json, stored } from "./statement.ts";
+
+const COLUMNS = `
+  id, session_id AS "sessionId", provider, node_id AS "nodeId", status, failure,
+  boot_deadline_at AS "bootDeadlineAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
+
+interface MemoryRow {
+  readonly status: SandboxStatus;
+  readonly version: number;
+  readonly pending: readonly PendingCommand<SandboxCommand>[];
+}
+
+const assignments = (columns: SandboxColumns) => ({
+  status: columns.status,
+  ...(columns.failure !== undefined && { failure: json(columns.failure) }),
+  ...(columns.activeAt !== undefined && { active_at: at(columns.activeAt) }),
+  ...(columns.endedAt !== undefined && { ended_at: at(columns.endedAt) }),
+});
+
+const first = ([row]: readonly Sandbox[]): Sandbox | null => row ?? null;
+
+const makeMemory = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+
+  const load = (id: string) =>
+    Effect.map(
+      sql<MemoryRow>`
+        SELECT status, version, ${pendingColumn(sql, { kind: "sandbox", id })}
+        FROM session_sandboxes WHERE id = ${id}`,
+      ([row]) =>
+        row === undefined
+          ? null
+          : { snapshot: { state: row.status, context: {} }, version: row.version, pending: row.pending },
+    );
+
+  const save = Effect.fnUntraced(function* (change: Change<SandboxSnapshot, SandboxEvent, SandboxCommand>) {
+    const { id, version, before, after, now } = change;
+    const columns = sandboxColumns(change);
+    const [saved] = yield* sql<{ sessionId: string; projectId: string; version: number }>`
+      UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns))}, version = sandbox.version + 1
+      FROM project_sessions AS session
+      WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
+      RETURNING session.id AS "sessionId", session.project_id AS "projectId", sandbox.version`;
+    if (saved === undefined) return yield* new Fenced({ id });
+    const actor = { kind: "sandbox", id } as const;
+    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
+    const pending = yield* appendFor(sql, actor, change);
+    if (before.state !== after.state) {
+      yield* events.append([
+        sandboxStatusEvent(
+          { projectId: saved.projectId, sessionId: saved.sessionId, at: now },
+          { ...columns, sandboxId: id, previous: before.state },
+        ),
+      ]);
+    }
+    return { version: saved.version, pending };
+  });
+
+  const memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand> = {
+    load: (id) => load(id).pipe(stored("sandboxes.load")),
+    save: (change) => sql.withTransaction(save(change)).pipe(stored("sandboxes.save")),
+    complete: (id, commandIds) =>
+      removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
+  };
+  return memory;
+});
+
+type OpenRequest = Parameters<(typeof Sandboxes)["Service"]["open"]>[0];
+
+const makeOpen = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+
+  /** Both tokens act for the session's user; the session says with what origin (api.md 1). */
+  const insertTokens = (request: OpenRequest) => sql`
+    INSERT INTO tokens (id, account_id, user_id, project_id, session_id, sandbox_id, kind, origin, name, hash, created_at)
+    SELECT token.id, session.account_id, session.created_by, session.project_id, session.id, ${request.id}::uuid,
+      token.kind, session.origin, 'session ' || session.id, token.hash, ${at(request.now)}::timestamptz
+    FROM project_sessions AS session, (VALUES
+      (${request.id}::uuid, 'sandbox', ${request.serviceKeyHash}),
+      (${request.cliToken.id}::uuid, 'access', ${request.cliToken.hash})
+    ) AS token (id, kind, hash)
+    WHERE session.id = ${request.sessionId}::uuid`;
+
+  return Effect.fnUntraced(function* (request: OpenRequest) {
+    const { id, sessionId, snapshot, now } = request;
+    const inserted = yield* sql`
+      INSERT INTO session_sandboxes
+        (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at)
+      VALUES (${id}, ${sessionId}, ${request.provider}, ${request.nodeId}, ${snapshot.state},
+        ${json(snapshot.context)}, ${at(request.bootDeadlineAt)}, ${at(now)})
+      ON CONFLICT (id) DO NOTHING RETURNING id`;
+    if (inserted.length === 0) return;
+    yield* insertTokens(request);
+    yield* appendFor(sql, { kind: "sandbox", id }, request);
+    const [session] = yield* sql<{ readonly projectId: string }>`
+      SELECT project_id AS "projectId" FROM project_sessions WHERE id = ${sessionId}`;
+    if (session === undefined) return;
+    yield* events.append([
+      sandboxStatusEvent(
+        { projectId: session.projectId, sessionId, at: now },
+        { sandboxId: id, status: snapshot.state, previous: null },
+      ),
+    ]);
+  });
+});
+
+export const layer = Layer.effect(
+  Sandboxes,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const columns = sql.literal(COLUMNS);
+    const open = yield* makeOpen;
+    return {
+      memory: yield* makeMemory,
+      open: (request) => sql.withTransaction(open(request)).pipe(stored("sandboxes.open")),
+      get: (id) =>
+        sql<Sandbox>`SELECT ${columns} FROM session_sandboxes WHERE id = ${id}`.pipe(
+          Effect.map(first),
+          stored("sandboxes.get"),
+        ),
+      newestOf: (sessionId) =>
+        sql<Sandbox>`
+          SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
+          ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
+      unsettled: sql<{ readonly id: string }>`
+        SELECT id FROM session_sandboxes WHERE status IN ('provisioning', 'active')
+        UNION SELECT actor_id FROM outbox WHERE actor_kind = 'sandbox'`.pipe(
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        stored("sandboxes.unsettled"),
+      ),
+    };
+  }),
+);

@@ -1,0 +1,93 @@
+/** Project secrets, sealed before they get here, and the master key's check value. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { Fenced, Secrets } from "../port.ts";
+import type { SealedSecret, StoredSecret } from "../records.ts";
+import { at, stored } from "./statement.ts";
+
+const KEY_CHECK = "master_key_check";
+
+const makePut = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const bumpRevision = (projectId: string) =>
+    sql`UPDATE projects SET secrets_revision = secrets_revision + 1 WHERE id = ${projectId}`;
+
+  const put = Effect.fnUntraced(function* (secret: SealedSecret, by: { userId: string; now: number }) {
+    const { projectId, name, version, envelope } = secret;
+    // The project's row first: two writes to one project wait for each other, and the second sees the first.
+    yield* bumpRevision(projectId);
+    const [former] = yield* sql<{ readonly version: number; readonly isSet: boolean }>`
+      SELECT version, envelope IS NOT NULL AS "isSet" FROM project_secrets
+      WHERE project_id = ${projectId} AND name = ${name}`;
+    if (version !== (former?.version ?? 0) + 1) return yield* new Fenced({ id: name });
+    const isNew = former === undefined || !former.isSet;
+    yield* sql`
+      INSERT INTO project_secrets (project_id, name, version, envelope, created_at, updated_at, updated_by)
+      VALUES (${projectId}, ${name}, ${version}, ${Buffer.from(envelope)}, ${at(by.now)}, ${at(by.now)}, ${by.userId})
+      ON CONFLICT (project_id, name) DO UPDATE SET
+        version = excluded.version, envelope = excluded.envelope, updated_at = excluded.updated_at,
+        updated_by = excluded.updated_by,
+        created_at = CASE WHEN ${isNew} THEN excluded.created_at ELSE project_secrets.created_at END`;
+    return isNew;
+  });
+
+  const remove = Effect.fnUntraced(function* (projectId: string, name: string, now: number) {
+    const removed = yield* sql`
+      UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)}
+      WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL RETURNING name`;
+    if (removed.length > 0) yield* bumpRevision(projectId);
+    return removed.length > 0;
+  });
+  return { put, remove };
+});
+
+export const layer = Layer.effect(
+  Secrets,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const { put, remove } = yield* makePut;
+    const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope`);
+    return {
+      list: (projectId) =>
+        Effect.gen(function* () {
+          // The revision first: values that are newer than it are told again, never missed.
+          const [project] = yield* sql<{ readonly revision: number }>`
+            SELECT secrets_revision AS revision FROM projects WHERE id = ${projectId}`;
+          const secrets = yield* sql<StoredSecret>`
+            SELECT name, created_at AS "createdAt", updated_at AS "updatedAt", updated_by AS "updatedBy"
+            FROM project_secrets WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`;
+          return { secrets, revision: project?.revision ?? 0 };
+        }).pipe(stored("secrets.list")),
+      sealed: (projectId) =>
+        sql<SealedSecret>`
+          SELECT ${sealedColumns} FROM project_secrets
+          WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
+          stored("secrets.sealed"),
+        ),
+      get: (projectId, name) =>
+        sql<SealedSecret>`
+          SELECT ${sealedColumns} FROM project_secrets
+          WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
+          Effect.map(([row]) => row ?? null),
+          stored("secrets.get"),
+        ),
+      nextVersion: (projectId, name) =>
+        sql<{ readonly version: number }>`
+          SELECT version FROM project_secrets WHERE project_id = ${projectId} AND name = ${name}`.pipe(
+          Effect.map(([row]) => (row?.version ?? 0) + 1),
+          stored("secrets.nextVersion"),
+        ),
+      put: (secret, by) => sql.withTransaction(put(secret, by)).pipe(stored("secrets.put")),
+      remove: (projectId, name, now) =>
+        sql.withTransaction(remove(projectId, name, now)).pipe(stored("secrets.remove")),
+      keyCheck: (value) =>
+        Effect.gen(function* () {
+          yield* sql`INSERT INTO settings (key, value) VALUES (${KEY_CHECK}, ${value}) ON CONFLICT DO NOTHING`;
+          const [row] = yield* sql<{ readonly value: string }>`
+            SELECT value FROM settings WHERE key = ${KEY_CHECK}`;
+          return row?.value ?? value;
+        }).pipe(stored("secrets.keyCheck")),
+    };
+  }),
+);

@@ -1,0 +1,176 @@
+/** Sessions: the records of project_sessions, and the memory of their actors. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { Failure } from "../../domain/failure.ts";
+import type { WrittenSessionStatus } from "../../domain/session.ts";
+import type {
+  SessionCommand,
+  SessionContext,
+  SessionEvent,
+  SessionSnapshot,
+} from "../../machines/session.ts";
+import { pageOf, positionOf } from "../cursor.ts";
+import { sessionStatusEvent } from "../event-rows.ts";
+import { Fenced, Sessions, type Change, type Memory, type PendingCommand } from "../port.ts";
+import type { Session } from "../records.ts";
+import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
+import { EventLog } from "./event-log.ts";
+import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
+import { releaseSlot, reserveSlots } from "./slots.ts";
+import { after, at, json, stored } from "./statement.ts";
+
+type Row = Omit<Session, "failure"> & { readonly failure: Failure | null; readonly failedAt: number | null };
+
+const COLUMNS = `
+  id, project_id AS "projectId", account_id AS "accountId", status, base_ref AS "baseRef",
+  base_commit AS "baseCommit", name, agent_name AS "agentName", agent_model AS "agentModel",
+  initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
+  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason",
+  state_context ->> 'sandboxId' AS "sandboxId", boot_deadline_at AS "bootDeadlineAt",
+  bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
+  running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
+
+const sessionOf = ({ failure, failedAt, ...row }: Row): Session => ({
+  ...row,
+  failure: failure === null || failedAt === null ? null : { ...failure, at: failedAt },
+});
+
+const firstSession = ([row]: readonly Row[]): Session | null => (row === undefined ? null : sessionOf(row));
+
+/** The columns a step sets, as the update names them. */
+const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: number) => ({
+  status: columns.status,
+  state_context: json(snapshot.context),
+  updated_at: at(now),
+  ...(columns.baseCommit !== undefined && { base_commit: columns.baseCommit }),
+  ...(columns.failure !== undefined && {
+    failure: columns.failure && json({ code: columns.failure.code, message: columns.failure.message }),
+    failed_at: at(columns.failure?.at ?? null),
+  }),
+  ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
+  ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
+  ...(columns.stoppedAt !== undefined && { stopped_at: at(columns.stoppedAt) }),
+  ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),
+});
+
+interface MemoryRow {
+  readonly status: WrittenSessionStatus;
+  readonly context: SessionContext;
+  readonly version: number;
+  readonly pending: readonly PendingCommand<SessionCommand>[];
+}
+
+interface Saved {
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly version: number;
+}
+
+const makeMemory = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+
+  const load = (id: string) =>
+    Effect.map(
+      sql<MemoryRow>`
+        SELECT status, state_context AS context, version, ${pendingColumn(sql, { kind: "session", id })}
+        FROM project_sessions WHERE id = ${id}`,
+      ([row]) =>
+        row === undefined
+          ? null
+          : {
+              snapshot: { state: row.status, context: row.context },
+              version: row.version,
+              pending: row.pending,
+            },
+    );
+
+  const save = Effect.fnUntraced(function* (change: Change<SessionSnapshot, SessionEvent, SessionCommand>) {
+    const { id, version, before, after: snapshot, now } = change;
+    const columns = sessionColumns(change);
+    const slot = slotMove(change);
+    // Right-hand sides see the former row: see `restartDeadline`.
+    const reboot =
+      slot === "reserve"
+        ? sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`
+        : sql.literal("");
+    const [saved] = yield* sql<Saved>`
+      UPDATE project_sessions
+      SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
+      WHERE id = ${id} AND version = ${version}
+      RETURNING account_id AS "accountId", project_id AS "projectId", version`;
+    if (saved === undefined) return yield* new Fenced({ id });
+    const actor = { kind: "session", id } as const;
+    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
+    const pending = yield* appendFor(sql, actor, change);
+    if (before.state !== snapshot.state) {
+      yield* events.append([
+        sessionStatusEvent(
+          { projectId: saved.projectId, sessionId: id, at: now },
+          { ...columns, previous: before.state },
+        ),
+      ]);
+    }
+    // The account's row is locked last and for the shortest time: every session of the account meets there.
+    if (slot === "release") yield* releaseSlot(sql, saved.accountId);
+    if (slot === "reserve") yield* reserveSlots(sql, saved.accountId, 1);
+    return { version: saved.version, pending };
+  });
+
+  const memory: Memory<SessionSnapshot, SessionEvent, SessionCommand> = {
+    load: (id) => load(id).pipe(stored("sessions.load")),
+    save: (change) => sql.withTransaction(save(change)).pipe(stored("sessions.save")),
+    complete: (id, commandIds) =>
+      removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
+  };
+  return memory;
+});
+
+export const layer = Layer.effect(
+  Sessions,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const columns = sql.literal(COLUMNS);
+    const memory = yield* makeMemory;
+    return {
+      memory,
+      get: (id) =>
+        sql<Row>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
+          Effect.map(firstSession),
+          stored("sessions.get"),
+        ),
+      list: Effect.fnUntraced(function* (projectId, { cursor, limit, status }) {
+        const position = yield* positionOf(cursor);
+        const rows = yield* sql<Row>`
+          SELECT ${columns} FROM project_sessions
+          WHERE project_id = ${projectId} AND deleted_at IS NULL
+            AND (${status}::text IS NULL OR status::text = ${status})
+            ${after(sql, { at: "created_at", id: "id" }, position)}
+          ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+        return pageOf(rows.map(sessionOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }, stored("sessions.list")),
+      rename: (id, { name, metadata, now }) =>
+        sql<Row>`
+          UPDATE project_sessions SET updated_at = ${at(now)},
+            name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
+            metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata)
+          WHERE id = ${id} AND deleted_at IS NULL RETURNING ${columns}`.pipe(
+          Effect.map(firstSession),
+          stored("sessions.rename"),
+        ),
+      acceptBootstrap: (id, now) =>
+        sql`UPDATE project_sessions SET bootstrap_accepted_at = ${at(now)}
+          WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
+          Effect.asVoid,
+          stored("sessions.acceptBootstrap"),
+        ),
+      unsettled: sql<{ readonly id: string }>`
+        SELECT id FROM project_sessions WHERE status IN ('provisioning', 'running')
+        UNION SELECT actor_id FROM outbox WHERE actor_kind = 'session'`.pipe(
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        stored("sessions.unsettled"),
+      ),
+    };
+  }),
+);

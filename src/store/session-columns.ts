@@ -1,0 +1,80 @@
+/** What a machine's step means for the columns of its record: shared by both adapters, so that they cannot differ. */
+import type { Failure } from "../domain/failure.ts";
+import { isLive, type SandboxStatus, type StopReason, type WrittenSessionStatus } from "../domain/session.ts";
+import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
+import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
+import type { Session } from "./records.ts";
+
+/** The part of a `Change` that decides columns. */
+interface Step<Snapshot, Event> {
+  readonly event: Event;
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+  readonly now: number;
+}
+
+/** A column that is absent stays as it is. */
+export interface SessionColumns {
+  readonly status: WrittenSessionStatus;
+  readonly baseCommit?: string;
+  readonly failure?: Session["failure"];
+  readonly stopReason?: StopReason | null;
+  readonly runningAt?: number | null;
+  readonly stoppedAt?: number | null;
+  readonly deletedAt?: number;
+}
+
+const STOP_REASONS: Partial<Record<SessionEvent["type"], StopReason>> = {
+  "stop.requested": "requested",
+  "delete.requested": "deleted",
+  "idle.elapsed": "idle",
+};
+
+/** The columns that a session's step sets (api.md 3). */
+export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): SessionColumns => {
+  const { event, before, after, now } = step;
+  const moved = before.state !== after.state;
+  const deleted = event.type === "delete.requested" ? { deletedAt: now } : {};
+  const columns = { status: after.state, ...deleted };
+  if (event.type === "branch.created") return { ...columns, baseCommit: event.commit };
+  if (!moved) return columns;
+  switch (after.state) {
+    case "running":
+      return { ...columns, runningAt: now };
+    case "failed":
+      return "failure" in event ? { ...columns, failure: { ...event.failure, at: now } } : columns;
+    case "stopped":
+      return { ...columns, stoppedAt: now, stopReason: STOP_REASONS[event.type] ?? null };
+    case "provisioning":
+      return { ...columns, failure: null, stopReason: null, runningAt: null, stoppedAt: null };
+  }
+};
+
+/** What a session's step does to its account's slot counter (invariant D3). */
+export const slotMove = (step: Pick<Step<SessionSnapshot, SessionEvent>, "before" | "after">) => {
+  const [was, is] = [isLive(step.before.state), isLive(step.after.state)];
+  return was === is ? "keep" : is ? "reserve" : "release";
+};
+
+/** A restart's deadline lies as far from now as the former one lay from the former start. */
+export const restartDeadline = (
+  former: { readonly provisionedAt: number; readonly bootDeadlineAt: number },
+  now: number,
+): number => now + (former.bootDeadlineAt - former.provisionedAt);
+
+export interface SandboxColumns {
+  readonly status: SandboxStatus;
+  readonly failure?: Failure;
+  readonly activeAt?: number;
+  readonly endedAt?: number;
+}
+
+/** The columns that a sandbox's step sets. */
+export const sandboxColumns = (step: Step<SandboxSnapshot, SandboxEvent>): SandboxColumns => {
+  const { event, before, after, now } = step;
+  const failure = "failure" in event ? { failure: event.failure } : {};
+  if (before.state === after.state) return { status: after.state };
+  return after.state === "active"
+    ? { status: after.state, activeAt: now }
+    : { status: after.state, endedAt: now, ...failure };
+};

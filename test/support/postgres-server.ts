@@ -1,0 +1,50 @@
+/**
+ * Vitest's global set-up: one Postgres for the whole run. DATABASE_URL names a server to use; else the embedded one is
+ * started in a temporary directory. Test files get databases of their own from support/postgres.ts.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Scope from "effect/Scope";
+import type { TestProject } from "vitest/node";
+import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { makeTemplate } from "./postgres.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** A migrated template on the run's server. */
+    postgres: { readonly url: string; readonly template: string };
+  }
+}
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "platform-test-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true, force: true })),
+);
+
+const server = Effect.gen(function* () {
+  const given = process.env["DATABASE_URL"];
+  if (given !== undefined) return given;
+  const { url } = yield* startEmbedded(yield* temporaryDirectory);
+  return url;
+});
+
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
+  const scope = Effect.runSync(Scope.make());
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void));
+  try {
+    const postgres = await Effect.runPromise(
+      Effect.gen(function* () {
+        const url = yield* server;
+        return { url, template: yield* makeTemplate(url) };
+      }).pipe(Scope.provide(scope)),
+    );
+    project.provide("postgres", postgres);
+    return close;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};
