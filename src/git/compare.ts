@@ -7,8 +7,8 @@ import { type CommitSummary, type Comparison, GitError } from "./port.ts";
 import { runGit } from "./run.ts";
 
 /** Commits and files one comparison lists; `truncated` says that there are more. */
-export const maxCommits = 250;
-export const maxFiles = 3000;
+const maxCommits = 250;
+const maxFiles = 3000;
 
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 

@@ -8,7 +8,7 @@ import { GitError } from "./port.ts";
 import { gitMessage, type GitRequest, runGit } from "./run.ts";
 import { checkSource, type Source } from "./source.ts";
 
-export interface Import {
+interface Import {
   /** The empty bare repository to fill. */
   readonly path: string;
   /** An absolute path the caller has allowed, or a URL. */

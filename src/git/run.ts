@@ -11,7 +11,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import { GitError } from "./port.ts";
 
 /** What is left to say about one git process. */
-export interface GitCommand {
+interface GitCommand {
   readonly args: readonly string[];
   /** The bare repository, as GIT_DIR; null for commands that need none. */
   readonly repository: string | null;
@@ -48,7 +48,7 @@ export interface GitRequest extends GitCommand {
   readonly expect?: readonly number[];
 }
 
-export interface GitOutput {
+interface GitOutput {
   readonly exitCode: number;
   readonly stdout: Buffer;
   readonly truncated: boolean;
@@ -129,7 +129,7 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
       stdio: ["pipe", "pipe", "pipe", "pipe"],
       detached: true, // a group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it
     });
-    child.once("error", (error: NodeJS.ErrnoException) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
       // ENOENT is said of a missing program and of a missing working directory alike.
       const message =
         error.code === "ENOENT"
@@ -257,16 +257,21 @@ export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> 
   );
 };
 
-/** The machine's git, refused where it is too old for what the service asks of it. */
+/** @returns the sentence that refuses what `git version` printed; null where it is new enough. */
+export const gitVersionFault = (printed: string): string | null => {
+  const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(printed) ?? [];
+  const [oldestMajor, oldestMinor] = oldestVersion;
+  const isNewEnough =
+    Number(major) === oldestMajor ? Number(minor) >= oldestMinor : Number(major) > oldestMajor;
+  return isNewEnough
+    ? null
+    : `git ${oldestVersion.join(".")} or newer is needed; this machine has "${printed}".`;
+};
+
+/** The machine's git, refused where it is absent or too old for what the service asks of it. @returns its version line. */
 export const requireGit: Effect.Effect<string, GitError> = Effect.gen(function* () {
   const { stdout } = yield* runGit({ args: ["version"], repository: null });
-  const version = stdout.toString("utf8").trim();
-  const [, major, minor] = /(\d+)\.(\d+)/.exec(version) ?? [];
-  const [oldestMajor, oldestMinor] = oldestVersion;
-  const found = [Number(major), Number(minor)] as const;
-  if (found[0] > oldestMajor || (found[0] === oldestMajor && found[1] >= oldestMinor)) return version;
-  return yield* new GitError({
-    code: "git_failed",
-    message: `git ${oldestVersion.join(".")} or newer is needed; this machine has "${version}".`,
-  });
+  const printed = stdout.toString("utf8").trim();
+  const fault = gitVersionFault(printed);
+  return fault === null ? printed : yield* new GitError({ code: "git_failed", message: fault });
 });

@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gitMessage, requireGit, runGit, spawnGit } from "../../src/git/run.ts";
+import { gitMessage, gitVersionFault, requireGit, runGit, spawnGit } from "../../src/git/run.ts";
 
 const repository = mkdtempSync(join(tmpdir(), "run-"));
 execFileSync("git", ["init", "--quiet", "--bare", repository]);
@@ -30,6 +30,19 @@ describe("running git", () => {
       expect(yield* requireGit).toMatch(/^git version \d+\.\d+/);
     }),
   );
+
+  it("refuses a git that is too old, naming the version found [G14]", () => {
+    const fine = [
+      "git version 2.38.0",
+      "git version 2.39.5 (Apple Git-154)",
+      "git version 2.100.1",
+      "git version 3.0",
+    ];
+    for (const printed of fine) expect(gitVersionFault(printed), printed).toBeNull();
+    for (const printed of ["git version 2.37.9", "git version 1.99.0", "git", ""]) {
+      expect(gitVersionFault(printed)).toBe(`git 2.38 or newer is needed; this machine has "${printed}".`);
+    }
+  });
 
   it.live("gives git none of the service's environment and none of the machine's settings [G03]", () =>
     Effect.gen(function* () {
@@ -76,9 +89,9 @@ describe("running git", () => {
       const fiber = yield* Effect.forkChild(
         Effect.scoped(Effect.andThen(spawnGit({ repository, args: ["-c", alias, "wait"] }), Effect.never)),
       );
-      const pid = yield* Effect.promise(() =>
-        expect.poll(() => Number(execFileSync("cat", [pidFile]).toString())).toBeGreaterThan(0),
-      ).pipe(Effect.map(() => Number(execFileSync("cat", [pidFile]).toString())));
+      const readPid = (): number => (existsSync(pidFile) ? Number(readFileSync(pidFile, "utf8")) : 0);
+      yield* Effect.promise(() => expect.poll(readPid).toBeGreaterThan(0));
+      const pid = readPid();
       expect(isAlive(pid)).toBe(true);
       yield* Fiber.interrupt(fiber);
       yield* Effect.promise(() => expect.poll(() => isAlive(pid)).toBe(false));
