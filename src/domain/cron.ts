@@ -34,8 +34,7 @@ export interface CronSchedule {
 
 interface Field {
   readonly name: string;
-  /** What stands alone or at one end of a range. */
-  readonly atom: string;
+  readonly form: RegExp;
   readonly pick: (fields: CronFieldCollection) => readonly (number | string)[];
 }
 
@@ -43,13 +42,22 @@ const NUMBER = "[0-9]{1,2}";
 const MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
+/**
+ * What a field may look like, given what stands alone or at the ends of a range. cron-parser also takes H, L, ? and #,
+ * and a name inside a longer word: what api.md allows is settled before it sees the field.
+ */
+const formOf = (atom: string): RegExp => {
+  const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;
+  return new RegExp(`^${item}(?:,${item})*$`, "i");
+};
+
 const FIELDS: readonly Field[] = [
-  { name: "second", atom: NUMBER, pick: (fields) => fields.second.values },
-  { name: "minute", atom: NUMBER, pick: (fields) => fields.minute.values },
-  { name: "hour", atom: NUMBER, pick: (fields) => fields.hour.values },
-  { name: "day", atom: NUMBER, pick: (fields) => fields.dayOfMonth.values },
-  { name: "month", atom: `${NUMBER}|${MONTH}`, pick: (fields) => fields.month.values },
-  { name: "weekday", atom: `${NUMBER}|${WEEKDAY}`, pick: (fields) => fields.dayOfWeek.values },
+  { name: "second", form: formOf(NUMBER), pick: (fields) => fields.second.values },
+  { name: "minute", form: formOf(NUMBER), pick: (fields) => fields.minute.values },
+  { name: "hour", form: formOf(NUMBER), pick: (fields) => fields.hour.values },
+  { name: "day", form: formOf(NUMBER), pick: (fields) => fields.dayOfMonth.values },
+  { name: "month", form: formOf(`${NUMBER}|${MONTH}`), pick: (fields) => fields.month.values },
+  { name: "weekday", form: formOf(`${NUMBER}|${WEEKDAY}`), pick: (fields) => fields.dayOfWeek.values },
 ];
 
 /** Longest expression: every value of every field written out has half of that. */
@@ -73,13 +81,9 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
       `A cron expression has six fields (second minute hour day month weekday); this one has ${texts.length}.`,
     );
   }
-  const values: (readonly number[])[] = [];
-  for (const [index, field] of FIELDS.entries()) {
-    const read = readField(field, index, texts[index] ?? "");
-    if (Result.isFailure(read)) return Result.fail(read.failure);
-    values.push(read.success);
-  }
-  const [seconds = [], minutes = [], hours = [], days = [], months = [], weekdays = []] = values;
+  const values = readFields(texts);
+  if (Result.isFailure(values)) return Result.fail(values.failure);
+  const [seconds = [], minutes = [], hours = [], days = [], months = [], weekdays = []] = values.success;
   const isRestricted = (index: number): boolean => texts[index]?.startsWith("*") === false;
   const eitherDay = isRestricted(3) && isRestricted(5);
   if (!eitherDay && !months.some((month) => days.some((day) => day <= (MONTH_DAYS[month - 1] ?? 0)))) {
@@ -98,25 +102,39 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
   });
 };
 
-/** One field, read by cron-parser with every other field open, so that an error names the field it is in. */
-const readField = (field: Field, index: number, text: string): Result.Result<readonly number[], string> => {
-  const refuse = (why: string): Result.Result<never, string> =>
-    Result.fail(`The ${field.name} field ${JSON.stringify(text)} is not valid: ${why}.`);
-  const atom = `(?:${field.atom})`;
-  // cron-parser also takes H, L, ? and #, and reads a name inside a longer word: what api.md allows is checked here.
-  const item = String.raw`(?:\*|${atom}(?:-${atom})?)(?:/[0-9]{1,4})?`;
-  if (!new RegExp(`^${item}(?:,${item})*$`, "i").test(text)) {
-    return refuse("it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU");
+/** The values of each field, or what is wrong with the first bad one. */
+const readFields = (texts: readonly string[]): Result.Result<readonly (readonly number[])[], string> => {
+  const malformed = FIELDS.findIndex(({ form }, index) => !form.test(texts[index] ?? ""));
+  if (malformed !== -1) {
+    const why = "it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU";
+    return Result.fail(badField(malformed, texts, why));
   }
-  const expression = FIELDS.map((_field, at) => (at === index ? text : "*")).join(" ");
+  const together = validated(texts);
+  if (Result.isSuccess(together)) {
+    return Result.succeed(FIELDS.map(({ pick }) => pick(together.success).map(Number)));
+  }
+  // Read alone, with every other field open, the bad field is found. None is bad where cron-parser only missed a day of
+  // the month that a weekday makes up for.
+  const values: (readonly number[])[] = [];
+  for (const [index, { pick }] of FIELDS.entries()) {
+    const alone = validated(texts.map((text, at) => (at === index ? text : "*")));
+    if (Result.isFailure(alone)) return Result.fail(badField(index, texts, alone.failure));
+    values.push(pick(alone.success).map(Number));
+  }
+  return Result.succeed(values);
+};
+
+const validated = (texts: readonly string[]): Result.Result<CronFieldCollection, string> => {
   try {
-    const { fields } = CronExpressionParser.parse(expression, { currentDate: 0, tz: "UTC" });
-    return Result.succeed(field.pick(fields).map(Number));
+    return Result.succeed(CronExpressionParser.parse(texts.join(" "), { currentDate: 0, tz: "UTC" }).fields);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return refuse(message.replace(/^\w* ?(?:constraint|validation) error,? |\.$/gi, ""));
+    return Result.fail(message.replace(/^\w* ?(?:constraint|validation) error,? |\.$/gi, ""));
   }
 };
+
+const badField = (index: number, texts: readonly string[], why: string): string =>
+  `The ${FIELDS[index]?.name} field ${JSON.stringify(texts[index])} is not valid: ${why}.`;
 
 const weekdaysFromSunday = (weekdays: readonly number[]): readonly number[] =>
   [...new Set(weekdays.map((weekday) => weekday % 7))].toSorted((a, b) => a - b);
