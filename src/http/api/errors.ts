@@ -26,6 +26,36 @@ export class Internal extends Schema.Error<Internal>("Internal")(fields, { httpA
 export class BadGateway extends Schema.Error<BadGateway>("BadGateway")(fields, { httpApiStatus: 502 }) {}
 export class Unavailable extends Schema.Error<Unavailable>("Unavailable")(fields, { httpApiStatus: 503 }) {}
 
+const STATUSES = [
+  [BadRequest, 400],
+  [Unauthorized, 401],
+  [Forbidden, 403],
+  [NotFound, 404],
+  [Conflict, 409],
+  [TooLarge, 413],
+  [Unprocessable, 422],
+  [TooMany, 429],
+  [Internal, 500],
+  [BadGateway, 502],
+  [Unavailable, 503],
+] as const;
+
+export type ApiError = InstanceType<(typeof STATUSES)[number][0]>;
+
+export const isApiError = (error: unknown): error is ApiError =>
+  STATUSES.some(([ErrorClass]) => error instanceof ErrorClass);
+
+/** The status of an error's class, for answers that no endpoint definition encodes. */
+export const statusOf = (error: ApiError): number =>
+  STATUSES.find(([ErrorClass]) => error instanceof ErrorClass)?.[1] ?? 500;
+
+/** The one shape, without the fields an Error object has of its own. */
+export const bodyOf = ({ error, code, details }: ApiError) => ({
+  error,
+  code,
+  ...(details === undefined ? {} : { details }),
+});
+
 /** The same answer for what is not there and for what is another account's (threats.md T05). */
 export const notFound = (what: string): NotFound =>
   new NotFound({ error: `There is no such ${what}.`, code: "not_found" });

@@ -1,0 +1,63 @@
+/**
+ * What the service reads of a repository when it starts a session: the base commit, the manifest of a commit, whether
+ * an agent's file is there.
+ */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
+import { MANIFEST_FILE, MANIFEST_LIMIT_BYTES, parseManifest } from "../domain/manifest.ts";
+import { GitBackend, type GitError, type Repository } from "../git/port.ts";
+
+/** The repository has no such branch, tag or commit (api.md 3: 422 `unknown_base_ref`). */
+export class UnknownBaseRef extends Schema.TaggedError<UnknownBaseRef>()("UnknownBaseRef", {
+  baseRef: Schema.String,
+  message: Schema.String,
+}) {}
+
+/** The repository has no file for this agent at that commit (api.md 3: 422 `unknown_agent`). */
+export class UnknownAgent extends Schema.TaggedError<UnknownAgent>()("UnknownAgent", {
+  path: Schema.String,
+}) {}
+
+/** An agent's definition is a page of text; what is larger is none. */
+const AGENT_FILE_LIMIT = 1024 * 1024;
+
+/** The commit a session's branch is cut from. */
+export const baseCommit = Effect.fnUntraced(function* (
+  repository: Repository,
+  baseRef: string,
+): Effect.fn.Return<string, UnknownBaseRef | GitError, GitBackend> {
+  const git = yield* GitBackend;
+  return yield* Effect.catchTag(git.resolveBase(repository, baseRef), "GitError", (error) =>
+    Effect.fail(
+      error.code === "unknown_ref" ? new UnknownBaseRef({ baseRef, message: error.message }) : error,
+    ),
+  );
+});
+
+/** The manifest's text at a commit; null when the repository has none there. */
+export const manifestText = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+): Effect.fn.Return<Uint8Array | null, GitError, GitBackend> {
+  const git = yield* GitBackend;
+  return yield* git.readFile(repository, { commit, path: MANIFEST_FILE, maxBytes: MANIFEST_LIMIT_BYTES });
+});
+
+/** Refuses an agent without a file at the commit; `default` needs none (spec 2.4, api.md 3 "Agents"). */
+export const requireAgent = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+  agent: string,
+): Effect.fn.Return<void, UnknownAgent | GitError, GitBackend> {
+  if (agent === DEFAULT_AGENT) return;
+  const git = yield* GitBackend;
+  const text = yield* manifestText(repository, commit);
+  const path = agentFile(parseManifest(text ?? new Uint8Array()).configDir, agent);
+  const found = yield* Effect.catchIf(
+    git.readFile(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT }),
+    (error) => error.code === "not_a_file" || error.code === "file_too_large",
+    () => Effect.succeed(null),
+  );
+  if (found === null) return yield* new UnknownAgent({ path });
+});

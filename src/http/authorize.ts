@@ -1,0 +1,103 @@
+/**
+ * Authentication and the one error shape around every endpoint of the API. A request is the bearer's, or the
+ * dashboard's by its cookie; unsafe requests by cookie need the CSRF header as well (api.md 3 "preview").
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SchemaIssue from "effect/SchemaIssue";
+import { HttpRouter, HttpServerRequest } from "effect/http";
+import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
+import { tokenHash, tokenKind } from "../domain/ids.ts";
+import { Identity } from "../store/port.ts";
+import type { Principal } from "../store/records.ts";
+import { callerKind, hasPower, reaches } from "./access.ts";
+import { Access, Answering, Authorized, Caller } from "./api/access.ts";
+import { BadRequest, Forbidden, notFound, Unauthorized } from "./api/errors.ts";
+import { DashboardSessions } from "./dashboard-sessions.ts";
+
+export const unauthorized = (): Unauthorized =>
+  new Unauthorized({
+    error:
+      "Send a valid token as `Authorization: Bearer <token>`; this one is missing, unknown, expired or revoked.",
+    code: "unauthorized",
+  });
+
+export const forbidden = (caller: Principal): Forbidden =>
+  new Forbidden({ error: `A ${callerKind(caller)} token may not do this.`, code: "forbidden" });
+
+const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
+
+/** The caller of a request by its token or the dashboard's cookie; fails with 401. */
+export const authenticator = Effect.gen(function* () {
+  const identity = yield* Identity;
+  const dashboard = yield* DashboardSessions;
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const header = request.headers["authorization"];
+    const hash =
+      header === undefined
+        ? yield* dashboard.tokenHashOf(request)
+        : tokenHashOfBearer(BEARER.exec(header)?.[1]);
+    if (hash === null) return yield* unauthorized();
+    const caller = yield* identity.authenticate(hash, yield* Clock.currentTimeMillis);
+    return caller ?? (yield* unauthorized());
+  });
+});
+
+const tokenHashOfBearer = (token: string | undefined): string | null =>
+  token === undefined || tokenKind(token) === null ? null : tokenHash(token);
+
+const powerOf = (endpoint: HttpApiEndpoint.Top) => Context.getOption(endpoint.annotations, Access);
+
+/** The middleware of every endpoint with a caller. */
+export const authorizedLayer = Layer.effect(
+  Authorized,
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    return Authorized.of((handle, { endpoint }) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest;
+        const caller = yield* Effect.catchTag(authenticate(request), "StoreError", Effect.die);
+        const power = powerOf(endpoint);
+        // An endpoint that forgot to name its power is nobody's.
+        if (power._tag === "None" || !hasPower(caller, power.value)) return yield* forbidden(caller);
+        const { params } = yield* HttpRouter.RouteContext;
+        const projectId = params["pid"];
+        if (projectId !== undefined && power.value !== "clone" && !reaches(caller, projectId)) {
+          return yield* notFound("project");
+        }
+        return yield* Effect.provideService(inOneShape(handle), Caller, caller);
+      }),
+    );
+  }),
+);
+
+/** The middleware of endpoints that need no caller. */
+export const answeringLayer = Layer.succeed(Answering, (handle) => inOneShape(handle));
+
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1();
+
+/** Turns the router's own complaint about a request into the one shape; everything else passes. */
+const inOneShape = <A, E, R>(handle: Effect.Effect<A, E, R>): Effect.Effect<A, E | BadRequest, R> =>
+  Effect.catch(handle, (error): Effect.Effect<never, E | BadRequest> =>
+    HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
+      ? Effect.fail(invalidRequest(error))
+      : Effect.fail(error),
+  );
+
+function invalidRequest({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest {
+  const issues = issuesOf(cause.issue).issues.map(({ path, message }) => ({
+    path: (path ?? [])
+      .map((segment) => String(typeof segment === "object" ? segment.key : segment))
+      .join("."),
+    message,
+  }));
+  const first = issues[0];
+  const where = kind === "Payload" ? "body" : kind.toLowerCase();
+  return new BadRequest({
+    error: `The ${where} is not valid${first === undefined ? "" : `: ${[first.path, first.message].filter((part) => part !== "").join(": ")}`}.`,
+    code: "invalid_request",
+    details: { issues },
+  });
+}

@@ -1,0 +1,135 @@
+/**
+ * Git over HTTP (api.md 6): authenticates, decides who may write what, and lets git/smart-http.ts stream. The password
+ * is a minted clone credential or a user's access token; the user name does not matter.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { tokenHash } from "../domain/ids.ts";
+import type { WritePolicy } from "../git/ref-policy.ts";
+import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
+import { CloneCredentials, Identity, Projects, Sessions } from "../store/port.ts";
+import type { Principal, Project } from "../store/records.ts";
+import { reaches } from "./access.ts";
+import { Forbidden, isApiError, notFound, Unauthorized } from "./api/errors.ts";
+import { answering } from "./answers.ts";
+import { apiErrorResponse } from "./respond.ts";
+import { gitFailed } from "./sessions.ts";
+
+/** The smart protocol over the repositories that live here. */
+export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}
+
+const serve = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const route = parseGitPath(request.originalUrl);
+  if (route === null) return yield* notFound("repository");
+  const policy = yield* policyFor(request, route);
+  if (route.service === null) {
+    return yield* new Forbidden({
+      error: "Use a git client with the smart protocol.",
+      code: "dumb_protocol",
+    });
+  }
+  const endpoint = yield* GitEndpoint;
+  const call = {
+    repository: { projectId: route.projectId },
+    service: route.service,
+    policy,
+    protocol: request.headers["git-protocol"],
+  };
+  const answer =
+    route.kind === "advertise"
+      ? yield* endpoint.advertise(call)
+      : yield* endpoint.serve({
+          ...call,
+          body: request.stream,
+          contentType: request.headers["content-type"],
+          contentEncoding: request.headers["content-encoding"],
+        });
+  return respond(answer);
+});
+
+const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
+
+const policyFor = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  route: GitRoute,
+) {
+  const password = passwordOf(request.headers["authorization"]);
+  if (password === null) return yield* credentialsNeeded();
+  const now = yield* Clock.currentTimeMillis;
+  const hash = tokenHash(password);
+  const minted = yield* (yield* CloneCredentials).find(hash, now);
+  if (minted !== null) {
+    if (minted.projectId !== route.projectId) return yield* notFound("repository");
+    const policy: WritePolicy = { kind: "session", sessionId: minted.sessionId };
+    return policy;
+  }
+  const caller = yield* (yield* Identity).authenticate(hash, now);
+  if (caller === null) return yield* credentialsNeeded();
+  return yield* userPolicy(caller, route.projectId);
+});
+
+/** Tokens that live in sandboxes do not speak git: what they may write is the minted credential's to say (api.md 1). */
+const userPolicy = Effect.fnUntraced(function* (caller: Principal, projectId: string) {
+  if (caller.kind !== "access" || caller.origin !== "user") {
+    return yield* new Forbidden({
+      error: "This token does not open git; a sandbox uses the clone credential.",
+      code: "forbidden",
+    });
+  }
+  const project = yield* (yield* Projects).get(projectId);
+  if (project === null || project.accountId !== caller.accountId || !reaches(caller, projectId)) {
+    return yield* notFound("repository");
+  }
+  const policy: WritePolicy = {
+    kind: "user",
+    defaultBranch: project.defaultBranch,
+    mayReplaceInitialCommit: caller.projectId === null && (yield* hasNoSession(project)),
+  };
+  return policy;
+});
+
+const hasNoSession = Effect.fnUntraced(function* (project: Project) {
+  const first = yield* (yield* Sessions).list(project.id, { limit: 1, cursor: null, status: null });
+  return first.items.length === 0;
+});
+
+const credentialsNeeded = () =>
+  new Unauthorized({
+    error: "Git needs a token as its password; this one is missing, unknown or expired.",
+    code: "unauthorized",
+  });
+
+function passwordOf(header: string | undefined): string | null {
+  const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(header ?? "")?.[1];
+  if (encoded === undefined) return null;
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  return colon === -1 ? null : text.slice(colon + 1);
+}
+
+/** A 401 asks the git client for a password; git shows other refusals by their body. */
+const answerError = (error: unknown): HttpServerResponse.HttpServerResponse | null => {
+  if (!isApiError(error)) return null;
+  const response = apiErrorResponse(error);
+  return error instanceof Unauthorized
+    ? HttpServerResponse.setHeader(response, "www-authenticate", 'Basic realm="platform", charset="UTF-8"')
+    : response;
+};
+
+export const gitRoute = HttpRouter.add(
+  "*",
+  "/v1/git/*",
+  answering(serve).pipe(
+    Effect.catchTag("GitError", (error) =>
+      Effect.fail(error.code === "unknown_repository" ? notFound("repository") : gitFailed(error)),
+    ),
+    Effect.catch((error) => {
+      const response = answerError(error);
+      return response === null ? Effect.die(error) : Effect.succeed(response);
+    }),
+  ),
+);

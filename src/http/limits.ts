@@ -1,0 +1,30 @@
+/** Numbers of the configuration that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
+import * as Context from "effect/Context";
+
+export class Limits extends Context.Service<
+  Limits,
+  {
+    readonly bootTimeoutMs: number;
+    readonly cloneCredentialTtlMs: number;
+    readonly queueTtlMs: number;
+    readonly queueMax: number;
+  }
+>()("platform/http/Limits") {}
+
+/** Where the service is reached: by people and senders, and from within a sandbox. */
+export class Addresses extends Context.Service<
+  Addresses,
+  { readonly publicUrl: string; readonly internalUrl: string }
+>()("platform/http/Addresses") {}
+
+/** Where a repository may be imported from (api.md 2 "Repository sources"). */
+export class ImportPolicy extends Context.Service<
+  ImportPolicy,
+  {
+    /** PLATFORM_IMPORT_ROOTS; none: no local import. */
+    readonly roots: readonly string[];
+    /** PLATFORM_GIT_ALLOW_HOSTS. */
+    readonly allowHosts: readonly string[];
+    readonly dataDir: string;
+  }
+>()("platform/http/ImportPolicy") {}

@@ -1,0 +1,64 @@
+/** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { parseUuid } from "../domain/ids.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Sandboxes } from "../store/port.ts";
+import type { Principal } from "../store/records.ts";
+import { hasPower } from "./access.ts";
+import { badRequest, isApiError, type ApiError } from "./api/errors.ts";
+import { answering, projectFor, sessionFor } from "./answers.ts";
+import { authenticator, forbidden } from "./authorize.ts";
+import { eventStream } from "./events.ts";
+import { apiErrorResponse } from "./respond.ts";
+
+interface LiveParams {
+  readonly pid: string;
+  readonly sid: string | null;
+}
+
+/** Authenticates, checks that the caller may read, and hands over the ids of the path. */
+const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
+    if (!hasPower(caller, "read")) return yield* forbidden(caller);
+    const { params } = yield* HttpRouter.RouteContext;
+    const pid = parseUuid(params["pid"] ?? "");
+    const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
+    if (pid === null) return yield* badRequest("pid", "expected a lower-case UUID");
+    if (params["sid"] !== undefined && sid === null)
+      return yield* badRequest("sid", "expected a lower-case UUID");
+    return yield* handler(caller, { pid, sid });
+  });
+
+const events = reading((caller, { pid, sid }) =>
+  Effect.gen(function* () {
+    if (sid === null) yield* projectFor(caller, pid);
+    else yield* sessionFor(caller, { pid, sid });
+    const { headers } = yield* HttpServerRequest.HttpServerRequest;
+    return yield* eventStream({ projectId: pid, sessionId: sid }, headers["last-event-id"] ?? null);
+  }),
+);
+
+/** What the sandbox of a session wrote, while it is there: boot steps, daemon and agent output. */
+const logs = reading((caller, { pid, sid }) =>
+  Effect.gen(function* () {
+    const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+    const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+    const provider = yield* SandboxProvider;
+    const text = sandbox === null ? "" : yield* Effect.orElseSucceed(provider.logs(sandbox.id), () => "");
+    return HttpServerResponse.text(text);
+  }),
+);
+
+const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.catch(answering(handler), (error: unknown) =>
+    isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
+  );
+
+export const liveRoutes = HttpRouter.addAll([
+  HttpRouter.route("GET", "/v1/projects/:pid/events", answered(events)),
+  HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", answered(events)),
+  HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs)),
+]);

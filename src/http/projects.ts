@@ -1,0 +1,182 @@
+/** Handlers of api/projects.ts. */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { newUuid } from "../actors/entropy.ts";
+import { Manifests } from "../actors/manifests.ts";
+import { parseBranchName } from "../domain/git-ref.ts";
+import { parseImportSource, repositorySource, type RepositoryRequest } from "../domain/repository.ts";
+import { GitBackend } from "../git/port.ts";
+import { Projects } from "../store/port.ts";
+import { Caller } from "./api/access.ts";
+import { Api } from "./api/api.ts";
+import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "./api/errors.ts";
+import { answering, projectFor } from "./answers.ts";
+import { ImportPolicy } from "./limits.ts";
+import { triggerListing } from "./triggers.ts";
+import { pageOf, projectWire } from "./wire.ts";
+
+interface CreateProject {
+  readonly name: string;
+  readonly repository: RepositoryRequest;
+  readonly default_branch?: string;
+}
+
+const create = Effect.fnUntraced(function* (request: CreateProject) {
+  const caller = yield* Caller;
+  if (request.repository.kind !== "hosted") {
+    return yield* badRequest(
+      "repository.kind",
+      "this version keeps hosted repositories; import from the URL instead",
+    );
+  }
+  const defaultBranch = yield* checkedBranch(request.default_branch ?? null);
+  const importFrom = yield* checkedImport(request.repository.import_from ?? null);
+  const id = yield* newUuid;
+  const git = yield* GitBackend;
+  const made = yield* git
+    .create({ projectId: id, importFrom, defaultBranch })
+    .pipe(
+      Effect.catchTag("GitError", ({ message }) =>
+        Effect.fail(
+          new Unprocessable({ error: `The repository could not be made: ${message}`, code: "import_failed" }),
+        ),
+      ),
+    );
+  const project = yield* (yield* Projects).create({
+    id,
+    accountId: caller.accountId,
+    name: request.name,
+    repository: repositorySource(request.repository),
+    defaultBranch: made.defaultBranch,
+    now: yield* Clock.currentTimeMillis,
+  });
+  yield* (yield* Manifests).sync(project);
+  const read = yield* (yield* Projects).get(id);
+  return projectWire(read ?? project);
+});
+
+const checkedBranch = (name: string | null) => {
+  if (name === null) return Effect.succeed(null);
+  const branch = parseBranchName(name);
+  return Result.isSuccess(branch)
+    ? Effect.succeed(branch.success)
+    : Effect.fail(badRequest("default_branch", branch.failure.message));
+};
+
+/** A local path is taken below PLATFORM_IMPORT_ROOTS only, by its real path, and never from the data directory. */
+const checkedImport = Effect.fnUntraced(function* (value: string | null) {
+  if (value === null) return null;
+  const policy = yield* ImportPolicy;
+  const source = parseImportSource(value, new Set(policy.allowHosts));
+  if (Result.isFailure(source)) return yield* badRequest("repository.import_from", source.failure);
+  if (source.success.kind === "url") return source.success.url.href;
+  if (policy.roots.length === 0) {
+    return yield* new BadRequest({
+      error:
+        "Importing a local path is off on this service; its operator can name roots in PLATFORM_IMPORT_ROOTS.",
+      code: "local_import_disabled",
+    });
+  }
+  const asked = source.success.path;
+  const real = yield* Effect.tryPromise(() => realpath(asked)).pipe(Effect.orElseSucceed(() => null));
+  const roots = yield* Effect.forEach(policy.roots, (root) =>
+    Effect.tryPromise(() => realpath(root)).pipe(Effect.orElseSucceed(() => root)),
+  );
+  if (real === null || !roots.some((root) => isBelow(real, root)) || isBelow(real, policy.dataDir)) {
+    return yield* badRequest(
+      "repository.import_from",
+      "the path is not below one of the service's import roots",
+    );
+  }
+  return real;
+});
+
+const isBelow = (file: string, directory: string): boolean => {
+  const relative = path.relative(directory, file);
+  return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
+};
+
+interface PatchProject {
+  readonly name?: string;
+  readonly status?: "active" | "archived";
+  readonly triggers_paused?: boolean;
+  readonly default_branch?: string;
+}
+
+const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
+  if (patch.default_branch !== undefined)
+    yield* moveDefaultBranch(caller.projectId, project.id, patch.default_branch);
+  const change = {
+    ...(patch.name === undefined ? {} : { name: patch.name }),
+    ...(patch.status === undefined ? {} : { status: patch.status }),
+    ...(patch.triggers_paused === undefined ? {} : { triggersPaused: patch.triggers_paused }),
+    ...(patch.default_branch === undefined ? {} : { defaultBranch: patch.default_branch }),
+  };
+  const updated = yield* (yield* Projects).update(project.id, change, yield* Clock.currentTimeMillis);
+  if (updated === null) return yield* notFound("project");
+  yield* (yield* Manifests).sync(updated);
+  return projectWire(updated);
+});
+
+/** Which branch is the default decides what may never be pushed to: an account-wide token's matter (api.md 2). */
+const moveDefaultBranch = Effect.fnUntraced(function* (
+  boundTo: string | null,
+  projectId: string,
+  name: string,
+) {
+  if (boundTo !== null) {
+    return yield* new Forbidden({
+      error: "Only an account-wide token may move the default branch.",
+      code: "forbidden",
+    });
+  }
+  const branch = yield* checkedBranch(name);
+  const git = yield* GitBackend;
+  yield* git
+    .setDefaultBranch({ projectId }, branch ?? name)
+    .pipe(
+      Effect.catchTag("GitError", ({ message }) =>
+        Effect.fail(new Unprocessable({ error: message, code: "unknown_branch" })),
+      ),
+    );
+});
+
+export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers) =>
+  handlers
+    .handle("list", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const caller = yield* Caller;
+          const page = yield* (yield* Projects).list(caller.accountId, {
+            ...pageOf(query),
+            onlyId: caller.projectId,
+          });
+          return { projects: page.items.map(projectWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("create", ({ payload }) => answering(create(payload)))
+    .handle("get", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return projectWire(yield* projectFor(yield* Caller, params.pid));
+        }),
+      ),
+    )
+    .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
+    .handle("sync", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const project = yield* projectFor(yield* Caller, params.pid);
+          yield* (yield* Manifests).sync(project);
+          return yield* triggerListing(project);
+        }),
+      ),
+    ),
+);

@@ -1,0 +1,66 @@
+/** Every route there is, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
+import type { HttpServerRequest, HttpServerResponse } from "effect/http";
+import { HttpServerResponse as Response } from "effect/http";
+import { HttpApi } from "effect/http-api";
+import { Access, type Power } from "./api/access.ts";
+import { Api } from "./api/api.ts";
+import { NotFound } from "./api/errors.ts";
+import * as Context from "effect/Context";
+import * as Option from "effect/Option";
+
+export interface Route {
+  readonly method: string;
+  readonly pattern: string;
+  /** The power it asks for; null: no token is needed. */
+  readonly power: Power | null;
+}
+
+const apiRoutes = (): readonly Route[] => {
+  const routes: Route[] = [];
+  HttpApi.reflect(Api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      routes.push({
+        method: endpoint.method,
+        pattern: endpoint.path,
+        power: Option.getOrNull(Context.getOption(endpoint.annotations, Access)),
+      });
+    },
+  });
+  return routes;
+};
+
+/** Routes beside the API's definitions, with what each of them checks itself. */
+const RAW_ROUTES: readonly Route[] = [
+  { method: "GET", pattern: "/healthz", power: null },
+  { method: "GET", pattern: "/readyz", power: null },
+  { method: "GET", pattern: "/openapi.json", power: null },
+  { method: "GET", pattern: "/docs", power: null },
+  { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
+  { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", power: "read" },
+];
+
+export const ROUTES: readonly Route[] = [...apiRoutes(), ...RAW_ROUTES];
+
+const matchers = ROUTES.map(({ method, pattern }) => ({
+  method,
+  path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+")}$`),
+}));
+
+/** 405 with `Allow` for a path that other methods have, else 404 (threats.md W27, W28). */
+export const routeMiss = (
+  request: HttpServerRequest.HttpServerRequest,
+): HttpServerResponse.HttpServerResponse => {
+  const [target = ""] = request.originalUrl.split("?");
+  const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
+  if (methods.length === 0) {
+    const error = new NotFound({ error: "There is no such address.", code: "not_found" });
+    return Response.jsonUnsafe({ error: error.error, code: error.code }, { status: 404 });
+  }
+  return Response.jsonUnsafe(
+    { error: `This address takes ${methods.join(", ")}.`, code: "method_not_allowed" },
+    { status: 405, headers: { allow: methods.join(", ") } },
+  );
+};

@@ -1,0 +1,153 @@
+/**
+ * The service's one listener. Node's own strict parser reads requests; what it lets through and should not is refused
+ * here, every answer gets its request id, and what no route answers gets the one error shape.
+ */
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { NodeHttpServer } from "@effect/platform-node";
+import * as ByteSize from "effect/ByteSize";
+import * as Cause from "effect/Cause";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import { HttpIncomingMessage, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { BadRequest, bodyOf, Internal, statusOf, type ApiError } from "./api/errors.ts";
+import { isApiError } from "./api/errors.ts";
+import { routeMiss } from "./routes.ts";
+import { apiErrorResponse } from "./respond.ts";
+
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A JSON body; webhooks state their own limit, git and relay bodies stream. */
+const JSON_LIMIT_BYTES = 1024 * 1024;
+/** How often Node looks for requests that are too slow. */
+const CHECK_MS = 1000;
+/** Streams and slow requests that are still open at the end are cut after this. */
+const DRAIN = "3 seconds";
+
+/** Answers some requests below Effect: the relay, which joins two connections byte by byte. */
+export interface RawRoutes {
+  /** True: taken. */
+  readonly request: (request: IncomingMessage, response: ServerResponse) => boolean;
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
+}
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly raw: RawRoutes;
+}
+
+type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>;
+
+/** Listens until its scope closes: then no new connection, what is under way finishes or is cut. Returns the port. */
+export const serve = Effect.fnUntraced(function* <R>(
+  app: App<R>,
+  { host, port, raw }: ServerOptions,
+): Effect.fn.Return<
+  number,
+  ListenError,
+  Scope.Scope | Exclude<R, HttpServerRequest.HttpServerRequest | Scope.Scope>
+> {
+  const scope = yield* Effect.scope;
+  const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
+  // `requestTimeout` would cut long uploads to git and the relay: bodies have their own limits where they are read.
+  const server = createServer({
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: 0,
+    connectionsCheckingInterval: CHECK_MS,
+  });
+  server.on("request", (request, response) => {
+    response.setHeader("x-request-id", requestId(request));
+    const fault = protocolFault(request);
+    if (fault !== null) return answerRaw(response, fault);
+    if (!raw.request(request, response)) handle(request, response);
+  });
+  server.on("upgrade", (request, socket, head) => {
+    if (protocolFault(request) !== null || !raw.upgrade(request, socket, head))
+      socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+  });
+  yield* Effect.acquireRelease(listen(server, host, port), () => close(server));
+  const address = server.address() as AddressInfo;
+  return address.port;
+});
+
+const listen = (server: Server, host: string, port: number) =>
+  Effect.callback<void, ListenError>((resume) => {
+    server.once("error", (error) => resume(Effect.fail(new ListenError(host, port, error))));
+    server.listen(port, host, () => resume(Effect.void));
+  });
+
+/** The address cannot be listened on; the start is refused with this sentence. */
+export class ListenError extends Error {
+  readonly _tag = "ListenError";
+  constructor(host: string, port: number, cause: Error) {
+    super(`cannot listen on ${host}:${port} (PLATFORM_HOST, PLATFORM_PORT): ${cause.message}`, { cause });
+  }
+}
+
+const close = (server: Server) =>
+  Effect.callback<void>((resume) => {
+    server.close(() => resume(Effect.void));
+    server.closeIdleConnections();
+  }).pipe(
+    Effect.timeoutOrElse({ duration: DRAIN, orElse: () => Effect.sync(() => server.closeAllConnections()) }),
+  );
+
+const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+const requestId = ({ headers }: IncomingMessage): string => {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
+};
+
+/** What Node accepts and we do not (threats.md W21, W25): two Host headers, chunks in HTTP/1.0, a broken escape. */
+const protocolFault = (request: IncomingMessage): ApiError | null => {
+  const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length > 1) return malformed("send one Host header");
+  if (request.httpVersion === "1.0" && request.headers["transfer-encoding"] !== undefined) {
+    return malformed("HTTP/1.0 has no transfer encoding");
+  }
+  const [target = ""] = (request.url ?? "").split("?");
+  if (!target.startsWith("/")) return malformed("the request target is not a path");
+  try {
+    decodeURIComponent(target);
+    return null;
+  } catch {
+    return malformed("the path holds a broken percent escape");
+  }
+};
+
+const malformed = (what: string) =>
+  new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
+
+const answerRaw = (response: ServerResponse, error: ApiError): void => {
+  response.writeHead(statusOf(error), { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify(bodyOf(error)));
+};
+
+/** Every failure of the app as an answer: a missing route, an outage, a defect (logged, never shown). */
+const inOneShape = <R>(
+  app: App<R>,
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
+  app.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(JSON_LIMIT_BYTES)),
+    Effect.catchCause((cause) =>
+      Effect.gen(function* () {
+        const error = Cause.squash(cause);
+        if (isRouteMiss(error)) return routeMiss(yield* HttpServerRequest.HttpServerRequest);
+        if (isApiError(error)) return apiErrorResponse(error);
+        if (Cause.hasInterruptsOnly(cause)) return HttpServerResponse.empty({ status: 499 });
+        yield* Effect.logError("a request failed", cause);
+        return apiErrorResponse(
+          new Internal({
+            error: "The service failed to answer; the failure is in its log.",
+            code: "internal_error",
+          }),
+        );
+      }),
+    ),
+  );
+
+const isRouteMiss = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound";
