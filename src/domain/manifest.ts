@@ -37,8 +37,15 @@ export interface ManifestError {
   readonly line: number | null;
 }
 
+export interface EntryPlace {
+  readonly index: number;
+  readonly line: number | null;
+}
+
 export interface Manifest {
   readonly triggers: readonly TriggerDefinition[];
+  /** Where in the file each slug is first used, by an entry good or bad. */
+  readonly places: ReadonlyMap<string, EntryPlace>;
   readonly errors: readonly ManifestError[];
   /** Names the project wants as secrets; the bad ones among them are in `errors`. */
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
@@ -68,11 +75,12 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
-  const { triggers, errors } = readTriggers(entries, headerLines(text, entries.length));
+  const { triggers, places, errors } = readTriggers(entries, headerLines(text, entries.length));
   const configDir = readConfigDir(document.success, text);
   const env = readEnv(document.success, text);
   return {
     triggers,
+    places,
     errors: [...configDir.errors, ...env.errors, ...errors],
     env: { required: env.required, optional: env.optional },
     configDir: configDir.path,
@@ -89,13 +97,11 @@ export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): 
     triggers: manifest.triggers.filter(exists),
     errors: [
       ...manifest.errors,
-      ...missing.map(({ slug, agent }) => ({
-        slug,
-        index: null,
-        path: "agent",
-        message: `There is no file ${agentFile(manifest.configDir, agent)} for the agent ${agent}.`,
-        line: null,
-      })),
+      ...missing.map(({ slug, agent }) => {
+        const { index = null, line = null } = manifest.places.get(slug) ?? {};
+        const message = `There is no file ${agentFile(manifest.configDir, agent)} for the agent ${agent}.`;
+        return { slug, index, path: `triggers[${index}].agent`, message, line };
+      }),
     ],
   };
 };
@@ -124,6 +130,7 @@ const unreadable = (
   where: { path: string | null; line: number | null } | null,
 ): Manifest => ({
   triggers: [],
+  places: new Map(),
   errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
   env: { required: [], optional: [] },
   configDir: DEFAULT_CONFIG_DIR,
@@ -148,23 +155,27 @@ const parseToml = (text: string): Result.Result<Table, Manifest> => {
 const readTriggers = (
   entries: readonly unknown[],
   lines: readonly number[] | null,
-): { readonly triggers: readonly TriggerDefinition[]; readonly errors: readonly ManifestError[] } => {
+): Pick<Manifest, "triggers" | "places" | "errors"> => {
   const triggers: TriggerDefinition[] = [];
   const errors: ManifestError[] = [];
-  const firstIndex = new Map<string, number>();
+  const places = new Map<string, EntryPlace>();
   for (const [index, entry] of entries.slice(0, TRIGGER_LIMIT).entries()) {
     const slug = writtenSlug(entry);
-    const taken = slug === null ? undefined : firstIndex.get(slug);
+    const line = lines?.[index] ?? null;
+    const taken = slug === null ? undefined : places.get(slug);
     const read = readTriggerEntry(entry);
     const faults: EntryFault[] = Result.isFailure(read) ? [...read.failure] : [];
-    if (slug !== null && taken === undefined) firstIndex.set(slug, index);
+    if (slug !== null && taken === undefined) places.set(slug, { index, line });
     if (taken !== undefined) {
-      faults.push({ field: "slug", message: `slug ${slug} is taken by triggers[${taken}], which is kept.` });
+      faults.push({
+        field: "slug",
+        message: `slug ${slug} is taken by triggers[${taken.index}], which is kept.`,
+      });
     }
     if (Result.isSuccess(read) && taken === undefined) triggers.push(read.success);
     for (const { field, message } of faults) {
       const path = field === null ? `triggers[${index}]` : `triggers[${index}].${field}`;
-      errors.push({ slug, index, path, message, line: lines?.[index] ?? null });
+      errors.push({ slug, index, path, message, line });
     }
   }
   if (entries.length > TRIGGER_LIMIT) {
@@ -172,7 +183,7 @@ const readTriggers = (
     const line = lines?.[TRIGGER_LIMIT] ?? null;
     errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
   }
-  return { triggers, errors };
+  return { triggers, places, errors };
 };
 
 /** The slug an entry claims, also when it is not valid, for the listing; null where none of a slug's length is there. */

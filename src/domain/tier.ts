@@ -9,7 +9,7 @@ export type TierCaps = Readonly<Record<Tier, number>>;
 
 export const DEFAULT_TIER_CAPS: TierCaps = { free: 50, pro: 200, enterprise: 2000 };
 /** What an operator may raise a cap to: above it lies a mistyped number, not a machine. */
-export const TIER_CAP_LIMIT = 1_000_000;
+const TIER_CAP_LIMIT = 1_000_000;
 
 export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier === name);
 

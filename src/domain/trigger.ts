@@ -10,9 +10,9 @@ import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
 import { SECRET_NAME_LIMIT } from "./secret.ts";
 import { isZoneName } from "./zone.ts";
 
-export const DEFAULT_TIMEZONE = "UTC";
+const DEFAULT_TIMEZONE = "UTC";
 /** Longest human label, in UTF-16 units (threats.md M12). */
-export const TRIGGER_NAME_LIMIT = 200;
+const TRIGGER_NAME_LIMIT = 200;
 
 /** Unknown fields of one entry that are named; a file of a megabyte could hold a hundred thousand. */
 const OTHERS_NAMED = 10;

@@ -18,7 +18,7 @@ export const USER_CONTEXT_HEADER = "x-platform-user-context";
 /** How long a signed context is good for, in seconds. */
 export const USER_CONTEXT_LIFE_S = 60;
 /** How far a daemon's clock may be behind the signer's, in seconds. */
-export const USER_CONTEXT_SKEW_S = 30;
+const USER_CONTEXT_SKEW_S = 30;
 /** Longest header that is read at all; a real one has about 300 characters. */
 const MAX_HEADER_LENGTH = 2048;
 

@@ -65,6 +65,10 @@ prompt = "Look at {{ body.after }}"
         prompt: "Look at {{ body.after }}",
       },
     ],
+    places: new Map([
+      ["nightly", { index: 0, line: 12 }],
+      ["on-push", { index: 1, line: 25 }],
+    ]),
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
     configDir: ".platform/agents",
@@ -75,6 +79,7 @@ prompt = "Look at {{ body.after }}"
 test("an empty manifest, and one with tables of others, has no triggers and no errors", () => {
   const nothing: Manifest = {
     triggers: [],
+    places: new Map(),
     errors: [],
     env: { required: [], optional: [] },
     configDir: DEFAULT_CONFIG_DIR,
@@ -195,7 +200,7 @@ test("an agent without a file is an error of its triggers; default needs none [M
   );
   const checked = withAgentFiles(manifest, new Set(["review"]));
   expect(slugs(checked)).toEqual(["hook", "plain"]);
-  expect(onlyError(checked)).toMatchObject({ slug: "nightly", path: "agent" });
+  expect(onlyError(checked)).toMatchObject({ slug: "nightly", index: 1, path: "triggers[1].agent", line: 8 });
   expect(onlyError(checked).message).toContain(".platform/runtime/agents/ghost.md");
 });
 
