@@ -18,10 +18,13 @@ CREATE TABLE projects (
   change_requests integer NOT NULL DEFAULT 0,
   -- accounts.drained_turns when a waiting fire of this project was last started; the lowest is next.
   drained_turn bigint NOT NULL DEFAULT 0,
+  -- Sessions that a cron or webhook fire spawns act for this user.
+  created_by uuid NOT NULL,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   CONSTRAINT projects_pkey PRIMARY KEY (id),
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts (id),
+  CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users (id),
   CONSTRAINT projects_status_known CHECK (status IN ('active', 'archived'))
 );
 

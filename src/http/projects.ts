@@ -52,6 +52,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
     name: request.name,
     repository: repositorySource(request.repository),
     defaultBranch: made.defaultBranch,
+    createdBy: caller.user.id,
     now: yield* Clock.currentTimeMillis,
   });
   yield* (yield* Manifests).sync(project);

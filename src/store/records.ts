@@ -69,6 +69,8 @@ export interface Project {
   readonly repository: RepositorySource;
   readonly defaultBranch: string;
   readonly triggersPaused: boolean;
+  /** Who made the project: sessions that a cron or webhook fire spawns act for them. */
+  readonly createdBy: string;
   readonly manifest: {
     readonly commit: string | null;
     readonly syncedAt: number | null;
@@ -77,7 +79,7 @@ export interface Project {
   readonly createdAt: number;
   readonly updatedAt: number;
 }
-export type NewProject = Pick<Project, "id" | "accountId" | "name" | "repository" | "defaultBranch"> & {
+export type NewProject = Pick<Project, "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"> & {
   readonly now: number;
 };
 export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;

@@ -16,7 +16,7 @@ type Row = Omit<Project, "manifest"> & {
 
 const SELECT = `
   SELECT project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
-    triggers_paused AS "triggersPaused", created_at AS "createdAt", updated_at AS "updatedAt",
+    triggers_paused AS "triggersPaused", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
     read_commit AS "readCommit", synced_at AS "syncedAt", error
   FROM projects AS project LEFT JOIN project_manifests AS manifest ON manifest.project_id = project.id`;
 
@@ -88,9 +88,9 @@ export const layer = Layer.effect(
       ...(yield* makeManifests),
       create: (project) =>
         sql`
-          INSERT INTO projects (id, account_id, name, repository, default_branch, created_at, updated_at)
+          INSERT INTO projects (id, account_id, name, repository, default_branch, created_by, created_at, updated_at)
           VALUES (${project.id}, ${project.accountId}, ${project.name}, ${json(project.repository)},
-            ${project.defaultBranch}, ${at(project.now)}, ${at(project.now)})`.pipe(
+            ${project.defaultBranch}, ${project.createdBy}, ${at(project.now)}, ${at(project.now)})`.pipe(
           Effect.andThen(one(project.id)),
           Effect.flatMap((created) =>
             created === null
