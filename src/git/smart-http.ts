@@ -22,7 +22,7 @@ import { checkHooks } from "./hooks.ts";
 import { GitError, type Repository } from "./port.ts";
 import { pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
-import { type GitProcess, spawnGit } from "./run.ts";
+import { gitMessage, type GitProcess, spawnGit } from "./run.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 
@@ -210,9 +210,13 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       });
       // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not. Where git
       // said it early, the rest of the request is read all the same: a client listens when it has spoken.
-      const ended = Effect.flatMap(Effect.andThen(Fiber.await(request), git.exit), (code) =>
-        code === null ? Effect.fail(failure("git was ended before it had answered.")) : Effect.void,
-      );
+      const ended = Effect.gen(function* () {
+        yield* Fiber.await(request);
+        const code = yield* git.exit;
+        if (code === null) return yield* failure("git was ended before it had answered.");
+        if (code !== 0)
+          yield* Effect.logDebug(`git ended with ${code}: ${gitMessage(git.stderr(), wanted.path)}`);
+      });
       return Stream.tap(output, () => touch).pipe(
         Stream.concat(Stream.drain(Stream.fromEffect(ended))),
         Stream.interruptWhen(Deferred.await(broken)),
