@@ -86,18 +86,4 @@ export const ACTIONS = {
       projectLink(project, `/change-requests/${number}`),
     ]);
   },
-
-  merge: async ({ project = "", number = "", title = "" }, page) => {
-    const sure = await ask({ title: `Merge #${number}?`, text: title, confirm: "Merge" });
-    if (sure === null) return;
-    await post(`${projectPath(project)}/change-requests/${number}/merge`);
-    page.notice(`Change request #${number} was merged.`);
-  },
-
-  "close-change-request": async ({ project = "", number = "", title = "" }, page) => {
-    const sure = await ask({ title: `Close #${number} without merging?`, text: title, confirm: "Close it" });
-    if (sure === null) return;
-    await post(`${projectPath(project)}/change-requests/${number}/close`);
-    page.notice(`Change request #${number} was closed.`);
-  },
 };

@@ -62,10 +62,14 @@ export const getText = (path) => call("GET", path);
 /** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
 export const post = async (path, body = {}) => parse(await call("POST", path, body));
 
-/** @param {string} path @returns {Promise<any>} null when there is none */
-export const getJsonOrNull = (path) =>
+/**
+ * @param {string} path
+ * @param {number[]} absent statuses that mean there is nothing for this reader
+ * @returns {Promise<any>} null then
+ */
+export const getJsonOrNull = (path, absent = [404]) =>
   getJson(path).catch((error) => {
-    if (error instanceof ApiError && error.status === 404) return null;
+    if (error instanceof ApiError && absent.includes(error.status)) return null;
     throw error;
   });
 

@@ -1,7 +1,7 @@
 /** Change requests: the list of a project's, and one with its diff. */
 import { getJson, getText } from "./api.js";
 import { h } from "./dom.js";
-import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
+import { badge, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 import { changeRows, shortRef } from "./session.js";
 
@@ -62,13 +62,8 @@ export const changeRequest = {
       ["Change requests", projectLink(project.id, "/change-requests")],
       [`#${change.number}`, null],
     ]),
-    h(
-      "header",
-      { class: "head", "data-key": "head" },
-      h("h1", {}, change.title, " ", badge(change.status)),
-      change.status === "open" && h("p", { class: "actions" }, actions(project, change)),
-    ),
-    change.status === "open" && change.mergeable === false && conflicts(change),
+    h("header", { class: "head", "data-key": "head" }, h("h1", {}, change.title, " ", badge(change.status))),
+    change.status === "open" && !change.mergeable && conflicts(change),
     facts([
       ["From", shortRef(change.head_ref)],
       ["Into", code(change.base_ref)],
@@ -84,22 +79,26 @@ export const changeRequest = {
       ],
     ]),
     change.description ? h("p", { class: "text" }, change.description) : null,
+    h("section", { "data-key": "commits" }, h("h2", {}, "Commits"), commits(change)),
     h("section", { "data-key": "diff" }, h("h2", {}, "Changes"), diffView(diff)),
   ],
 };
 
-/** @param {Project} project @param {ChangeRequestDetail} change */
-const actions = (project, change) => {
-  const target = { "data-project": project.id, "data-number": change.number, "data-title": change.title };
-  return [
-    button("merge", `Merge into ${change.base_ref}`, {
-      ...target,
-      class: "primary",
-      disabled: change.mergeable === false,
-    }),
-    button("close-change-request", "Close", target),
-  ];
-};
+/** @param {ChangeRequestDetail} change */
+const commits = (change) =>
+  h(
+    "ul",
+    { class: "rows" },
+    change.commits.map((commit) =>
+      h(
+        "li",
+        { class: "row", "data-key": commit.sha },
+        h("span", { class: "row-main" }, commit.subject, h("span", { class: "quiet" }, commit.author_name)),
+        code(commit.sha.slice(0, 10)),
+        h("span", { class: "row-side" }, time(commit.committed_at)),
+      ),
+    ),
+  );
 
 /** @param {ChangeRequestDetail} change */
 const conflicts = (change) =>

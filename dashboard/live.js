@@ -1,5 +1,6 @@
 /** A project's events, as a signal that something changed: what changed is read again from the API. */
 
+/** Names of events, as the service sends them; what has no name is a "message". */
 const EVENTS = [
   "message",
   "reset",
@@ -8,10 +9,6 @@ const EVENTS = [
   "trigger.fired",
   "fire.queued",
   "change_request.opened",
-  "change_request.updated",
-  "change_request.merged",
-  "change_request.closed",
-  "manifest.synced",
 ];
 /** The browser reconnects by itself; only after a refusal is a new stream opened, this much later. */
 const REOPEN_MS = 5000;
@@ -32,7 +29,9 @@ export const follow = (projectId, listener) => {
   const open = () => {
     source = new EventSource(`/v1/projects/${encodeURIComponent(projectId)}/events`);
     for (const name of EVENTS) source.addEventListener(name, listener.changed);
-    source.addEventListener("open", () => {
+    source.addEventListener("open", (event) => {
+      // The service's first frame has the same name as the browser's own event.
+      if (event instanceof MessageEvent) return;
       listener.connected(true);
       // What happened while nobody listened.
       if (opened) listener.changed();

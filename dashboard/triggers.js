@@ -21,7 +21,7 @@ export const triggers = {
     const [project, listing, secrets] = await Promise.all([
       getJson(projectPath(id)),
       getJson(`${projectPath(id)}/triggers`),
-      getJsonOrNull(`${projectPath(id)}/secrets`),
+      getJsonOrNull(`${projectPath(id)}/secrets`, [403, 404]),
     ]);
     const names = secrets?.secrets.map((/** @type {{name: string}} */ secret) => secret.name);
     return { project, listing, secrets: names ? new Set(names) : null };
@@ -37,7 +37,7 @@ export const triggers = {
       callout("warn", "All triggers of this project are paused. 'Fire now' works all the same."),
     listing.manifest.stale &&
       callout("warn", "The manifest does not parse. The triggers of its last good version go on."),
-    listing.scheduler.late &&
+    listing.scheduler?.late &&
       callout("warn", "The scheduler is late: cron triggers fire later than they are due."),
     listing.errors.length > 0 && errorList(listing.errors),
     listing.triggers.length === 0

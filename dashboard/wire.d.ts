@@ -85,7 +85,8 @@ export interface TriggerListing {
   }[];
   manifest: { commit: string | null; synced_at: string | null; stale: boolean };
   triggers_paused: boolean;
-  scheduler: { ticked_at: string | null; late: boolean };
+  /** Absent while the service schedules nothing. */
+  scheduler?: { ticked_at: string | null; late: boolean };
 }
 
 export interface QueuedFire {
@@ -110,6 +111,7 @@ export interface ChangeRequest {
 }
 
 export interface ChangeRequestDetail extends ChangeRequest {
-  mergeable: boolean | null;
+  mergeable: boolean;
   conflicts: string[];
+  commits: { sha: string; subject: string; author_name: string; committed_at: string }[];
 }

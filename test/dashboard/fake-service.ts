@@ -80,7 +80,7 @@ export const startFakeService = async (
     }
     if (pathname.endsWith("/events")) {
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(": open\n\n");
+      response.write("id: 0\nevent: open\ndata: {}\n\n");
       streams.add(response);
       response.on("close", () => streams.delete(response));
       return;
@@ -99,7 +99,8 @@ export const startFakeService = async (
     world,
     writes,
     emit: (type) => {
-      for (const stream of streams) stream.write(`id: 1\ndata: ${JSON.stringify({ type })}\n\n`);
+      for (const stream of streams)
+        stream.write(`id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type })}\n\n`);
     },
     cutStreams: () => {
       for (const stream of streams) stream.destroy();

@@ -247,28 +247,24 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   describe("a change request", () => {
-    it("shows its diff file by file and merges after a question", async () => {
-      const { page, fake, visit } = await start(world());
+    it("shows its commits, and its diff file by file", async () => {
+      const { page, visit } = await start(world());
       await visit(`${PROJECT}/change-requests`);
       await page.getByRole("link", { name: "#7 Note the first push" }).click();
-      await page.locator(".diff").first().waitFor();
+      await page.getByText("Write notes/6113728.md").waitFor();
       expect(await page.locator(".file summary").allInnerTexts()).toEqual(["notes/6113728.md", "greet.sh"]);
       expect(await page.locator(".diff .removed").allInnerTexts()).toEqual([
         expect.stringContaining("-printf 'Hello"),
       ]);
-      await page.getByRole("button", { name: "Merge into main" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
-      await page.getByText("Change request #7 was merged.").waitFor();
-      expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
     });
 
-    it("says which files conflict and does not offer to merge", async () => {
+    it("says which files conflict", async () => {
       const all = world();
       const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));
       const { page, visit } = await start({ ...all, changes });
       await visit(`${PROJECT}/change-requests/7`);
       await page.getByText("It cannot be merged as it is.").waitFor();
-      expect(await page.getByRole("button", { name: "Merge into main" }).isDisabled()).toBe(true);
+      expect(await page.locator(".callout").innerText()).toContain("greet.sh");
     });
   });
 

@@ -173,6 +173,14 @@ export const makeWorld = (now: number): World => ({
       updated_at: ago(now, 6000),
       mergeable: true,
       conflicts: [],
+      commits: [
+        {
+          sha: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
+          subject: "Write notes/6113728.md",
+          author_name: "Scripted Model",
+          committed_at: ago(now, 6100),
+        },
+      ],
     },
   ],
   diff: DIFF,
