@@ -150,8 +150,9 @@ class Interpreter {
 
   /** Asks until the runtime answers, then follows its turns for as long as it lives. */
   #watch(run: number): Effect.Effect<never> {
-    const { adapter, report } = this.#options;
+    const { adapter, report, log } = this.#options;
     const noted = (active: boolean) => {
+      if (active !== (report.turn.active ?? false)) log("turn", { active });
       // oxlint-disable-next-line no-restricted-properties -- called back by a socket, outside any fiber
       report.turn = { active, last_activity_at: new Date(Date.now()).toISOString() };
     };

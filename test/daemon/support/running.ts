@@ -28,6 +28,10 @@ export interface RunOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
+  /** Where the runtime listens; a free port where it is left out. */
+  readonly runtimePort?: number;
+  /** The launch file's text in place of the right one. */
+  readonly launchFile?: string;
   /** Something to change before the daemon starts. */
   readonly prepare?: (service: Service) => void;
 }
@@ -72,7 +76,7 @@ export class Running {
 
   static async start(options: RunOptions = {}): Promise<Running> {
     const directory = mkdtempSync(join(tmpdir(), "daemon-"));
-    const running = new Running(directory, [await freePort(), await freePort()]);
+    const running = new Running(directory, [options.runtimePort ?? (await freePort()), await freePort()]);
     mkdirSync(running.layout.workspace);
     mkdirSync(join(directory, "home"));
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
@@ -90,6 +94,7 @@ export class Running {
       userId: "user-1",
       sessionId: change.sessionId ?? this.sessionId,
       role: "owner",
+      // oxlint-disable-next-line no-restricted-properties -- the daemon under test reads the machine's clock
       nowMs: change.nowMs ?? Date.now(),
     };
     return signUserContext(acting, change.token ?? TOKEN);
@@ -176,7 +181,7 @@ export class Running {
       commonEnv: { PATH: process.env["PATH"] ?? "", HOME: join(directory, "home") },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
     };
-    writeFileSync(layout.launchFile, JSON.stringify(launch), { mode: 0o600 });
+    writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
     const child = spawn(process.execPath, [ENTRY, JSON.stringify(layout)], {
       env: {
         PLATFORM_TOKEN: TOKEN,
@@ -214,14 +219,15 @@ export class Running {
   }
 }
 
+const git = (...args: string[]) =>
+  execFileSync("git", ["-c", "user.name=seed", "-c", "user.email=seed@example.com", ...args], {
+    stdio: "pipe",
+  });
+
 /** A bare repository with one commit on `main`, and the session branch cut from it. */
 const makeRepository = (running: Running, files: Readonly<Record<string, string>>): void => {
   const bare = join(running.directory, `${PROJECT_ID}.git`);
   const work = join(running.directory, "seed");
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=seed", "-c", "user.email=seed@example.com", ...args], {
-      stdio: "pipe",
-    });
   git("init", "-q", "--bare", "-b", "main", bare);
   git("init", "-q", "-b", "main", work);
   for (const [name, text] of Object.entries(files)) {

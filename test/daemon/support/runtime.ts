@@ -1,14 +1,25 @@
-/** A small agent runtime and upstream: `runtime.ts <port>`. Its paths do what the proxy's tests need. */
+/** A small agent runtime: `runtime.ts <port>`. Its paths do what the daemon's tests need. */
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 
 const server = createServer((request, response) => {
-  const url = request.url ?? "";
-  if (url === "/crash") process.exit(3);
-  if (url === "/environment") {
-    response.end(JSON.stringify({ environment: process.env, cwd: process.cwd(), pid: process.pid }));
-    return;
+  switch (request.url) {
+    case "/crash":
+      process.stderr.write(`about to crash with ${process.env["PROJECT_SECRET"] ?? "nothing"}\n`, () =>
+        process.exit(3),
+      );
+      return;
+    case "/environment":
+      response.end(JSON.stringify(process.env));
+      return;
+    case "/spawn":
+      response.end(
+        JSON.stringify({ own: process.pid, child: spawn("sleep", ["1000"], { stdio: "ignore" }).pid }),
+      );
+      return;
+    default:
+      response.end("runtime");
   }
-  response.end("runtime");
 });
 process.stdout.write("the runtime says hello\n");
 server.listen(Number(process.argv[2]), "127.0.0.1");

@@ -18,6 +18,10 @@ export interface ServiceState {
   bootstrap: "pending" | "done";
   /** Answers this many git requests with 500 first. */
   failures: number;
+  /** This many credentials are refused by git, as if they had ended meanwhile. */
+  stale: number;
+  /** Credentials are given out only after this. */
+  gate: Promise<void>;
 }
 
 export class Service {
@@ -26,9 +30,14 @@ export class Service {
     lifeMs: 3_600_000,
     bootstrap: "pending",
     failures: 0,
+    stale: 0,
+    gate: Promise.resolve(),
   };
   /** Every request line, oldest first. */
   readonly seen: string[] = [];
+  /** How many credentials were given out. */
+  credentials = 0;
+  readonly #waiting: { readonly count: number; readonly reached: () => void }[] = [];
   readonly #options: ServiceOptions;
   readonly #server = createServer((request, response) => this.#handle(request, response));
 
@@ -53,6 +62,12 @@ export class Service {
     return `${this.base}/v1/git/${this.#options.projectId}.git`;
   }
 
+  /** Completes when so many credentials have been given out. */
+  gaveCredentials(count: number): Promise<void> {
+    if (this.credentials >= count) return Promise.resolve();
+    return new Promise((reached) => this.#waiting.push({ count, reached }));
+  }
+
   /** How often a path was asked for. */
   count(part: string): number {
     return this.seen.filter((line) => line.includes(part)).length;
@@ -61,7 +76,10 @@ export class Service {
   #handle(request: IncomingMessage, response: ServerResponse): void {
     this.seen.push(`${request.method} ${request.url}`);
     const url = new URL(request.url ?? "/", this.base);
-    if (url.pathname.endsWith("/git/clone-credential")) return this.#credential(request, response);
+    if (url.pathname.endsWith("/git/clone-credential")) {
+      void this.state.gate.then(() => this.#credential(request, response));
+      return;
+    }
     if (this.state.failures > 0) {
       this.state.failures -= 1;
       response.writeHead(500).end("the git server is out of order");
@@ -81,13 +99,25 @@ export class Service {
       response.writeHead(401).end("{}");
       return;
     }
+    const stale = this.state.stale > 0;
+    if (stale) this.state.stale -= 1;
     const body = {
       repo_url: this.repoUrl,
-      auth: { type: "basic", username: "x-session", password: this.state.password },
+      auth: {
+        type: "basic",
+        username: "x-session",
+        password: stale ? "pw-canary-stale" : this.state.password,
+      },
+      // oxlint-disable-next-line no-restricted-properties -- the daemon under test reads the machine's clock
       expires_at: new Date(Date.now() + this.state.lifeMs).toISOString(),
       bootstrap: this.state.bootstrap,
     };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    this.credentials += 1;
+    for (const waiter of this.#waiting.splice(0)) {
+      if (this.credentials >= waiter.count) waiter.reached();
+      else this.#waiting.push(waiter);
+    }
   }
 
   #git(request: IncomingMessage, response: ServerResponse, url: URL): void {

@@ -1,0 +1,284 @@
+import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { signUserContext } from "../../src/domain/user-context.ts";
+import {
+  BLOCKED_PORT,
+  contextHeader,
+  Served,
+  SESSION_ID,
+  signal,
+  TOKEN,
+  type Answer,
+} from "./support/served.ts";
+
+let served: Served;
+/** What reached the agent runtime. */
+let reached: IncomingMessage[];
+beforeEach(async () => {
+  reached = [];
+  served = await Served.start((request, response) => {
+    reached.push(request);
+    response.end("runtime");
+  });
+});
+afterEach(() => served.stop());
+
+const reasonOf = ({ response, body }: Answer): string => {
+  const { code, details } = JSON.parse(body) as { code: string; details?: { reason: string } };
+  return `${response.statusCode} ${code} ${details?.reason ?? ""}`.trim();
+};
+const withContext = (value: string): Record<string, string> => ({ "x-platform-user-context": value });
+const signed = (change: { token?: string; sessionId?: string; ageS?: number } = {}): string =>
+  signUserContext(
+    {
+      userId: "user-1",
+      sessionId: change.sessionId ?? SESSION_ID,
+      role: "owner",
+      // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
+      nowMs: Date.now() - (change.ageS ?? 0) * 1000,
+    },
+    change.token ?? TOKEN,
+  );
+
+describe("the user context", () => {
+  test("is not needed for health, by GET or HEAD", async () => {
+    const { response, body } = await served.ask("/platform/health", { headers: ["host", "x"] });
+    expect(response.statusCode).toBe(200);
+    expect(JSON.parse(body)).toMatchObject({ status: "ready", error: null });
+    expect((await served.ask("/platform/health", { method: "HEAD", headers: ["host", "x"] })).body).toBe("");
+  });
+
+  test.each([
+    "/",
+    "/platform/abort",
+    "/platform/nothing",
+    "/proxy/3000/",
+    "/proxy/8000/",
+    "/platform/health/",
+  ])("is needed for %s before anything is said about it", async (path) => {
+    const answer = await served.ask(path, { method: "POST", headers: ["host", "x"] });
+    expect(reasonOf(answer)).toBe("401 invalid_user_context missing");
+  });
+
+  test.each([
+    ["expired", () => signed({ ageS: 61 })],
+    ["expired", () => signed({ ageS: -31 })],
+    ["wrong_session", () => signed({ sessionId: "0192d3a4-0000-7000-8000-0000000000bb" })],
+    ["malformed", () => `${signed()}.x`],
+    ["malformed", () => `${signed()}=`],
+    ["malformed", () => "x"],
+  ])("is refused as %s [A01] [A05]", async (reason, value) => {
+    expect(reasonOf(await served.ask("/", { headers: withContext(value()) }))).toBe(
+      `401 invalid_user_context ${reason}`,
+    );
+    expect(reached).toEqual([]);
+  });
+
+  test("signed with another token is refused [A04]", async () => {
+    const answer = await served.ask("/", { headers: withContext(signed({ token: "platform_sbx_another" })) });
+    expect(reasonOf(answer)).toBe("401 invalid_user_context bad_signature");
+  });
+
+  test("sent twice is refused, equal or not [X12]", async () => {
+    const value = signed();
+    const headers = ["host", "x", "X-Platform-User-Context", value, "x-platform-user-context", value];
+    expect(reasonOf(await served.ask("/", { headers }))).toBe("401 invalid_user_context malformed");
+  });
+
+  test("is taken under its own name only, and never from an underscore spelling [X11]", async () => {
+    const headers = ["host", "x", "X_Platform_User_Context", signed()];
+    expect(reasonOf(await served.ask("/", { headers }))).toBe("401 invalid_user_context missing");
+  });
+
+  test("is never passed on, however it is spelt, nor is Authorization [X11]", async () => {
+    const headers = {
+      ...withContext(signed()),
+      x_platform_user_context: "spoofed",
+      authorization: "Bearer secret",
+    };
+    await served.ask("/", { headers });
+    const names = reached[0]?.rawHeaders.map((text) => text.toLowerCase()) ?? [];
+    expect(names).not.toContain("authorization");
+    expect(names.filter((name) => name.includes("context"))).toEqual([]);
+  });
+
+  test("that the client lists in Connection is verified first and dropped with all that is listed [X10]", async () => {
+    const headers = {
+      ...withContext(signed()),
+      connection: "close, X-Platform-User-Context, Cookie, Content-Length",
+      cookie: "a=b",
+      "content-length": "2",
+    };
+    expect((await served.ask("/", { method: "POST", headers, body: "ab" })).response.statusCode).toBe(200);
+    expect(reached[0]?.headers).toMatchObject({ "content-length": "2" });
+    expect(reached[0]?.headers).not.toHaveProperty("cookie");
+    expect(reached[0]?.headers).not.toHaveProperty("x-platform-user-context");
+  });
+
+  test("does not let a client say where it comes from [X13]", async () => {
+    const spoofed = {
+      forwarded: "for=1.2.3.4",
+      "x-real-ip": "1.2.3.4",
+      "x-forwarded-for": "1.2.3.4",
+      "x-forwarded-host": "evil",
+      "x-forwarded-proto": "https",
+      "x-forwarded-port": "1",
+    };
+    await served.ask("/", { headers: { ...withContext(signed()), ...spoofed, host: "asked.example" } });
+    const headers = reached[0]?.headers ?? {};
+    expect(headers).toMatchObject({
+      "x-forwarded-for": "unknown",
+      "x-forwarded-host": "asked.example",
+      "x-forwarded-proto": "http",
+    });
+    expect(headers.host).toMatch(/^127\.0\.0\.1:\d+$/);
+    for (const name of ["forwarded", "x-real-ip", "x-forwarded-port"])
+      expect(headers).not.toHaveProperty(name);
+  });
+});
+
+describe("with a valid context", () => {
+  test("blocked and malformed ports, unknown paths and methods are refused in the one error shape", async () => {
+    const codes = await Promise.all(
+      [`/proxy/${BLOCKED_PORT}/`, "/proxy/08000/", "/platform/env", "/platform/abort"].map(async (path) =>
+        reasonOf(await served.ask(path)),
+      ),
+    );
+    expect(codes).toEqual(["403 port_blocked", "400 bad_port", "404 not_found", "405 method_not_allowed"]);
+  });
+
+  test("an absolute target is refused, whatever host it names [X03]", async () => {
+    const head = `GET http://169.254.169.254/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
+    expect(await served.raw(`${head}X-Platform-User-Context: ${contextHeader()}\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 400 /,
+    );
+    expect(reached).toEqual([]);
+  });
+
+  test("abort tells whether there was anything to abort", async () => {
+    const { response, body } = await served.ask("/platform/abort", { method: "POST" });
+    expect([response.statusCode, JSON.parse(body)]).toEqual([200, { aborted: true }]);
+  });
+});
+
+const handshake = (headers: Record<string, string>, path = "/ws") =>
+  httpRequest({
+    socketPath: served.socketPath,
+    path,
+    headers: { connection: "Upgrade", upgrade: "websocket", "sec-websocket-key": "k", ...headers },
+  });
+/** An upstream that accepts any upgrade and echoes; it tells each handshake. */
+const echo = async (): Promise<{ port: number; seen: IncomingMessage[] }> => {
+  const seen: IncomingMessage[] = [];
+  const server = createServer();
+  server.on("upgrade", (request: IncomingMessage, socket: Socket) => {
+    seen.push(request);
+    socket.write(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: 1\r\n\r\nhi ",
+    );
+    socket.pipe(socket);
+  });
+  return { port: await served.upstream(server), seen };
+};
+
+const outcome = (
+  call: ReturnType<typeof handshake>,
+): Promise<{ status: number; socket: Socket | null; head: Buffer }> =>
+  new Promise((resolve, reject) => {
+    call.on("error", reject);
+    call.on("upgrade", (response, socket, head) =>
+      resolve({ status: response.statusCode ?? 0, socket, head }),
+    );
+    call.on("response", (response) => {
+      response.resume();
+      resolve({ status: response.statusCode ?? 0, socket: null, head: Buffer.alloc(0) });
+    });
+    call.end();
+  });
+
+describe("a WebSocket", () => {
+  test("is joined to its port after the context was checked, which is not passed on", async () => {
+    const { port, seen } = await echo();
+    const { status, socket, head } = await outcome(handshake(withContext(signed()), `/proxy/${port}/ws?x=1`));
+    expect(status).toBe(101);
+    let got = head.toString();
+    const done = signal();
+    socket?.on("data", (chunk) => {
+      got += chunk.toString();
+      if (got.endsWith("bytes")) done.give();
+    });
+    socket?.write("bytes");
+    await done.given;
+    expect(got).toBe("hi bytes");
+    expect(seen[0]?.url).toBe("/ws?x=1");
+    expect(seen[0]?.headers).not.toHaveProperty("x-platform-user-context");
+    const ended = signal();
+    socket?.on("close", () => ended.give());
+    await served.stop();
+    await ended.given;
+    served = await Served.start(() => undefined);
+  });
+
+  test.each([
+    ["no context", {}],
+    ["an expired one", { "x-platform-user-context": "expired" }],
+  ])("with %s is refused before a byte reaches the upstream [X09]", async (_, headers) => {
+    const { port, seen } = await echo();
+    const context = "x-platform-user-context" in headers ? withContext(signed({ ageS: 61 })) : {};
+    const { status } = await outcome(handshake(context, `/proxy/${port}/ws`));
+    expect([status, seen]).toEqual([401, []]);
+  });
+
+  test("that the upstream refuses is refused with its answer", async () => {
+    expect((await outcome(handshake(withContext(signed())))).status).toBe(200);
+  });
+
+  test("whose upstream is not there is answered 502, or 503 while the runtime boots", async () => {
+    const gone = createServer();
+    const port = await served.upstream(gone);
+    await new Promise((resolve) => gone.close(resolve));
+    expect((await outcome(handshake(withContext(signed()), `/proxy/${port}/`))).status).toBe(502);
+    served.report.setRuntime({ state: "starting" });
+    expect((await outcome(handshake(withContext(signed())))).status).toBe(503);
+  });
+
+  test("is the only upgrade there is: h2c is refused [X08]", async () => {
+    expect((await outcome(handshake({ ...withContext(signed()), upgrade: "h2c" }))).status).toBe(400);
+    expect(reached).toEqual([]);
+  });
+
+  test("ends for the client when the upstream dies", async () => {
+    const server = createServer();
+    const upstreamSocket = signal<Socket>();
+    server.on("upgrade", (_, socket: Socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+      upstreamSocket.give(socket);
+    });
+    const port = await served.upstream(server);
+    const { socket } = await outcome(handshake(withContext(signed()), `/proxy/${port}/`));
+    const ended = signal();
+    socket?.on("error", () => undefined);
+    socket?.on("close", () => ended.give());
+    socket?.resume();
+    (await upstreamSocket.given).destroy();
+    await ended.given;
+  });
+});
+
+test("a request that two parsers could read differently reaches no upstream [X14]", async () => {
+  const context = `X-Platform-User-Context: ${contextHeader()}`;
+  const heads = [
+    "Content-Length: 4\r\nTransfer-Encoding: chunked",
+    "Content-Length: 4\r\nContent-Length: 5",
+    "Transfer-Encoding: xchunked",
+    "Content-Length : 4",
+    "X-A: b\r\n folded",
+    "Content-Length: +4",
+  ];
+  const answers = await Promise.all(
+    heads.map((head) => served.raw(`POST / HTTP/1.1\r\nHost: x\r\n${context}\r\n${head}\r\n\r\n0\r\n\r\n`)),
+  );
+  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 400 /);
+  expect(reached).toEqual([]);
+});

@@ -1,0 +1,141 @@
+import { existsSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import * as Effect from "effect/Effect";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
+import { freePort, Running } from "./support/running.ts";
+import { signal } from "./support/served.ts";
+
+const OPENCODE = fileURLToPath(
+  new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
+);
+
+/** An OpenAI-compatible model that answers every prompt with one word, once it is let. */
+class Model {
+  /** The text of every request's last message. */
+  readonly prompts: string[] = [];
+  readonly asked = signal();
+  readonly answer = signal();
+  readonly #server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as {
+        messages: { content: unknown }[];
+      };
+      this.prompts.push(JSON.stringify(messages.at(-1)?.content));
+      this.asked.give();
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      void this.answer.given.then(() => {
+        for (const [delta, finish] of [
+          [{ role: "assistant", content: "done" }, null],
+          [{}, "stop"],
+        ] as const) {
+          const choices = [{ index: 0, delta, finish_reason: finish }];
+          const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "one", choices };
+          response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+        }
+        response.end("data: [DONE]\n\n");
+      });
+    });
+  });
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", () => resolve()));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+const config = (baseURL: string): string =>
+  JSON.stringify({
+    provider: {
+      scripted: {
+        npm: "@ai-sdk/openai-compatible",
+        options: { baseURL, apiKey: "none" },
+        models: { one: { name: "one" } },
+      },
+    },
+  });
+
+describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
+  let model: Model;
+  let daemon: Running;
+  let port: number;
+  beforeEach(async () => {
+    model = new Model();
+    port = await freePort();
+    daemon = await Running.start({
+      adapter: "opencode",
+      agentCommand: [OPENCODE, "serve", "--hostname", "127.0.0.1", "--port", String(port)],
+      runtimePort: port,
+      environment: {
+        PLATFORM_INITIAL_PROMPT: "say the canary word",
+        PLATFORM_BOOTSTRAP_AGENT_SESSION: "1",
+        PLATFORM_AGENT_MODEL: "scripted/one",
+      },
+      files: { ".platform/runtime/opencode.json": config(await model.start()) },
+    });
+  });
+  afterEach(async () => {
+    await daemon.dispose();
+    model.stop();
+  });
+
+  test("takes the initial prompt exactly once, and its turn shows in health until it is aborted", async () => {
+    await daemon.logged("initial prompt accepted");
+    expect((await daemon.health()).bootstrap.state).toBe("done");
+    const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
+    expect(session?.title).toBe(daemon.sessionId);
+
+    // A daemon that does not know of the delivery finds the agent session by its title.
+    const again = await Effect.runPromise(
+      opencodeAdapter(port).deliverPrompt({
+        sessionId: daemon.sessionId,
+        text: "say the canary word",
+        agentName: "default",
+        model: "scripted/one",
+      }),
+    );
+    expect(again).toBe("accepted");
+
+    await model.asked.given;
+    const { turn } = await daemon.health();
+    expect(turn.active).toBe(true);
+    expect(turn.last_activity_at).not.toBeNull();
+
+    const aborted = await daemon.ask("/platform/abort", { method: "POST" });
+    expect(JSON.parse(aborted.body)).toEqual({ aborted: true });
+    await daemon.logged("turn", { active: false });
+    expect((await daemon.health()).turn.active).toBe(false);
+    expect(JSON.parse((await daemon.ask("/platform/abort", { method: "POST" })).body)).toEqual({
+      aborted: false,
+    });
+
+    const messages = JSON.parse((await daemon.ask(`/session/${session?.id}/message`)).body) as {
+      info: { role: string };
+    }[];
+    expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
+    expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
+    expect(daemon.output).not.toContain("canary word");
+  });
+
+  test("knows no agent of an unknown name, which health then says", async () => {
+    await daemon.logged("initial prompt accepted");
+    const refused = await Effect.runPromise(
+      opencodeAdapter(port).deliverPrompt({
+        sessionId: "other",
+        text: "x",
+        agentName: "nobody",
+        model: null,
+      }),
+    );
+    expect(refused).toEqual({ refused: 'the agent runtime knows no agent "nobody"' });
+  });
+});
