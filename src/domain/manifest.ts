@@ -68,7 +68,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   const text = new TextDecoder().decode(bytes);
   const document = parseToml(text);
   if (Result.isFailure(document)) return document.failure;
-  const entries = Object.hasOwn(document.success, "triggers") ? document.success["triggers"] : [];
+  const entries = fieldOf(document.success, "triggers") ?? [];
   if (!Array.isArray(entries)) {
     return unreadable("Triggers are written with double brackets, [[triggers]], one for each.", {
       path: "triggers",

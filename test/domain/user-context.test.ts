@@ -59,6 +59,12 @@ test("refuses an expired context and one from too far ahead [A01]", () => {
   expect(at(nowS + 31, nowS + 91)).toBe("expired");
 });
 
+test("a context is expired from the very millisecond of its exp on [A01]", () => {
+  const header = [sign(claims)];
+  const atMs = (ms: number) => Result.isSuccess(verifyUserContext(header, { token, sessionId, nowMs: ms }));
+  expect([atMs((nowS + 60) * 1000 - 1), atMs((nowS + 60) * 1000)]).toEqual([true, false]);
+});
+
 test("accepts a context again within its life: replays are harmless by idempotence [A02]", () => {
   const header = signUserContext(acting, token);
   expect([verify(header), verify(header)]).toEqual(["accepted", "accepted"]);
