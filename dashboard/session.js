@@ -87,11 +87,7 @@ export const session = {
       h("h2", {}, "Logs"),
       logs
         ? h("pre", { class: "logs", tabindex: 0 }, logs)
-        : h(
-            "p",
-            { class: "quiet" },
-            logs === null ? "There are no logs of this session any more." : "Nothing was logged yet.",
-          ),
+        : h("p", { class: "quiet" }, "There are no logs."),
     ),
   ],
 };

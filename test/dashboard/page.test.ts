@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("clone_failed").first().waitFor();
       const text = await page.locator("main").innerText();
       expect(text).toContain("couldn't find remote ref");
-      expect(text).toContain("There are no logs of this session any more.");
+      expect(text).toContain("There are no logs.");
     });
 
     it("stops after a question, and not when it is declined", async () => {
