@@ -89,7 +89,7 @@ const oneLine = (text: string): string =>
 const reply = (accept: boolean, sentences: readonly string[]): string =>
   [...sentences.map((sentence) => `say ${oneLine(sentence)}`), accept ? "accept" : "refuse", ""].join("\n");
 
-const question = /^(ref|update) ([0-9a-f]{40}) ([0-9a-f]{40}) (forward|other) (.+)$/;
+const question = /^(ref|update) ([0-9a-f]{40}) ([0-9a-f]{40}) (forward|other) (.+)$/s;
 
 /**
  * Answers the hooks of one push (hooks.ts), line by line: `ref …` announces an update, `end` asks whether any may be
@@ -115,7 +115,9 @@ export const pushJudge = (policy: WritePolicy): ((line: string) => string | null
     const key = `${oldCommit} ${newCommit} ${ref}`;
     if (verb === "ref") {
       const update = { ref, oldCommit, newCommit, fastForward: course === "forward" };
-      if (refusals.size <= maxRefsPerPush) refusals.set(key, judgeRefUpdate(policy, update));
+      // What was refused once stays refused, however often it is announced.
+      if (refusals.size <= maxRefsPerPush)
+        refusals.set(key, refusals.get(key) ?? judgeRefUpdate(policy, update));
       return null;
     }
     const refusal = refusals.get(key);

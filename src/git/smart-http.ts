@@ -14,7 +14,6 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Stream from "effect/Stream";
-import { createInterface } from "node:readline";
 import type { Duplex, Writable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { parseUuid } from "../domain/ids.ts";
@@ -122,18 +121,24 @@ const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
     sink.write(chunk, () => resume(Effect.void));
   });
 
-/** Lets the hooks of a push talk to its judge; a line too long to be one of theirs ends the talk, and so the push. */
+/**
+ * Lets the hooks of a push talk to its judge. A line feed alone ends a line: names of refs hold what the client likes,
+ * and whatever else some reader takes for a line's end would let it speak for the hook. A line too long to be one of
+ * theirs ends the talk, and so the push.
+ */
 const converse = (channel: Duplex, policy: WritePolicy): void => {
   const answer = pushJudge(policy);
-  let unread = 0;
-  channel.prependListener("data", (chunk: Buffer) => {
-    const lastLine = chunk.lastIndexOf(0x0a);
-    unread = lastLine === -1 ? unread + chunk.length : chunk.length - lastLine;
-    if (unread > maxHookLineBytes) channel.destroy();
-  });
-  createInterface({ input: channel, terminal: false }).on("line", (line) => {
-    const reply = answer(line);
-    if (reply !== null) channel.write(reply);
+  let unread: Buffer = Buffer.alloc(0);
+  channel.on("data", (chunk: Buffer) => {
+    const heard = Buffer.concat([unread, chunk]);
+    let from = 0;
+    for (let end = heard.indexOf(0x0a); end !== -1; end = heard.indexOf(0x0a, from)) {
+      const reply = answer(heard.toString("utf8", from, end));
+      if (reply !== null) channel.write(reply);
+      from = end + 1;
+    }
+    unread = heard.subarray(from);
+    if (unread.length > maxHookLineBytes) channel.destroy();
   });
 };
 
@@ -193,7 +198,8 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const request = yield* wanted.body.pipe(
         Stream.runForEach((chunk) => Effect.andThen(touch, write(git.stdin, chunk))),
         Effect.andThen(Effect.sync(() => git.stdin.end())),
-        // A request that broke off must not look finished to git: it is ended before its input is.
+        // A request that broke off does not look finished to git: a push says itself where it ends, and a fetch's git is
+        // ended by a signal.
         Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(broken, error))),
         Effect.forkScoped,
       );

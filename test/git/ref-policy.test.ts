@@ -106,6 +106,13 @@ describe("the judge of a push", () => {
     for (const line of strange) expect(judge(line), line).toMatch(/refuse\n$/);
   });
 
+  it("keeps a refusal whatever is announced after it", () => {
+    const judge = pushJudge(session);
+    for (const course of ["other", "forward"]) judge(`ref ${a} ${b} ${course} ${branch}`);
+    expect(judge("end")).toMatch(/refuse\n$/);
+    expect(judge(`update ${a} ${b} other ${branch}`)).toMatch(/refuse\n$/);
+  });
+
   it("refuses a push that announces nothing, or too much", () => {
     expect(pushJudge(user)("end")).toBe("refuse\n");
     const judge = pushJudge(user);

@@ -15,6 +15,9 @@ afterAll(() => rmSync(repository, { recursive: true, force: true }));
 /** A git that never ends by itself: it waits for names of objects. */
 const waiting = { repository, args: ["cat-file", "--batch-check"] };
 
+/** Ends a hung test; nothing is asserted about speed. */
+const patience = { timeout: 30_000 };
+
 const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
@@ -90,11 +93,11 @@ describe("running git", () => {
         Effect.scoped(Effect.andThen(spawnGit({ repository, args: ["-c", alias, "wait"] }), Effect.never)),
       );
       const readPid = (): number => (existsSync(pidFile) ? Number(readFileSync(pidFile, "utf8")) : 0);
-      yield* Effect.promise(() => expect.poll(readPid).toBeGreaterThan(0));
+      yield* Effect.promise(() => expect.poll(readPid, patience).toBeGreaterThan(0));
       const pid = readPid();
       expect(isAlive(pid)).toBe(true);
       yield* Fiber.interrupt(fiber);
-      yield* Effect.promise(() => expect.poll(() => isAlive(pid)).toBe(false));
+      yield* Effect.promise(() => expect.poll(() => isAlive(pid), patience).toBe(false));
     }),
   );
 

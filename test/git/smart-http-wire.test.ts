@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { gzipSync } from "node:zlib";
 import { absent } from "../../src/git/ref-policy.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
-import { git } from "./git-client.ts";
+import { git, gitOk } from "./git-client.ts";
 import { startGitServer } from "./git-server.ts";
 import { commit, directory, objects, root, scene, tip, url, useScene } from "./scene.ts";
 
@@ -26,10 +26,16 @@ const post = (service: string, headers: Record<string, string>, body: Uint8Array
     body,
   });
 
+/** A pack without objects, as a push of known commits carries it. */
+const emptyPack = Buffer.from("5041434b0000000200000000029d08823bd8a8eab510ad6ac75c823cfd3ed31e", "hex");
+
 const sendPacked = async (body: Uint8Array): Promise<string> => {
   const answer = await post("git-upload-pack", { "content-encoding": "gzip" }, body);
   return answer.text();
 };
+
+/** Ends a hung test; nothing is asserted about speed. */
+const patience = { timeout: 30_000 };
 
 const quarantines = (): string[] =>
   readdirSync(join(scene.bare, "objects")).filter((name) => name.startsWith("tmp_objdir"));
@@ -56,7 +62,6 @@ describe("the wire", () => {
     const main = await tip("refs/heads/main");
     const wild = `refs/heads/${scene.session}\n${absent} ${main} refs/heads/${scene.session}`;
     const command = packet(`${absent} ${main} ${wild}\0report-status\n`);
-    const emptyPack = Buffer.from("5041434b0000000200000000029d08823bd8a8eab510ad6ac75c823cfd3ed31e", "hex");
     const answer = await post(
       "git-receive-pack",
       {},
@@ -64,6 +69,27 @@ describe("the wire", () => {
     );
     expect(await answer.text()).not.toContain("ok refs/");
     expect(await tip("refs/heads/main")).toBe(main);
+  });
+
+  it.each([["\r"], ["\u2028"], ["\n"]])("takes %j in a ref name for no line end [G09]", async (separator) => {
+    const before = await tip("refs/heads/main");
+    const after = await commit("after.txt");
+    await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+    const branch = `refs/heads/${scene.session}`;
+    const announced = `${after} ${before} forward ${branch}`;
+    const smuggled = `${absent} ${before} refs/heads/x${separator}ref ${announced}`;
+    const rewind = `${after} ${before} ${branch}`;
+    for (const [first, second] of [
+      [rewind, smuggled],
+      [smuggled, rewind],
+    ]) {
+      const commands = `${packet(`${first}\0report-status\n`)}${packet(`${second}\n`)}0000`;
+      // oxlint-disable-next-line no-await-in-loop -- one after another
+      const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(commands), emptyPack]));
+      // oxlint-disable-next-line no-await-in-loop -- one after another
+      expect(await answer.text()).not.toContain("ok refs/");
+    }
+    expect(await tip(branch)).toBe(after);
   });
 
   it("ends git when the client goes away in the middle of a push, and keeps nothing of it", async () => {
@@ -83,9 +109,9 @@ describe("the wire", () => {
     ].join("\r\n");
     const ends = scene.server.ends.length;
     socket.write(`${head}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`);
-    await expect.poll(() => quarantines().length).toBe(1); // git runs and waits for the rest of the pack
+    await expect.poll(() => quarantines().length, patience).toBe(1); // git runs and waits for the rest of the pack
     socket.destroy();
-    await expect.poll(() => scene.server.ends.length).toBe(ends + 1);
+    await expect.poll(() => scene.server.ends.length, patience).toBe(ends + 1);
     expect(scene.server.ends.at(-1)).toBe("broken");
     expect(await objects()).toBe(stored);
     expect(quarantines()).toEqual([]);
@@ -108,7 +134,7 @@ describe("the wire", () => {
     );
     socket.resume();
     await new Promise((resolve) => socket.once("close", resolve));
-    await expect.poll(() => hasty.ends).toEqual(["broken"]);
+    await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
     await hasty.close();
   });
 
