@@ -90,7 +90,10 @@ const readClone = (
   }
   const [commit = ""] = stdout.split("\n", 1);
   const manifest = stdout.slice(commit.length + 1);
-  return Effect.succeed({ credential, commit, configDir: configDirOf(manifest, workspace) });
+  return Effect.map(
+    Effect.promise(() => configDirOf(manifest, workspace)),
+    (configDir) => ({ credential, commit, configDir }),
+  );
 };
 
 const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch => {

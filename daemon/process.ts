@@ -2,7 +2,8 @@
  * Processes of the agent's side: each in a process group of its own, started behind the launch prefix that takes its
  * privileges away, ended as a whole group (api.md 7).
  */
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import type { Readable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
@@ -33,24 +34,38 @@ export class LaunchFailure extends Schema.TaggedError<LaunchFailure>()("LaunchFa
 
 const MAX_OUTPUT_BYTES = 512 * 1024;
 /** How long a group has between SIGTERM and SIGKILL. */
-export const TERM_GRACE_MS = 5000;
+const TERM_GRACE_MS = 5000;
+/** How long output may still come after the process itself has ended. */
+const OUTPUT_GRACE_MS = 1000;
 
 /** A started process group. */
 export class ProcessGroup {
-  readonly #child: ChildProcess;
-  /** Completes when the group's first process has ended and its output was read. */
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  /**
+   * Completes when the group's first process has ended, what it left of its group was killed, and the output was
+   * read. A process that left the group may hold the output open: that is waited for only so long.
+   */
   readonly exit: Effect.Effect<Exit, LaunchFailure>;
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
     this.#child = child;
     const ended = new Promise<Exit | LaunchFailure>((resolve) => {
       child.once("error", (error) => resolve(new LaunchFailure({ message: error.message })));
-      child.once("close", (code, signal) => resolve({ code, signal }));
+      child.once("exit", (code, signal) => resolve({ code, signal }));
     });
-    this.exit = Effect.flatMap(
-      Effect.promise(() => ended),
-      (end) => (end instanceof LaunchFailure ? Effect.fail(end) : Effect.succeed(end)),
-    );
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    this.exit = Effect.gen({ self: this }, function* () {
+      const end = yield* Effect.promise(() => ended);
+      if (end instanceof LaunchFailure) return yield* end;
+      yield* this.#signal("SIGKILL");
+      yield* Effect.timeoutOption(
+        Effect.promise(() => closed),
+        OUTPUT_GRACE_MS,
+      );
+      child.stdout.destroy();
+      child.stderr.destroy();
+      return end;
+    });
   }
 
   /** `onOutput` gets what either stream brings, as it comes. */

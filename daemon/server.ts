@@ -30,6 +30,8 @@ export interface ServerOptions {
 
 /** Headers must have arrived within this time (api.md 1). */
 const HEADERS_TIMEOUT_MS = 10_000;
+/** How often connections are held against it. */
+const CHECK_EVERY_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
 
 export class DaemonServer {
@@ -45,6 +47,7 @@ export class DaemonServer {
   listen(where: ListenOptions): Promise<void> {
     const server = createServer({
       headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       // An upload may take as long as it takes (api.md 7: no idle limit on an open stream).
       requestTimeout: 0,

@@ -13,6 +13,8 @@ const write = (line: string): void => {
 /** Returns at once; the process ends with the daemon: code 0 on SIGTERM or SIGINT, 1 on anything else. */
 export const start = (layout: Layout): void => {
   const settings = settingsOrExit(layout);
+  // A log that nobody reads any more must not end the sandbox.
+  process.stdout.on("error", () => undefined);
   // Whatever this process starts is given its environment explicitly; this is for what might forget to.
   delete process.env["PLATFORM_TOKEN"];
   const fiber = Effect.runFork(runDaemon({ settings, version: metadata.version, write }));

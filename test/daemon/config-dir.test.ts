@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { configDirOf } from "../../daemon/config-dir.ts";
+import { configDirOf, DEFAULT_CONFIG_DIR } from "../../daemon/config-dir.ts";
+import * as manifest from "../../src/domain/manifest.ts";
 
 let workspace: string;
 beforeAll(() => {
@@ -16,32 +17,31 @@ afterAll(() => rmSync(workspace, { recursive: true }));
 const setting = (value: string) => configDirOf(`[runtime]\nconfig_dir = ${value}\n`, workspace);
 
 describe("the agent config directory", () => {
-  test("is .platform/runtime where the manifest says nothing or is missing", () => {
+  test("is .platform/runtime where the manifest says nothing or is missing", async () => {
     const standard = { path: join(workspace, ".platform/runtime"), problem: null };
-    expect(configDirOf("", workspace)).toEqual(standard);
-    expect(configDirOf("[runtime]\n", workspace)).toEqual(standard);
-    expect(configDirOf('runtime = "x"\n', workspace)).toEqual(standard);
+    expect(DEFAULT_CONFIG_DIR).toBe(manifest.DEFAULT_CONFIG_DIR);
+    expect(await configDirOf("", workspace)).toEqual(standard);
+    expect(await configDirOf("[runtime]\n", workspace)).toEqual(standard);
   });
 
-  test("is the manifest's where that lies in the checkout, also through a link that stays inside", () => {
-    expect(setting('"agents/conf"')).toEqual({ path: join(workspace, "agents/conf"), problem: null });
-    expect(setting('"in/new"')).toEqual({ path: join(workspace, "in/new"), problem: null });
-    expect(setting('"..config"')).toEqual({ path: join(workspace, "..config"), problem: null });
+  test("is the manifest's where that lies in the checkout, also through a link that stays inside", async () => {
+    expect(await setting('"agents/conf"')).toEqual({ path: join(workspace, "agents/conf"), problem: null });
+    expect(await setting('"in/new"')).toEqual({ path: join(workspace, "in/new"), problem: null });
+    expect(await setting('"..config"')).toEqual({ path: join(workspace, "..config"), problem: null });
   });
 
   test.each(['"../.."', '"a/../../b"', '"/etc"', '"out"', '"out/ssl"', '""', "7", '"a\\u0000b"'])(
     "is never %s: the default stands in and the problem is told [M15]",
-    (value) => {
-      const { path, problem } = setting(value);
+    async (value) => {
+      const { path, problem } = await setting(value);
       expect(path).toBe(join(workspace, ".platform/runtime"));
       expect(problem).toContain("config_dir");
     },
   );
 
-  test("is the default where the manifest is no TOML", () => {
-    expect(configDirOf("[runtime", workspace)).toEqual({
-      path: join(workspace, ".platform/runtime"),
-      problem: "platform.toml cannot be read: it is not valid TOML",
-    });
+  test("is the default where the manifest is no TOML", async () => {
+    const { path, problem } = await configDirOf("[runtime", workspace);
+    expect(path).toBe(join(workspace, ".platform/runtime"));
+    expect(problem).toContain("platform.toml is not valid TOML");
   });
 });

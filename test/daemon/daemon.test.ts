@@ -158,7 +158,7 @@ describe("the agent runtime", () => {
     await daemon.logged("ready");
     const { status, error, runtime } = await daemon.health();
     expect([status, runtime.restarts]).toEqual(["degraded", 0]);
-    expect(error).toContain("config_dir must lie inside the repository");
+    expect(error).toContain("config_dir must be a directory inside the repository");
   });
 
   test("is started again after a crash, whose last output health keeps without its secrets [R12]", async () => {
@@ -173,6 +173,14 @@ describe("the agent runtime", () => {
     expect(runtime).toMatchObject({ state: "ready", restarts: 1, last_exit: { code: 3, signal: null } });
     expect(runtime.last_exit?.output).toEqual(["the runtime says hello", "about to crash with [redacted]"]);
     expect(daemon.output).not.toContain("canary-secret");
+  });
+
+  test("is started again although children of the crashed one hold its output open", async () => {
+    const daemon = await start();
+    await daemon.logged("ready");
+    await daemon.ask("/crash-with-children").catch(() => undefined);
+    await daemon.logged("agent runtime", { state: "ready", run: 2 });
+    expect((await daemon.health()).runtime.last_exit?.code).toBe(4);
   });
 
   test("that cannot be started at all is named in health", async () => {

@@ -226,6 +226,12 @@ describe("what cannot be passed", () => {
     expect(JSON.parse(body)).toMatchObject({ code: "upstream_unreachable" });
   });
 
+  test("is answered 502 where only the IPv6 loopback listens: names are never resolved [X04]", async () => {
+    const six = createServer((_, response) => response.end("six"));
+    const port = await served.upstream(six, "::1");
+    expect((await served.ask(`/proxy/${port}/`)).response.statusCode).toBe(502);
+  });
+
   test("is sent once and answered 502 when the upstream hangs up", async () => {
     let connections = 0;
     const port = await served.upstream(

@@ -9,6 +9,12 @@ const server = createServer((request, response) => {
         process.exit(3),
       );
       return;
+    case "/crash-with-children":
+      // One child in the group and one outside of it, both holding this process's output open.
+      spawn("sleep", ["1000"], { stdio: ["ignore", "inherit", "inherit"] });
+      spawn("sleep", ["3"], { stdio: ["ignore", "inherit", "inherit"], detached: true });
+      process.exit(4);
+      return;
     case "/environment":
       response.end(JSON.stringify(process.env));
       return;

@@ -64,13 +64,13 @@ export class Served {
   }
 
   /** Starts one more upstream and tells its port. */
-  async upstream(server: Server): Promise<number> {
+  async upstream(server: Server, host = "127.0.0.1"): Promise<number> {
     this.#upstreams.push(server);
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.on("close", () => this.#sockets.delete(socket));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+    await new Promise<void>((resolve) => server.listen(0, host, () => resolve()));
     return (server.address() as AddressInfo).port;
   }
 
