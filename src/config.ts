@@ -23,8 +23,8 @@ const DAY = 24 * HOUR;
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** `{base_url}` as senders and people see it. */
-  readonly publicUrl: string;
+  /** `{base_url}` as senders and people see it; null: from host and port. */
+  readonly publicUrl: string | null;
   readonly dataDir: string;
   /** A given Postgres; null: the embedded one in the data directory. */
   readonly databaseUrl: string | null;
@@ -45,6 +45,8 @@ export interface Config {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
+  /** Where programs are looked for: PATH. */
+  readonly path: string;
   readonly bootTimeoutMs: number;
   readonly queueTtlMs: number;
   readonly queueMax: number;
@@ -76,7 +78,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
   const config: Config = {
     host,
     port,
-    publicUrl: read.url("PLATFORM_PUBLIC_URL") ?? `http://${host}:${port}`,
+    publicUrl: read.url("PLATFORM_PUBLIC_URL"),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
     databaseUrl: read.text("DATABASE_URL"),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
@@ -95,6 +97,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps) ?? DEFAULT_TIER_CAPS,
     defaultTier: read.oneOf("PLATFORM_DEFAULT_TIER", TIERS),
     llm: read.gateway(),
+    path: read.text("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
     // A boot that takes longer has hung: a person should be told (api.md 3).
     bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),
     queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),

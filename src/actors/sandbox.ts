@@ -55,7 +55,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const health = Effect.flatMap(provider.link(id), daemon.health);
   /** The agent runtime took the initial prompt: said once to the session's row (api.md 7, exactly once). */
   const noteBootstrap = (sessionId: string, state: string) =>
-    state === "accepted"
+    state === "done"
       ? Effect.flatMap(Clock.currentTimeMillis, (now) => sessions.acceptBootstrap(sessionId, now))
       : Effect.void;
 
@@ -153,11 +153,11 @@ const lost = ({ code, message }: SandboxExit): Failure => ({
 
 function saidFailed(health: DaemonHealth): Failure {
   const code = health.repo.ready ? "runtime_failed" : "clone_failed";
-  return { code, message: spoken(health) ?? "the agent runtime failed and gave no reason" };
+  return { code, message: health.error ?? "the agent runtime failed and gave no reason" };
 }
 
 function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
-  const reason = health === null ? null : spoken(health);
+  const reason = health?.error ?? null;
   const failure = lost(exit);
   return reason === null
     ? failure
@@ -169,13 +169,8 @@ function timedOut({ health }: LastWord): Failure {
     return { code: "boot_timeout", message: "the boot deadline passed before the daemon answered" };
   const missing = health.repo.ready ? "the agent runtime was not ready" : "the repository was not cloned";
   const code = !health.repo.ready && health.error !== null ? "clone_failed" : "boot_timeout";
-  const reason = spoken(health);
-  return { code, message: `${missing} before the boot deadline${reason === null ? "" : `: ${reason}`}` };
-}
-
-/** The daemon's own reason: a sentence, or an object that carries one. */
-function spoken({ error }: DaemonHealth): string | null {
-  if (error === null) return null;
-  if (typeof error === "string") return error;
-  return typeof error === "object" && "message" in error ? String(error.message) : JSON.stringify(error);
+  return {
+    code,
+    message: `${missing} before the boot deadline${health.error === null ? "" : `: ${health.error}`}`,
+  };
 }

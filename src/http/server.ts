@@ -12,8 +12,15 @@ import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { HttpIncomingMessage, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { BadRequest, bodyOf, Internal, statusOf, type ApiError } from "./api/errors.ts";
-import { isApiError } from "./api/errors.ts";
+import {
+  BadRequest,
+  bodyOf,
+  Internal,
+  isApiError,
+  statusOf,
+  Unavailable,
+  type ApiError,
+} from "./api/errors.ts";
 import { routeMiss } from "./routes.ts";
 import { apiErrorResponse } from "./respond.ts";
 
@@ -32,45 +39,74 @@ export interface RawRoutes {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 }
 
-export interface ServerOptions {
+export interface ListenerOptions {
   readonly host: string;
+  /** 0: any free port. */
   readonly port: number;
-  readonly raw: RawRoutes;
 }
 
 type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>;
 
-/** Listens until its scope closes: then no new connection, what is under way finishes or is cut. Returns the port. */
-export const serve = Effect.fnUntraced(function* <R>(
-  app: App<R>,
-  { host, port, raw }: ServerOptions,
-): Effect.fn.Return<
-  number,
-  ListenError,
-  Scope.Scope | Exclude<R, HttpServerRequest.HttpServerRequest | Scope.Scope>
-> {
+export interface Listener {
+  readonly port: number;
+  /** From now on requests are answered; until then with 503, so that the address can be known before the start is done. */
+  readonly attach: <R>(
+    app: App<R>,
+    raw: RawRoutes,
+  ) => Effect.Effect<void, never, Exclude<R, HttpServerRequest.HttpServerRequest | Scope.Scope>>;
+}
+
+/** Listens until its scope closes: then no new connection, and what is under way finishes or is cut. */
+export const openListener = Effect.fnUntraced(function* ({
+  host,
+  port,
+}: ListenerOptions): Effect.fn.Return<Listener, ListenError, Scope.Scope> {
   const scope = yield* Effect.scope;
-  const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
   // `requestTimeout` would cut long uploads to git and the relay: bodies have their own limits where they are read.
   const server = createServer({
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: 0,
     connectionsCheckingInterval: CHECK_MS,
   });
+  let answer = answerStarting;
+  let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
     response.setHeader("x-request-id", requestId(request));
     const fault = protocolFault(request);
-    if (fault !== null) return answerRaw(response, fault);
-    if (!raw.request(request, response)) handle(request, response);
+    if (fault === null) answer(request, response);
+    else answerRaw(response, fault);
   });
   server.on("upgrade", (request, socket, head) => {
-    if (protocolFault(request) !== null || !raw.upgrade(request, socket, head))
-      socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+    if (protocolFault(request) === null) upgrade(request, socket, head);
+    else refuseUpgrade(socket);
   });
   yield* Effect.acquireRelease(listen(server, host, port), () => close(server));
   const address = server.address() as AddressInfo;
-  return address.port;
+  return {
+    port: address.port,
+    attach: Effect.fnUntraced(function* (app, raw) {
+      const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
+      answer = (request, response) => {
+        if (!raw.request(request, response)) handle(request, response);
+      };
+      upgrade = (request, socket, head) => {
+        if (!raw.upgrade(request, socket, head)) refuseUpgrade(socket);
+      };
+    }),
+  };
 });
+
+const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
+  answerRaw(
+    response,
+    new Unavailable({ error: "The service is starting; try again in a moment.", code: "starting" }),
+  );
+
+const refuseEveryUpgrade = (_: IncomingMessage, socket: Duplex, _head: Buffer): void => refuseUpgrade(socket);
+
+const refuseUpgrade = (socket: Duplex): void => {
+  socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+};
 
 const listen = (server: Server, host: string, port: number) =>
   Effect.callback<void, ListenError>((resume) => {

@@ -9,16 +9,15 @@ export const DaemonHealth = Schema.Struct({
   status: Schema.Literals(["starting", "ready", "degraded", "error"]),
   runtime: Schema.Struct({
     state: Schema.Literals(["starting", "ready", "restarting", "failed", "stopped"]),
-    last_exit: Schema.NullOr(Schema.Unknown),
   }),
   repo: Schema.Struct({
     ready: Schema.Boolean,
     branch: Schema.NullOr(Schema.String),
     commit: Schema.NullOr(Schema.String),
   }),
-  bootstrap: Schema.Struct({ state: Schema.String, at: Schema.NullOr(Schema.Unknown) }),
+  bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
   boot: Schema.Array(Schema.Struct({ step: Schema.String, at_ms: Schema.Finite })),
-  error: Schema.NullOr(Schema.Unknown),
+  error: Schema.NullOr(Schema.String),
 });
 export type DaemonHealth = typeof DaemonHealth.Type;
 
