@@ -21,7 +21,7 @@ import { checkHooks } from "./hooks.ts";
 import { GitError, type Repository } from "./port.ts";
 import { pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
-import { gitMessage, type GitProcess, spawnGit } from "./run.ts";
+import { gitMessage, spawnGit } from "./run.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 
@@ -39,6 +39,11 @@ export interface GitCall {
   readonly policy: WritePolicy;
   /** The `Git-Protocol` header. */
   readonly protocol: string | undefined;
+  /**
+   * Closes the client's connection. Run when no byte has moved for the idle time: a reader that has stopped reading
+   * learns of no other end, and what waits to write to it would wait for ever.
+   */
+  readonly disconnect?: Effect.Effect<void>;
 }
 
 export interface GitServeCall extends GitCall {
@@ -170,16 +175,13 @@ const start = ({ call, path, options, args }: Exchange) => {
   });
 };
 
-/** Ends git when no byte has moved for the given time, even where nobody reads the response any more. */
-const watch = (git: GitProcess, lastByteAt: () => number, limit: number): Effect.Effect<never, GitError> =>
+/** Ends git and the connection when no byte has moved for the given time. */
+const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number) =>
   Effect.gen(function* () {
     for (;;) {
       const now = yield* Clock.currentTimeMillis;
       const left = lastByteAt() + limit - now;
-      if (left <= 0) {
-        yield* git.terminate;
-        return yield* new GitError({ code: "timeout", message: `No byte was moved for ${limit / 1000} s.` });
-      }
+      if (left <= 0) return yield* end;
       yield* Effect.sleep(left);
     }
   });
@@ -204,10 +206,12 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         Effect.forkScoped,
       );
       const limit = wanted.options.idleMs ?? idleMs;
-      yield* watch(git, () => lastByteAt, limit).pipe(
-        Effect.catch((error) => Deferred.fail(broken, error)),
-        Effect.forkScoped,
+      const stalled = new GitError({ code: "timeout", message: `No byte was moved for ${limit / 1000} s.` });
+      const end = git.terminate.pipe(
+        Effect.andThen(Deferred.fail(broken, stalled)),
+        Effect.andThen(wanted.call.disconnect ?? Effect.void),
       );
+      yield* Effect.forkScoped(watch(end, () => lastByteAt, limit));
       const output = NodeStream.fromReadable({
         evaluate: () => git.stdout,
         onError: () => failure("git's answer broke off."),

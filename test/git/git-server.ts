@@ -62,6 +62,7 @@ const respond = (
       service: route.service,
       policy,
       protocol: header(request, "git-protocol"),
+      disconnect: Effect.sync(() => void request.socket.destroy()),
     };
     const answer = yield* Effect.result(
       route.kind === "advertise"

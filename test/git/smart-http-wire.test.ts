@@ -1,4 +1,5 @@
 /** What no git client does: bodies, aborts and names that are meant to harm, against the smart-HTTP functions. */
+import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { absent } from "../../src/git/ref-policy.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
-import { startGitServer } from "./git-server.ts";
+import { type GitServer, startGitServer } from "./git-server.ts";
 import { commit, directory, objects, root, scene, tip, url, useScene } from "./scene.ts";
 
 useScene();
@@ -25,6 +26,18 @@ const post = (service: string, headers: Record<string, string>, body: Uint8Array
     },
     body,
   });
+
+/** The head of a request that a test writes byte by byte. */
+const requestHead = (server: GitServer, service: string, length: number): string =>
+  [
+    `POST /v1/git/${scene.projectId}.git/${service} HTTP/1.1`,
+    `Host: ${server.address}`,
+    `Authorization: Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
+    `Content-Type: application/x-${service}-request`,
+    `Content-Length: ${length}`,
+    "",
+    "",
+  ].join("\r\n");
 
 /** A pack without objects, as a push of known commits carries it. */
 const emptyPack = Buffer.from("5041434b0000000200000000029d08823bd8a8eab510ad6ac75c823cfd3ed31e", "hex");
@@ -98,15 +111,7 @@ describe("the wire", () => {
     const [host = "", port = ""] = scene.server.address.split(":");
     const socket = connect(Number(port), host);
     const command = packet(`${main} ${"1".repeat(40)} refs/heads/${scene.session}\0report-status\n`);
-    const head = [
-      `POST /v1/git/${scene.projectId}.git/git-receive-pack HTTP/1.1`,
-      `Host: ${scene.server.address}`,
-      `Authorization: Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
-      "Content-Type: application/x-git-receive-pack-request",
-      "Content-Length: 100000",
-      "",
-      "",
-    ].join("\r\n");
+    const head = requestHead(scene.server, "git-receive-pack", 100_000);
     const ends = scene.server.ends.length;
     socket.write(`${head}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`);
     await expect.poll(() => quarantines().length, patience).toBe(1); // git runs and waits for the rest of the pack
@@ -121,20 +126,27 @@ describe("the wire", () => {
     const hasty = await startGitServer(smartHttp({ directory, idleMs: 50 }), scene.policies);
     const [host = "", port = ""] = hasty.address.split(":");
     const socket = connect(Number(port), host);
-    socket.write(
-      [
-        `POST /v1/git/${scene.projectId}.git/git-upload-pack HTTP/1.1`,
-        `Host: ${hasty.address}`,
-        `Authorization: Basic ${Buffer.from(`git:${scene.session}`).toString("base64")}`,
-        "Content-Type: application/x-git-upload-pack-request",
-        "Content-Length: 100000",
-        "",
-        "",
-      ].join("\r\n"),
-    );
+    socket.write(requestHead(hasty, "git-upload-pack", 100_000));
     socket.resume();
     await new Promise((resolve) => socket.once("close", resolve));
     await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
+    await hasty.close();
+  });
+
+  it("ends git and the connection when a reader stops reading", async () => {
+    const hasty = await startGitServer(smartHttp({ directory, idleMs: 500 }), scene.policies);
+    // More than a connection's buffers hold, and nothing that could be packed smaller.
+    await commit("noise.bin", randomBytes(16 * 1024 ** 2).toString("latin1"));
+    await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+    const [host = "", port = ""] = hasty.address.split(":");
+    const body = `${packet(`want ${await tip(`refs/heads/${scene.session}`)}\n`)}0000${packet("done\n")}`;
+    const socket = connect(Number(port), host);
+    const closed = new Promise((resolve) => socket.once("error", resolve).once("close", resolve));
+    socket.pause();
+    socket.write(`${requestHead(hasty, "git-upload-pack", body.length)}${body}`);
+    await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
+    socket.resume();
+    await closed;
     await hasty.close();
   });
 
