@@ -11,6 +11,7 @@ import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { NewEvent } from "../event-rows.ts";
+import { Waiting } from "../waiting.ts";
 import { Notifications } from "./notifications.ts";
 import { json } from "./statement.ts";
 
@@ -24,36 +25,6 @@ export class EventLog extends Context.Service<
     readonly changed: (projectId: string) => Effect.Effect<void>;
   }
 >()("platform/store/postgres/EventLog") {}
-
-/** Readers that wait, by project. */
-class Waiting {
-  readonly #byProject = new Map<string, Set<() => void>>();
-
-  wait(projectId: string): Effect.Effect<void> {
-    return Effect.callback<void>((resume) => {
-      const wake = () => {
-        resume(Effect.void);
-      };
-      const waiting = this.#byProject.get(projectId) ?? new Set();
-      this.#byProject.set(projectId, waiting.add(wake));
-      return Effect.sync(() => {
-        waiting.delete(wake);
-        if (waiting.size === 0 && this.#byProject.get(projectId) === waiting)
-          this.#byProject.delete(projectId);
-      });
-    });
-  }
-
-  /** null: all of them. */
-  wake(projectId: string | null): void {
-    const projects = projectId === null ? [...this.#byProject.keys()] : [projectId];
-    for (const project of projects) {
-      const waiting = this.#byProject.get(project);
-      this.#byProject.delete(project);
-      for (const wake of waiting ?? []) wake();
-    }
-  }
-}
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;

@@ -1,0 +1,134 @@
+/** Accounts, users and tokens in memory: see postgres/identity.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { isLive } from "../../domain/session.ts";
+import { Identity, StoreError } from "../port.ts";
+import type { NewToken, Principal, Token } from "../records.ts";
+import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
+
+const tokenOf = (row: TokenRow): Token => ({
+  id: row.id,
+  name: row.name,
+  origin: row.origin,
+  projectId: row.projectId,
+  createdAt: row.createdAt,
+  expiresAt: row.expiresAt,
+  lastUsedAt: row.lastUsedAt,
+});
+
+const insert = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
+  const row: TokenRow = {
+    ...token,
+    kind: "access",
+    sessionId: null,
+    sandboxId: null,
+    createdAt: now,
+    lastUsedAt: null,
+    revokedAt: null,
+  };
+  tables.tokens.set(row.id, row);
+  return row;
+};
+
+/** A sandbox's key lives with its sandbox, the user's token in it only as long as the session (T03, I15). */
+const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
+  if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now)) return false;
+  if (row.sandboxId === null || row.sessionId === null) return true;
+  const session = tables.sessions.get(row.sessionId)?.record.status;
+  return (
+    tables.isSandboxLive(row.sandboxId) &&
+    (row.kind === "sandbox" || (session !== undefined && isLive(session)))
+  );
+};
+
+const authenticate = (tables: TableSet, hash: string, now: number): Principal | null => {
+  const row = [...tables.tokens.values()].find((token) => token.hash === hash);
+  if (row === undefined || !isAlive(tables, row, now)) return null;
+  if (row.lastUsedAt === null || row.lastUsedAt < now - 60_000) {
+    tables.tokens.set(row.id, { ...row, lastUsedAt: now });
+  }
+  return {
+    tokenId: row.id,
+    kind: row.kind,
+    origin: row.origin,
+    accountId: row.accountId,
+    user: { id: row.userId, name: tables.users.get(row.userId)?.name ?? "" },
+    projectId: row.projectId,
+    sessionId: row.sessionId,
+    sandboxId: row.sandboxId,
+  };
+};
+
+const setCap = (tables: TableSet, id: string, change: { readonly tier?: string; readonly cap: number }) => {
+  const account = tables.accounts.get(id);
+  if (account !== undefined) tables.accounts.set(id, { ...account, ...change });
+};
+
+const bootstrap: (tables: TableSet) => (typeof Identity)["Service"]["bootstrap"] = (tables) => (request) =>
+  Effect.sync(() => {
+    if (tables.accounts.size > 0) return false;
+    const { accountId, userId, tier, cap, now } = request;
+    tables.accounts.set(accountId, { name: "default", tier, cap, activeSessions: 0, drainedTurns: 0 });
+    tables.users.set(userId, { accountId, name: "admin" });
+    insert(tables, {
+      id: request.tokenId,
+      accountId,
+      userId,
+      projectId: null,
+      name: "first token",
+      hash: request.tokenHash,
+      origin: "user",
+      expiresAt: null,
+      now,
+    });
+    return true;
+  });
+
+export const layer = Layer.effect(
+  Identity,
+  Effect.map(Tables, (tables) => ({
+    bootstrap: bootstrap(tables),
+    authenticate: (hash, now) => Effect.sync(() => authenticate(tables, hash, now)),
+    account: (id) =>
+      Effect.sync(() => {
+        const account = tables.accounts.get(id);
+        if (account === undefined) return null;
+        const { name, tier, cap, activeSessions } = account;
+        const queuedFires = tables.queue.filter(({ accountId }) => accountId === id).length;
+        return { id, name, tier, sessionCap: cap, activeSessions, queuedFires };
+      }),
+    setTier: (accountId, tier, cap) =>
+      Effect.sync(() => {
+        setCap(tables, accountId, { tier, cap });
+      }),
+    applyCaps: (caps) =>
+      Effect.sync(() => {
+        for (const [id, { tier }] of tables.accounts) {
+          const cap = caps[tier];
+          if (cap !== undefined) setCap(tables, id, { cap });
+        }
+      }),
+    createToken: (token) =>
+      Effect.suspend(() =>
+        [...tables.tokens.values()].some(({ id, hash }) => id === token.id || hash === token.hash)
+          ? Effect.fail(
+              new StoreError({ operation: "identity.createToken", cause: new Error("the token exists") }),
+            )
+          : Effect.succeed(tokenOf(insert(tables, token))),
+      ),
+    listTokens: (accountId, request) =>
+      Effect.suspend(() => {
+        const listed = [...tables.tokens.values()].filter(
+          (row) => row.accountId === accountId && row.sandboxId === null && row.revokedAt === null,
+        );
+        return pageFrom(listed.map(tokenOf), request, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }),
+    deleteToken: (accountId, id, now) =>
+      Effect.sync(() => {
+        const row = tables.tokens.get(id);
+        if (row?.accountId !== accountId || row.sandboxId !== null || row.revokedAt !== null) return false;
+        tables.tokens.set(id, { ...row, revokedAt: now });
+        return true;
+      }),
+  })),
+);

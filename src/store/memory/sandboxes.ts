@@ -1,0 +1,125 @@
+/** Sandboxes in memory: see postgres/sandboxes.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
+import { sandboxStatusEvent } from "../event-rows.ts";
+import { Fenced, Sandboxes, StoreError, type Change, type Memory } from "../port.ts";
+import type { Sandbox } from "../records.ts";
+import { sandboxColumns } from "../session-columns.ts";
+import { Tables, type TableSet } from "./tables.ts";
+
+type SandboxChange = Change<SandboxSnapshot, SandboxEvent, SandboxCommand>;
+type OpenRequest = Parameters<(typeof Sandboxes)["Service"]["open"]>[0];
+
+const save = Effect.fnUntraced(function* (tables: TableSet, change: SandboxChange) {
+  const { id, version, before, after, now } = change;
+  const row = tables.sandboxes.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  const record: Sandbox = { ...row.record, ...sandboxColumns(change) };
+  tables.sandboxes.set(id, { record, snapshot: after, version: version + 1 });
+  if (change.completes !== null) tables.sandboxOutbox.remove(id, [change.completes]);
+  const pending = tables.sandboxOutbox.append(id, change.commands);
+  const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
+  if (before.state !== after.state && projectId !== undefined) {
+    tables.events.append([
+      sandboxStatusEvent(
+        { projectId, sessionId: record.sessionId, at: now },
+        { ...sandboxColumns(change), sandboxId: id, previous: before.state },
+      ),
+    ]);
+  }
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (tables: TableSet): Memory<SandboxSnapshot, SandboxEvent, SandboxCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.sandboxes.get(id);
+      if (row === undefined) return null;
+      return { snapshot: row.snapshot, version: row.version, pending: tables.sandboxOutbox.of(id) };
+    }),
+  save: (change) => save(tables, change),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.sandboxOutbox.remove(id, commandIds);
+    }),
+});
+
+const ofSession = (tables: TableSet, sessionId: string): readonly Sandbox[] =>
+  [...tables.sandboxes.values()]
+    .map(({ record }) => record)
+    .filter((record) => record.sessionId === sessionId);
+
+const refused = (why: string) => new StoreError({ operation: "sandboxes.open", cause: new Error(why) });
+
+const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest) {
+  const { id, sessionId, snapshot, commands, now } = request;
+  if (tables.sandboxes.has(id)) return;
+  const session = tables.sessions.get(sessionId)?.record;
+  if (session === undefined) return yield* refused("there is no such session");
+  if (ofSession(tables, sessionId).some((other) => tables.isSandboxLive(other.id))) {
+    return yield* refused("the session has a live sandbox");
+  }
+  tables.sandboxes.set(id, {
+    record: {
+      id,
+      sessionId,
+      provider: request.provider,
+      nodeId: request.nodeId,
+      status: snapshot.state,
+      failure: null,
+      bootDeadlineAt: request.bootDeadlineAt,
+      createdAt: now,
+      activeAt: null,
+      endedAt: null,
+    },
+    snapshot,
+    version: 1,
+  });
+  for (const token of [
+    { id, kind: "sandbox", hash: request.serviceKeyHash },
+    { id: request.cliToken.id, kind: "access", hash: request.cliToken.hash },
+  ] as const) {
+    tables.tokens.set(token.id, {
+      ...token,
+      accountId: session.accountId,
+      userId: session.createdBy,
+      projectId: session.projectId,
+      sessionId,
+      sandboxId: id,
+      name: `session ${sessionId}`,
+      origin: session.origin,
+      createdAt: now,
+      expiresAt: null,
+      lastUsedAt: null,
+      revokedAt: null,
+    });
+  }
+  tables.sandboxOutbox.append(id, commands);
+  tables.events.append([
+    sandboxStatusEvent(
+      { projectId: session.projectId, sessionId, at: now },
+      { sandboxId: id, status: snapshot.state, previous: null },
+    ),
+  ]);
+});
+
+export const layer = Layer.effect(
+  Sandboxes,
+  Effect.map(Tables, (tables) => ({
+    memory: memoryOf(tables),
+    open: (request) => open(tables, request),
+    get: (id) => Effect.sync(() => tables.sandboxes.get(id)?.record ?? null),
+    newestOf: (sessionId) =>
+      Effect.sync(() => {
+        const newestFirst = ofSession(tables, sessionId).toSorted(
+          (a, b) => b.createdAt - a.createdAt || (b.id < a.id ? -1 : 1),
+        );
+        return newestFirst[0] ?? null;
+      }),
+    unsettled: Effect.sync(() => {
+      const live = [...tables.sandboxes.keys()].filter((id) => tables.isSandboxLive(id));
+      return [...new Set([...live, ...tables.sandboxOutbox.actors()])];
+    }),
+  })),
+);

@@ -1,0 +1,124 @@
+/** Sessions in memory: see postgres/sessions.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { isLive } from "../../domain/session.ts";
+import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
+import { sessionStatusEvent } from "../event-rows.ts";
+import { CapReached, Fenced, Sessions, type Change, type Memory } from "../port.ts";
+import type { Session } from "../records.ts";
+import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
+import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
+
+type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
+
+/** The record after a step: the same columns the Postgres adapter sets. */
+const stepped = (row: SessionRow, change: SessionChange): Session => ({
+  ...row.record,
+  ...sessionColumns(change),
+  sandboxId: change.after.context.sandboxId,
+  updatedAt: change.now,
+  ...(slotMove(change) === "reserve" && {
+    bootDeadlineAt: restartDeadline({ ...row.record, provisionedAt: row.provisionedAt }, change.now),
+  }),
+});
+
+const moveSlot = (tables: TableSet, accountId: string, change: SessionChange) =>
+  Effect.suspend(() => {
+    const move = slotMove(change);
+    const account = tables.accounts.get(accountId);
+    if (move === "keep" || account === undefined) return Effect.void;
+    if (move === "reserve" && account.activeSessions >= account.cap) {
+      return Effect.fail(new CapReached({ limit: account.cap, activeSessions: account.activeSessions }));
+    }
+    tables.moveSlots(accountId, move === "reserve" ? 1 : -1);
+    return Effect.void;
+  });
+
+const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChange) {
+  const { id, version, before, after, now } = change;
+  const row = tables.sessions.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  // The only step that can fail comes first: nothing is written when it does.
+  yield* moveSlot(tables, row.record.accountId, change);
+  const record = stepped(row, change);
+  tables.sessions.set(id, {
+    record,
+    snapshot: after,
+    version: version + 1,
+    provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
+  });
+  if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
+  const pending = tables.sessionOutbox.append(id, change.commands);
+  if (before.state !== after.state) {
+    tables.events.append([
+      sessionStatusEvent(
+        { projectId: record.projectId, sessionId: id, at: now },
+        { ...sessionColumns(change), previous: before.state },
+      ),
+    ]);
+  }
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, SessionCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.sessions.get(id);
+      if (row === undefined) return null;
+      return { snapshot: row.snapshot, version: row.version, pending: tables.sessionOutbox.of(id) };
+    }),
+  save: (change) => save(tables, change),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.sessionOutbox.remove(id, commandIds);
+    }),
+});
+
+/** Changes a record that is there. */
+const edit = (tables: TableSet, id: string, change: (record: Session) => Session): Session | null => {
+  const row = tables.sessions.get(id);
+  if (row === undefined) return null;
+  const record = change(row.record);
+  tables.sessions.set(id, { ...row, record });
+  return record;
+};
+
+export const layer = Layer.effect(
+  Sessions,
+  Effect.map(Tables, (tables) => ({
+    memory: memoryOf(tables),
+    get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
+    list: (projectId, request) =>
+      Effect.suspend(() => {
+        const records = [...tables.sessions.values()].map(({ record }) => record);
+        const listed = records.filter(
+          (record) =>
+            record.projectId === projectId &&
+            record.deletedAt === null &&
+            (request.status === null || record.status === request.status),
+        );
+        return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }),
+    rename: (id, { name, metadata, now }) =>
+      Effect.sync(() => {
+        if (tables.sessions.get(id)?.record.deletedAt !== null) return null;
+        return edit(tables, id, (record) => ({
+          ...record,
+          name: name ?? record.name,
+          metadata: metadata ?? record.metadata,
+          updatedAt: now,
+        }));
+      }),
+    acceptBootstrap: (id, now) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) => ({
+          ...record,
+          bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
+        }));
+      }),
+    unsettled: Effect.sync(() => {
+      const live = [...tables.sessions.values()].filter(({ record }) => isLive(record.status));
+      return [...new Set([...live.map(({ record }) => record.id), ...tables.sessionOutbox.actors()])];
+    }),
+  })),
+);

@@ -1,0 +1,184 @@
+/**
+ * What the in-memory twin remembers: the tables of the Postgres adapter as maps. Every operation of a service is one
+ * synchronous effect, so it is one transaction by construction. It has no clock and no randomness.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
+import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
+import type { PlannedFire } from "../admission-plan.ts";
+import type { NewEvent } from "../event-rows.ts";
+import { pageOf, positionOf, type Position } from "../cursor.ts";
+import type { PendingCommand } from "../port.ts";
+import type {
+  ChangeRequest,
+  CloneCredential,
+  NewSession,
+  NewToken,
+  PageRequest,
+  Project,
+  Sandbox,
+  Session,
+  StoredEvent,
+  StoredSecret,
+} from "../records.ts";
+import { Waiting } from "../waiting.ts";
+
+export interface AccountRow {
+  readonly name: string;
+  readonly tier: string;
+  readonly cap: number;
+  readonly activeSessions: number;
+  readonly drainedTurns: number;
+}
+export interface TokenRow extends Omit<NewToken, "now"> {
+  readonly kind: "access" | "sandbox";
+  readonly sessionId: string | null;
+  readonly sandboxId: string | null;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+  readonly revokedAt: number | null;
+}
+export interface ProjectRow {
+  readonly record: Project;
+  readonly secretsRevision: number;
+  readonly changeRequests: number;
+  readonly drainedTurn: number;
+  /** The last reading that parsed. */
+  readonly manifest: { readonly commit: string; readonly text: string } | null;
+}
+export interface SessionRow {
+  readonly record: Session;
+  readonly snapshot: SessionSnapshot;
+  readonly version: number;
+  readonly provisionedAt: number;
+}
+export interface SandboxRow {
+  readonly record: Sandbox;
+  readonly snapshot: SandboxSnapshot;
+  readonly version: number;
+}
+export interface FireRow extends PlannedFire {
+  readonly answersDelivery: boolean;
+}
+export interface QueueRow {
+  readonly fireId: string;
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly kind: PlannedFire["kind"];
+  readonly session: NewSession;
+  readonly queuedAt: number;
+  readonly expiresAt: number;
+}
+export interface SecretRow extends StoredSecret {
+  readonly version: number;
+  /** null: removed; the row keeps the version. */
+  readonly envelope: Uint8Array | null;
+}
+
+/** The commands of one kind of actor that are not known to be done, by actor. */
+export class Outbox<Command> {
+  readonly #byActor = new Map<string, readonly PendingCommand<Command>[]>();
+  #last = 0;
+
+  append(actorId: string, commands: readonly Command[]): readonly PendingCommand<Command>[] {
+    const added = commands.map((command) => {
+      this.#last += 1;
+      return { id: String(this.#last), command };
+    });
+    this.#byActor.set(actorId, [...this.of(actorId), ...added]);
+    return added;
+  }
+
+  of(actorId: string): readonly PendingCommand<Command>[] {
+    return this.#byActor.get(actorId) ?? [];
+  }
+
+  remove(actorId: string, ids: readonly string[]): void {
+    const left = this.of(actorId).filter(({ id }) => !ids.includes(id));
+    if (left.length > 0) this.#byActor.set(actorId, left);
+    else this.#byActor.delete(actorId);
+  }
+
+  actors(): Iterable<string> {
+    return this.#byActor.keys();
+  }
+}
+
+/** Event rows in the order of their commits, and up to where each project's were pruned. */
+export class EventTable {
+  rows: readonly (StoredEvent & { readonly place: number })[] = [];
+  readonly horizons = new Map<string, number>();
+  readonly waiting = new Waiting();
+  #last = 0;
+
+  get end(): number {
+    return this.#last;
+  }
+
+  append(events: readonly NewEvent[]): void {
+    const added = events.map((event) => {
+      this.#last += 1;
+      return Object.assign({ place: this.#last, cursor: String(this.#last) }, event);
+    });
+    this.rows = [...this.rows, ...added];
+    for (const { projectId } of events) this.waiting.wake(projectId);
+  }
+}
+
+export class TableSet {
+  readonly accounts = new Map<string, AccountRow>();
+  readonly users = new Map<string, { readonly accountId: string; readonly name: string }>();
+  readonly tokens = new Map<string, TokenRow>();
+  readonly projects = new Map<string, ProjectRow>();
+  /** By project, then by slug. */
+  readonly lastFired = new Map<string, Map<string, number>>();
+  readonly sessions = new Map<string, SessionRow>();
+  readonly sandboxes = new Map<string, SandboxRow>();
+  readonly sessionOutbox = new Outbox<SessionCommand>();
+  readonly sandboxOutbox = new Outbox<SandboxCommand>();
+  readonly fires = new Map<string, FireRow>();
+  /** In the order of arrival. */
+  queue: readonly QueueRow[] = [];
+  readonly events = new EventTable();
+  readonly changeRequests = new Map<string, ChangeRequest>();
+  /** By project, then by name. */
+  readonly secrets = new Map<string, Map<string, SecretRow>>();
+  readonly settings = new Map<string, string>();
+  readonly cloneCredentials = new Map<string, CloneCredential>();
+
+  isSandboxLive(id: string): boolean {
+    const status = this.sandboxes.get(id)?.record.status;
+    return status === "provisioning" || status === "active";
+  }
+
+  moveSlots(accountId: string, by: number): void {
+    const account = this.accounts.get(accountId);
+    if (account === undefined) return;
+    this.accounts.set(accountId, { ...account, activeSessions: account.activeSessions + by });
+  }
+}
+
+export class Tables extends Context.Service<Tables, TableSet>()("platform/store/memory/Tables") {
+  static readonly layer = Layer.effect(
+    Tables,
+    Effect.sync(() => new TableSet()),
+  );
+}
+
+const isBefore = (a: Position, b: Position): boolean => a.at < b.at || (a.at === b.at && a.id < b.id);
+
+/** A page of rows, newest first. */
+export const pageFrom = Effect.fnUntraced(function* <A>(
+  rows: readonly A[],
+  { cursor, limit }: PageRequest,
+  position: (row: A) => Position,
+) {
+  const from = yield* positionOf(cursor);
+  const ordered = rows
+    .filter((row) => from === null || isBefore(position(row), from))
+    .toSorted((a, b) => (isBefore(position(a), position(b)) ? 1 : -1));
+  return pageOf(ordered, limit, position);
+});
