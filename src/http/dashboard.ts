@@ -77,7 +77,7 @@ const signIn = Effect.gen(function* () {
 /** Follows a one-time link. A spent or unknown code leads to the page, which asks for a token. */
 const openLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
-  const code = new URLSearchParams(request.originalUrl.split("?")[1] ?? "").get("code") ?? "";
+  const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
   const sessions = yield* DashboardSessions;
   const hash = yield* sessions.redeem(code);
   const home = HttpServerResponse.redirect("/", { status: 303 });

@@ -22,7 +22,7 @@ export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("plat
 
 const serve = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
-  const route = parseGitPath(request.originalUrl);
+  const route = parseGitPath(request.url);
   if (route === null) return yield* notFound("repository");
   const policy = yield* policyFor(request, route);
   if (route.service === null) {

@@ -53,7 +53,7 @@ const matchers = ROUTES.map(({ method, pattern }) => ({
 export const routeMiss = (
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
-  const [target = ""] = request.originalUrl.split("?");
+  const [target = ""] = request.url.split("?");
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
   if (methods.length === 0) {
     const error = new NotFound({ error: "There is no such address.", code: "not_found" });
