@@ -1,0 +1,42 @@
+/**
+ * Stands in for the daemon in the one sandbox that `doctor` starts: looks around, as itself and as the agent, writes
+ * what it found where the host can read it, and ends. It judges nothing; src/sandbox/doctor.ts does.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+
+const settings = JSON.parse(readFileSync("/run/platform/launch.json", "utf8")) as {
+  readonly prefix: string[];
+};
+
+/** Each line: a name, then whether the attempt succeeded. What an agent must not be able to do. */
+const ATTEMPTS = `
+attempt() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name yes"; else echo "$name no"; fi; }
+attempt new_user_namespace unshare --user true
+attempt new_mount_namespace unshare --mount true
+attempt write_usr touch /usr/platform-doctor
+attempt write_root touch /platform-doctor
+attempt write_workspace touch /workspace/platform-doctor
+attempt read_launch_file cat /run/platform/launch.json
+attempt read_daemon_environment cat "/proc/$1/environ"
+attempt signal_daemon kill -0 "$1"
+attempt write_sysctl sh -c 'echo core > /proc/sys/kernel/core_pattern'
+`;
+
+const asAgent = (script: string): string => {
+  const [command = "", ...args] = [...settings.prefix, "sh", "-c", script, "doctor", String(process.pid)];
+  try {
+    return execFileSync(command, args, { encoding: "utf8", timeout: 10_000 });
+  } catch (error) {
+    return `failed ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+};
+
+const report = {
+  status: asAgent("cat /proc/self/status"),
+  attempts: asAgent(ATTEMPTS),
+  processes: asAgent("ls /proc | grep -c '^[0-9]'"),
+  interfaces: asAgent("tail -n +3 /proc/net/dev"),
+  limits: asAgent("cat /proc/self/limits"),
+};
+writeFileSync("/run/platform/agent/report.json", JSON.stringify(report));

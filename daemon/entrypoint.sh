@@ -1,0 +1,34 @@
+#!/bin/sh
+# PID 1 of a sandbox (spec.md, "Sandbox layout": /usr/local/bin/platform-entrypoint). It reaps orphans, passes
+# SIGTERM and SIGINT on to the daemon, its child, and ends with the daemon's exit code; the kernel then ends
+# everything else in the sandbox. A shell reaps whatever it did not start while it waits; Node would not.
+
+# A provider that waits for PID 1 hands it descriptor 3. Where there is none, or nobody listens any more, go on.
+{ echo up >&3; } 2>/dev/null
+exec 3>&-
+
+# The forwarder to the egress proxy (api.md 8), where the provider put one, runs in the daemon's process: a Node of
+# its own would cost each sandbox another 40 MB and the time of a second start.
+forwarder=/opt/platform/lib/forwarder.mjs
+if [ -e "$forwarder" ]; then
+  node --import "$forwarder" /usr/local/bin/platform-agent &
+else
+  node /usr/local/bin/platform-agent &
+fi
+daemon=$!
+trap 'kill -TERM "$daemon" 2>/dev/null' TERM
+trap 'kill -INT "$daemon" 2>/dev/null' INT
+
+# `wait` also returns when a trap has run: ask again until the daemon is gone. If a trap cut the last wait short, the
+# daemon's own code is still to be had; 127 means that it was told before.
+while :; do
+  wait "$daemon"
+  status=$?
+  kill -0 "$daemon" 2>/dev/null || break
+done
+if [ "$status" -gt 128 ]; then
+  wait "$daemon"
+  last=$?
+  [ "$last" -eq 127 ] || status=$last
+fi
+exit "$status"

@@ -1,0 +1,230 @@
+/**
+ * Starts the processes of one `local` sandbox: directories, record, launcher, PID 1, in an order in which a crash at
+ * any point leaves something that `teardown.ts` finds and removes (port invariant P4).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
+import type { Duplex } from "node:stream";
+import type { LaunchSettings } from "../domain/launch.ts";
+import { joinGroups, makeGroups } from "./cgroup.ts";
+import type { Installation } from "./installation.ts";
+import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
+import { SANDBOX_HOME, SANDBOX_PATH, sandboxLayout } from "./layout.ts";
+import type { SandboxSpec } from "./port.ts";
+import { identify } from "./processes.ts";
+import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
+
+/** Milliseconds for the launcher to stand and for PID 1 to run; both take a few on an idle machine. */
+const START_TIMEOUT_MS = 20_000;
+/** Of the launcher's output, how much an error quotes. */
+const QUOTED_BYTES = 2000;
+
+export interface BootRequest {
+  readonly paths: SandboxPaths;
+  readonly record: SandboxRecord;
+  readonly settings: LaunchSettings;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** What the daemon and the agent are told beside the injected environment. */
+export const launchSettings = (
+  installation: Installation,
+  spec: SandboxSpec,
+  uidBase: number | null,
+): LaunchSettings => {
+  const proxy = "http://127.0.0.1:3128";
+  const noProxy = "127.0.0.1,localhost";
+  return {
+    prefix: agentPrefix(installation.form, uidBase),
+    agentCommand: installation.options.agentCommand,
+    adapter: installation.options.agentAdapter,
+    agentEnv: spec.secrets,
+    commonEnv: {
+      PATH: SANDBOX_PATH,
+      HOME: SANDBOX_HOME,
+      LANG: "C.UTF-8",
+      // Programs differ in which case they read.
+      HTTP_PROXY: proxy,
+      HTTPS_PROXY: proxy,
+      NO_PROXY: noProxy,
+      http_proxy: proxy,
+      https_proxy: proxy,
+      no_proxy: noProxy,
+    },
+    bootDeadlineMs: spec.bootDeadlineMs,
+  };
+};
+
+interface Ownership {
+  readonly uid: number;
+  readonly mode: number;
+}
+
+const makeDirectory = async (path: string, { uid, mode }: Ownership): Promise<void> => {
+  await mkdir(path, { recursive: true });
+  if (process.geteuid?.() === 0) await chown(path, uid, uid);
+  await chmod(path, mode);
+};
+
+/** Makes the sandbox's directories. In a root service each belongs to the uid that may write it, root keeps the rest. */
+const makeDirectories = async (paths: SandboxPaths, uidBase: number | null): Promise<void> => {
+  const own = process.geteuid?.() ?? 0;
+  const daemon = uidBase === null ? own : daemonUid(uidBase);
+  const agent = uidBase === null ? own : agentUid(uidBase);
+  await mkdir(paths.root, { recursive: true });
+  if (uidBase !== null) await chown(paths.root, own, setupUid(uidBase));
+  await chmod(paths.root, uidBase === null ? 0o700 : 0o710);
+  await mkdir(paths.disk, { recursive: true });
+  await chmod(paths.disk, 0o711);
+  await makeDirectory(paths.run, { uid: daemon, mode: 0o711 });
+  await Promise.all([
+    makeDirectory(paths.agentReadable, { uid: daemon, mode: 0o755 }),
+    makeDirectory(paths.proxyMount, { uid: own, mode: 0o711 }),
+    makeDirectory(paths.proxy, { uid: own, mode: 0o711 }),
+    makeDirectory(paths.newRoot, { uid: own, mode: 0o755 }),
+    makeDirectory(paths.workspace, { uid: agent, mode: 0o755 }),
+    makeDirectory(paths.home, { uid: agent, mode: 0o755 }),
+    makeDirectory(paths.tmp, { uid: agent, mode: 0o1777 }),
+  ]);
+};
+
+const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, uidBase: number | null) => {
+  await writeFile(paths.launch, JSON.stringify(settings), { mode: 0o600 });
+  if (uidBase !== null) await chown(paths.launch, daemonUid(uidBase), daemonUid(uidBase));
+};
+
+/** Lines that the launcher and PID 1 write as they get further; ends when all of them have closed the pipe. */
+const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
+  let text = "";
+  let ended = false;
+  const waiting: (() => void)[] = [];
+  const wake = (): void => waiting.splice(0).forEach((resume) => resume());
+  signal.on("data", (chunk: Buffer) => {
+    text += chunk.toString("latin1");
+    wake();
+  });
+  for (const event of ["end", "error", "close"]) {
+    signal.on(event, () => {
+      ended = true;
+      wake();
+    });
+  }
+  const reached = async (expected: string): Promise<boolean> => {
+    if (text.includes(`${expected}\n`)) return true;
+    if (ended) return false;
+    await new Promise<void>((resume) => waiting.push(resume));
+    return reached(expected);
+  };
+  return reached;
+};
+
+/** The newest output of PID 1 and its launcher. */
+export const readLogTail = async (path: string, bytes: number): Promise<string> => {
+  const file = await open(path, "r").catch(() => null);
+  if (file === null) return "";
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(0, size - bytes);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - start), position: start });
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+};
+
+const spawnLauncher = (installation: Installation, request: BootRequest): ChildProcess => {
+  const { uidBase } = request.record;
+  const [command = "", ...args] = launchCommand({
+    form: installation.form,
+    uidBase,
+    tools: installation.tools,
+    layout: sandboxLayout(request.paths, installation.parts),
+    newRoot: request.paths.newRoot,
+    limits: {
+      processes: installation.countsProcessesPerSandbox ? installation.options.limits.processes : null,
+      openFiles: installation.options.limits.openFiles,
+      fileBytes: installation.options.limits.diskBytes,
+    },
+  });
+  const log = openSync(request.paths.log, "a", 0o600);
+  const filter = installation.filter === null ? "ignore" : openSync(installation.filter, "r");
+  try {
+    const child = spawn(command, args, {
+      cwd: "/",
+      // The sandbox outlives the service: a process group and session of its own, output to a file.
+      detached: true,
+      env: { ...request.environment, PATH: SANDBOX_PATH, HOME: SANDBOX_HOME },
+      stdio: ["pipe", log, log, "pipe", filter],
+      ...(uidBase === null ? {} : { uid: setupUid(uidBase), gid: setupUid(uidBase) }),
+    });
+    child.unref();
+    return child;
+  } finally {
+    closeSync(log);
+    if (typeof filter === "number") closeSync(filter);
+  }
+};
+
+const mapIdentities = (pid: number, uidBase: number): void => {
+  for (const file of ["gid_map", "uid_map"]) writeFileSync(`/proc/${pid}/${file}`, identityMap(uidBase));
+};
+
+/** Rejects after a while: a launcher that hangs must not hold up its caller for ever. */
+const deadline = (milliseconds: number): Promise<never> => {
+  const { promise, reject } = Promise.withResolvers<never>();
+  AbortSignal.timeout(milliseconds).addEventListener("abort", () =>
+    reject(new Error(`no answer within ${milliseconds / 1000} s`)),
+  );
+  return promise;
+};
+
+/** Everything of a sandbox that is still needed once it runs. */
+export interface Booted {
+  readonly record: SandboxRecord;
+  readonly child: ChildProcess;
+}
+
+/**
+ * Starts a sandbox and returns once its PID 1 runs.
+ * @throws Error with what the launcher wrote; the caller tears down
+ */
+export const boot = async (installation: Installation, request: BootRequest): Promise<Booted> => {
+  const { paths } = request;
+  const { uidBase, id } = request.record;
+  await makeDirectories(paths, uidBase);
+  const groups = makeGroups(installation.groupParents, id, installation.options.limits);
+  const planned = { ...request.record, cgroups: groups };
+  await writeRecord(paths, planned);
+  await writeLaunchFile(paths, request.settings, uidBase);
+
+  const child = spawnLauncher(installation, request);
+  const { pid } = child;
+  const [stdin, , , signal] = child.stdio as unknown as [Duplex, null, null, Duplex];
+  for (const stream of [stdin, signal]) stream.on("error", () => undefined);
+  const failed = new Promise<never>((_resolve, reject) => child.once("error", reject));
+  const reached = stages(signal);
+  const step = async (stage: string): Promise<void> => {
+    if (await Promise.race([reached(stage), failed, deadline(START_TIMEOUT_MS)])) return;
+    const output = await readLogTail(paths.log, QUOTED_BYTES);
+    throw new Error(output.trim() === "" ? "the sandbox ended before it ran" : output.trim());
+  };
+  try {
+    await step("waiting");
+    const launcher = pid === undefined ? null : identify(pid);
+    if (launcher === null) throw new Error("the launcher ended early");
+    if (uidBase !== null) mapIdentities(launcher.pid, uidBase);
+    joinGroups(groups, launcher.pid);
+    const record = { ...planned, launcher };
+    await writeRecord(paths, record);
+    stdin.end("go\n");
+    await step("up");
+    return { record, child };
+  } catch (error) {
+    stdin.destroy();
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    signal.destroy();
+  }
+};

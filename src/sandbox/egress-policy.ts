@@ -1,0 +1,81 @@
+/**
+ * Where a sandbox may connect to (api.md 8), decided by name; the address behind a name is the proxy's to check.
+ *
+ * E1 `platform.internal` is this service, on port 80 and nowhere else; it never means another machine.
+ * E2 `llm.platform.internal` is the managed model gateway where the account has one.
+ * E3 other hosts: port 80 or 443, on the allow list, or a model provider whose key is among the project's secrets.
+ */
+
+export interface EgressPolicy {
+  /** Host names, `*.example.org` for all below one, `*` for every public host. */
+  readonly allow: readonly string[];
+  readonly secretNames: readonly string[];
+  /** Origin of the service's own listener. */
+  readonly serviceUrl: string;
+  readonly llmUpstream: string | null;
+}
+
+export type EgressDecision =
+  /** Trusted, fixed by the operator: dialled as it stands. `name`: the Host it is asked for, null: the client's. */
+  | { readonly kind: "origin"; readonly origin: URL; readonly name: string | null }
+  /** Public: resolved, checked, dialled. */
+  | { readonly kind: "public"; readonly host: string; readonly port: number }
+  | { readonly kind: "refused"; readonly reason: string };
+
+export const SERVICE_HOST = "platform.internal";
+export const MODEL_GATEWAY_HOST = "llm.platform.internal";
+const PORTS = new Set([80, 443]);
+
+/** Hosts of model providers, open while the secret that pays for them is set (issue: known model hosts). */
+const MODEL_HOSTS: Readonly<Record<string, readonly string[]>> = {
+  ANTHROPIC_API_KEY: ["api.anthropic.com"],
+  OPENAI_API_KEY: ["api.openai.com"],
+  GEMINI_API_KEY: ["generativelanguage.googleapis.com"],
+  GOOGLE_API_KEY: ["generativelanguage.googleapis.com"],
+  GOOGLE_GENERATIVE_AI_API_KEY: ["generativelanguage.googleapis.com"],
+  OPENROUTER_API_KEY: ["openrouter.ai"],
+  MISTRAL_API_KEY: ["api.mistral.ai"],
+  GROQ_API_KEY: ["api.groq.com"],
+  DEEPSEEK_API_KEY: ["api.deepseek.com"],
+  XAI_API_KEY: ["api.x.ai"],
+  TOGETHER_API_KEY: ["api.together.xyz"],
+  FIREWORKS_API_KEY: ["api.fireworks.ai"],
+  CEREBRAS_API_KEY: ["api.cerebras.ai"],
+  COHERE_API_KEY: ["api.cohere.com"],
+  PERPLEXITY_API_KEY: ["api.perplexity.ai"],
+};
+
+const canonical = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "");
+
+const matches = (pattern: string, host: string): boolean => {
+  const wanted = canonical(pattern);
+  if (wanted === "*") return true;
+  return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;
+};
+
+const internal = (policy: EgressPolicy, host: string, port: number): EgressDecision => {
+  if (port !== 80) return { kind: "refused", reason: `${host} answers plain HTTP on port 80 only` };
+  if (host === SERVICE_HOST) return { kind: "origin", origin: new URL(policy.serviceUrl), name: null };
+  if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
+    const origin = new URL(policy.llmUpstream);
+    return { kind: "origin", origin, name: origin.host };
+  }
+  return { kind: "refused", reason: `${host} is not available to this session` };
+};
+
+/**
+ * @param name as the client wrote it, an IPv6 address with or without brackets
+ */
+export const decideEgress = (policy: EgressPolicy, name: string, port: number): EgressDecision => {
+  const host = canonical(name);
+  if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);
+  if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
+  const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS[secret] ?? []);
+  return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
+    ? { kind: "public", host, port }
+    : { kind: "refused", reason: `${host} is not on the list of hosts this session may reach` };
+};

@@ -1,0 +1,276 @@
+/**
+ * The egress proxy: the only way out of a `local` sandbox. One listener a sandbox, so that the caller is known by the
+ * socket it came through. It speaks plain HTTP in absolute form and CONNECT, streams both ways with back-pressure,
+ * keeps nothing, and answers each refusal with 403 and its reason.
+ */
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { rm } from "node:fs/promises";
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+  createServer,
+  request,
+} from "node:http";
+import { type Socket, connect, isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { connect as connectTls } from "node:tls";
+import { isPublicAddress } from "./address.ts";
+import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
+
+/** Addresses of a name; tests resolve without a network. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+export interface EgressLimits {
+  /** Connections of one sandbox at a time; more are closed at once. */
+  readonly connections: number;
+  /** Milliseconds to resolve and connect. */
+  readonly connectMs: number;
+  /** Milliseconds without a byte either way after which a connection ends. */
+  readonly idleMs: number;
+}
+
+export const EGRESS_LIMITS: EgressLimits = { connections: 512, connectMs: 10_000, idleMs: 900_000 };
+
+export interface EgressOptions {
+  readonly policy: EgressPolicy;
+  readonly resolve?: Resolve;
+  readonly limits?: EgressLimits;
+}
+
+/** Meant for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+class Refusal extends Error {
+  readonly status: 400 | 403 | 502 | 504;
+  constructor(status: 400 | 403 | 502 | 504, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Where to connect: a numeric address for public hosts, the operator's own origin otherwise. */
+interface Target {
+  readonly address: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** Name for the Host header and for TLS, null: the client's own. */
+  readonly name: string | null;
+}
+
+const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+
+/** Settles with `operation`, or refuses when it takes longer; what comes later is ignored. */
+const within = async <A>(operation: Promise<A>, milliseconds: number, late: string): Promise<A> => {
+  const timeout = AbortSignal.timeout(milliseconds);
+  const { promise, reject } = Promise.withResolvers<never>();
+  timeout.addEventListener("abort", () => reject(new Refusal(504, late)), { once: true });
+  return Promise.race([operation, promise]);
+};
+
+const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+
+/** Resolves once, and returns an address that was checked: nothing is resolved again afterwards. */
+const publicAddress = async (host: string, options: EgressOptions): Promise<string> => {
+  const { connectMs } = options.limits ?? EGRESS_LIMITS;
+  const addresses =
+    isIP(host) === 0
+      ? await within(
+          (options.resolve ?? resolveAll)(host),
+          connectMs,
+          `${host} did not resolve in time`,
+        ).catch((error: unknown) => {
+          if (error instanceof Refusal) throw error;
+          throw new Refusal(502, `${host} does not resolve`);
+        })
+      : [host];
+  const address = addresses.find(isPublicAddress);
+  // One private address among public ones is a rebinding attempt or a split network: neither is for a sandbox.
+  if (address === undefined || !addresses.every(isPublicAddress)) {
+    throw new Refusal(403, `${host} does not lead to a public address`);
+  }
+  return address;
+};
+
+const chooseTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
+  const decision = decideEgress(options.policy, host, port);
+  if (decision.kind === "refused") throw new Refusal(403, decision.reason);
+  if (decision.kind === "public") {
+    return { address: await publicAddress(decision.host, options), port, tls: false, name: null };
+  }
+  const { origin } = decision;
+  const tls = origin.protocol === "https:";
+  const standard = tls ? 443 : 80;
+  return {
+    address: unbracketed(origin.hostname),
+    port: origin.port === "" ? standard : Number(origin.port),
+    tls,
+    name: decision.name,
+  };
+};
+
+const refusalOf = (error: unknown): Refusal =>
+  error instanceof Refusal ? error : new Refusal(502, "the host could not be reached");
+
+const refusalBody = (refusal: Refusal): string =>
+  `${JSON.stringify({ error: `egress proxy: ${refusal.message}`, code: refusal.status === 403 ? "egress_refused" : "egress_failed" })}\n`;
+
+const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
+  const listed = (message.headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
+  const headers: Record<string, string[]> = {};
+  for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
+    const name = message.rawHeaders[index] ?? "";
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || listed.includes(lower)) continue;
+    (headers[lower] ??= []).push(message.rawHeaders[index + 1] ?? "");
+  }
+  return headers;
+};
+
+/** Connects, or refuses when that takes too long. */
+const dial = (target: Target, limits: EgressLimits): Promise<Socket> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect({ host: target.address, port: target.port, allowHalfOpen: true });
+  socket.setTimeout(limits.connectMs, () => socket.destroy(new Error("timeout")));
+  socket.once("connect", () => {
+    socket.setTimeout(limits.idleMs);
+    resolve(socket);
+  });
+  socket.once("error", () => reject(new Refusal(502, "the host could not be reached")));
+  return promise;
+};
+
+/** The name a TLS server is asked for; addresses are not sent as names (RFC 6066, 3). */
+const serverName = ({ name }: Target): { readonly servername?: string } => {
+  const host = unbracketed((name ?? "").replace(/:\d+$/, ""));
+  return host === "" || isIP(host) !== 0 ? {} : { servername: host };
+};
+
+const forward = async (
+  options: EgressOptions,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> => {
+  const url = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : null;
+  if (url === null || url.protocol !== "http:") {
+    throw new Refusal(400, "this is a proxy: it takes http:// URLs in absolute form, and CONNECT");
+  }
+  const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
+  const socket = await dial(target, options.limits ?? EGRESS_LIMITS);
+  const headers = endToEndHeaders(incoming);
+  // A body of unknown length stays framed, whatever the method: unframed it would be read as a further request.
+  if (incoming.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked";
+  const upstream = request({
+    createConnection: () => (target.tls ? connectTls({ socket, ...serverName(target) }) : socket),
+    method: incoming.method ?? "GET",
+    path: `${url.pathname}${url.search}`,
+    headers: { ...headers, host: target.name ?? url.host },
+  });
+  const answered = Promise.withResolvers<IncomingMessage>();
+  upstream.on("response", answered.resolve);
+  upstream.on("error", () => answered.reject(new Refusal(502, "the host could not be reached")));
+  // A client that goes away takes its request along.
+  outgoing.on("close", () => upstream.destroy());
+  pipeline(incoming, upstream).catch(() => upstream.destroy());
+  const answer = await answered.promise;
+  outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEndHeaders(answer));
+  await pipeline(answer, outgoing);
+};
+
+/** Splits `host:port` of a CONNECT request; an IPv6 address is bracketed. */
+const authority = (text: string): { readonly host: string; readonly port: number } => {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(text);
+  if (match?.[1] === undefined) throw new Refusal(400, "CONNECT wants host:port");
+  return { host: unbracketed(match[1]), port: Number(match[2]) };
+};
+
+const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): Promise<void> => {
+  const { host, port } = authority(wanted);
+  const target = await chooseTarget(options, host, port);
+  if (target.tls) throw new Refusal(403, `${host} takes plain requests, not CONNECT`);
+  const upstream = await dial(target, options.limits ?? EGRESS_LIMITS);
+  const end = (): void => {
+    client.destroy();
+    upstream.destroy();
+  };
+  for (const side of [client, upstream]) side.on("error", end).on("close", end).on("timeout", end);
+  if (client.destroyed) return end();
+  client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  client.pipe(upstream).pipe(client);
+};
+
+const refuseTunnel = (client: Duplex, refusal: Refusal): void => {
+  const body = refusalBody(refusal);
+  client.end(
+    `HTTP/1.1 ${refusal.status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+};
+
+/** A listening proxy. */
+export interface Egress {
+  /** Stops listening and ends every connection. */
+  readonly close: () => void;
+}
+
+/**
+ * Opens the proxy on a unix socket that every uid may connect to: who reaches the socket is decided by the directory
+ * it lies in. A socket that a dead service left there is replaced.
+ */
+export const openEgress = async (path: string, options: EgressOptions): Promise<Egress> => {
+  const server = egressServer(options);
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+  });
+  await rm(path, { force: true });
+  server.listen({ path, readableAll: true, writableAll: true });
+  await once(server, "listening");
+  return {
+    close: () => {
+      server.close();
+      // Tunnels are no longer the server's to close.
+      for (const socket of open) socket.destroy();
+    },
+  };
+};
+
+const egressServer = (options: EgressOptions): Server => {
+  const { connections, idleMs } = options.limits ?? EGRESS_LIMITS;
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 0, keepAliveTimeout: 5_000 });
+  server.maxConnections = connections;
+  server.timeout = idleMs;
+  server.on("request", (incoming, outgoing) => {
+    forward(options, incoming, outgoing).catch((error: unknown) => {
+      if (outgoing.headersSent) return outgoing.destroy();
+      const refusal = refusalOf(error);
+      outgoing.writeHead(refusal.status, { "content-type": "application/json", connection: "close" });
+      return outgoing.end(refusalBody(refusal));
+    });
+  });
+  server.on("connect", (incoming, client, head) => {
+    client.on("error", () => client.destroy());
+    if (head.length > 0) client.unshift(head);
+    tunnel(options, incoming.url ?? "", client).catch((error: unknown) =>
+      refuseTunnel(client, refusalOf(error)),
+    );
+  });
+  // Upgrades travel through CONNECT; in absolute form a proxy would have to take a side in them.
+  server.on("upgrade", (_incoming, client: Duplex) => {
+    refuseTunnel(client, new Refusal(400, "open a tunnel with CONNECT to upgrade"));
+  });
+  return server;
+};

@@ -1,0 +1,150 @@
+/** What all sandboxes of one `local` provider share: programs in the run directory, control groups, the chosen form. */
+import { readdir, rm } from "node:fs/promises";
+import { release } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type GroupParent, findGroupParents } from "./cgroup.ts";
+import type { Form } from "./launch-plan.ts";
+import { type Parts, sandboxSettings } from "./layout.ts";
+import { installContent, installFile, openRunDirectory } from "./run-directory.ts";
+import { architectureOf, seccompProgram } from "./seccomp.ts";
+import { type Tools, findTools } from "./tools.ts";
+
+export interface LocalLimits {
+  /** Memory of all processes of a sandbox together, in bytes. */
+  readonly memoryBytes: number;
+  /** Processes and threads of a sandbox. */
+  readonly processes: number;
+  /** Open files of one process. */
+  readonly openFiles: number;
+  /** /workspace, the agent's home and /tmp together, in bytes. */
+  readonly diskBytes: number;
+  /** Output of PID 1 and the daemon that is kept from one second, in bytes. */
+  readonly logBytesPerSecond: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** api.md 8. */
+export const DEFAULT_LIMITS: LocalLimits = {
+  memoryBytes: 2048 * MIB,
+  processes: 512,
+  openFiles: 4096,
+  diskBytes: 8192 * MIB,
+  logBytesPerSecond: MIB,
+};
+
+export interface LocalOptions {
+  /** Made where missing; short, and traversable by other users (not below a 0700 home). */
+  readonly runDir: string;
+  readonly installationId: string;
+  readonly nodeId: string;
+  /** The Node that runs the daemon. */
+  readonly nodePath: string;
+  /** The daemon's program as one JavaScript file. */
+  readonly daemonBundle: string;
+  readonly agentCommand: readonly string[];
+  readonly agentAdapter: "opencode" | "plain";
+  /** Programs of the agent runtime, put on the PATH under their own file names. */
+  readonly agentBinaries: readonly string[];
+  readonly limits: LocalLimits;
+  /** Origin of this service's listener: what platform.internal leads to. */
+  readonly serviceUrl: string;
+  /** `auto`: the strongest that starts on this machine. */
+  readonly form: "auto" | Form;
+  /** The service's PATH, to look for bubblewrap and the rest. */
+  readonly path: string;
+}
+
+export interface Installation {
+  readonly options: LocalOptions;
+  readonly tools: Tools;
+  readonly parts: Parts;
+  readonly form: Form;
+  /** File with the seccomp program for PID 1 and what it starts; null where the form has none. */
+  readonly filter: string | null;
+  readonly groupParents: readonly GroupParent[];
+  /** Whether sandboxes get uids of their own (the service is root). */
+  readonly ownUids: boolean;
+  /** Whether RLIMIT_NPROC counts within the sandbox, and not everything its uid runs on this machine. */
+  readonly countsProcessesPerSandbox: boolean;
+}
+
+const inDaemon = (name: string): string => fileURLToPath(new URL(`../../daemon/${name}`, import.meta.url));
+
+/** From Linux 5.14 on the limit counts in each user namespace (facts.md, "Sandboxes"). */
+const countsInUserNamespace = (kernel: string): boolean => {
+  const [major = 0, minor = 0] = kernel.split(".").map(Number);
+  return major > 5 || (major === 5 && minor >= 14);
+};
+
+const installParts = async (options: LocalOptions, library: Record<string, string>): Promise<Parts> => {
+  const { runDir } = options;
+  const settings = await Promise.all(
+    Object.entries(sandboxSettings).map(async ([name, content]) => [
+      name,
+      await installContent(runDir, name, content),
+    ]),
+  );
+  return {
+    node: await installFile(runDir, options.nodePath, "node"),
+    daemon: await installFile(runDir, options.daemonBundle, "platform-agent"),
+    entrypoint: await installFile(runDir, inDaemon("entrypoint.sh"), "platform-entrypoint"),
+    forwarder: await installFile(runDir, inDaemon("forwarder.mjs")),
+    agentBinaries: await Promise.all(options.agentBinaries.map((path) => installFile(runDir, path))),
+    settings: Object.fromEntries(settings) as Record<string, string>,
+    library,
+  };
+};
+
+const installFilter = async (runDir: string, kind: "agent" | "supervisor"): Promise<string> => {
+  const architecture = architectureOf(process.arch);
+  if (architecture === null) throw new Error(`there is no seccomp filter for ${process.arch} yet`);
+  return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
+};
+
+/** A second bubblewrap inside starts the agent where the service is an ordinary user; it brings its own filter. */
+const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Record<string, string>> => ({
+  bwrap: await installFile(options.runDir, bwrap, "bwrap"),
+  "agent.bpf": await installFilter(options.runDir, "agent"),
+});
+
+/** Removes parts of earlier versions; sandboxes that still use one keep it through their own mount. */
+export const removeOldParts = async ({ options, parts, filter }: Installation): Promise<void> => {
+  const files = [parts.node, parts.daemon, parts.entrypoint, parts.forwarder, filter ?? ""].concat(
+    parts.agentBinaries,
+    Object.values(parts.settings),
+    Object.values(parts.library),
+  );
+  const used = new Set(files.map(dirname));
+  const root = join(options.runDir, "parts");
+  const old = (await readdir(root)).filter((name) => !name.startsWith(".") && !used.has(join(root, name)));
+  await Promise.all(old.map((name) => rm(join(root, name), { recursive: true, force: true })));
+};
+
+/**
+ * Prepares the run directory for one form, without starting anything.
+ * @throws Error that says what is missing on this machine
+ */
+export const install = async (options: LocalOptions, form: Form): Promise<Installation> => {
+  const tools = findTools(options.path);
+  if (tools.missing.length > 0) throw new Error(`not installed: ${tools.missing.join(", ")}`);
+  const { bwrap } = tools;
+  if (form === "bubblewrap" && bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");
+  await openRunDirectory(options.runDir);
+  const ownUids = process.geteuid?.() === 0;
+  const nested = form === "bubblewrap" && !ownUids && bwrap !== null;
+  const parts = await installParts(options, nested ? await nestedLibrary(options, bwrap) : {});
+  const filter =
+    form === "bubblewrap" ? await installFilter(options.runDir, ownUids ? "agent" : "supervisor") : null;
+  return {
+    options,
+    tools,
+    parts,
+    form,
+    filter,
+    groupParents: findGroupParents(`platform-${options.installationId.slice(0, 8)}`),
+    ownUids,
+    countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),
+  };
+};

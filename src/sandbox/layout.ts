@@ -1,0 +1,241 @@
+/**
+ * What a sandbox's file system looks like (spec.md, "Sandbox layout"), as a list of steps in order, and the two ways
+ * to make it: arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only; the agent
+ * may write /workspace, its home, /tmp and /dev/shm, nothing else.
+ */
+import { lstatSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
+import type { SandboxPaths } from "./run-directory.ts";
+
+export type MountStep =
+  | {
+      readonly kind: "bind" | "read-only-bind";
+      readonly source: string;
+      readonly target: string;
+      /** Left out without complaint where the source is missing. */
+      readonly optional?: true;
+    }
+  | { readonly kind: "symlink"; readonly source: string; readonly target: string }
+  | { readonly kind: "directory" | "proc" | "devices" | "seal"; readonly target: string }
+  | {
+      readonly kind: "memory";
+      readonly target: string;
+      readonly bytes: number;
+      /** Octal permissions of its root. */
+      readonly mode: string;
+    };
+
+/** Programs and settings shared by all sandboxes, already in the run directory. */
+export interface Parts {
+  readonly node: string;
+  readonly daemon: string;
+  readonly entrypoint: string;
+  readonly forwarder: string;
+  /** Each is found on the PATH inside by its own name. */
+  readonly agentBinaries: readonly string[];
+  /** Files of /etc made for sandboxes, by name. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Further files below /opt/platform/lib, by name. */
+  readonly library: Readonly<Record<string, string>>;
+}
+
+/** Where our own programs lie inside, beside the paths the spec names. */
+export const LIBRARY = "/opt/platform/lib";
+export const SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+export const SANDBOX_HOME = "/opt/platform/home";
+export const SANDBOX_HOSTNAME = "sandbox";
+
+/** Inside every sandbox: the daemon's and the agent's user. */
+export const DAEMON_UID = 1000;
+export const AGENT_UID = 1001;
+
+/** Memory behind /dev/shm and the small directories we make, in bytes. */
+const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
+const SMALL_BYTES = 1024 * 1024;
+
+/** Of /etc only what programs need to run and to trust certificates; no machine id, no user list, no configuration. */
+const HOST_SETTINGS = [
+  "/etc/ssl",
+  "/etc/pki",
+  "/etc/ca-certificates",
+  "/etc/alternatives",
+  "/etc/ld.so.cache",
+  "/etc/ld.so.conf",
+  "/etc/ld.so.conf.d",
+  "/etc/localtime",
+];
+
+/** The files of /etc that we write ourselves. */
+export const sandboxSettings: Readonly<Record<string, string>> = {
+  passwd: [
+    "root:x:0:0:root:/nonexistent:/usr/sbin/nologin",
+    `platform:x:${DAEMON_UID}:${DAEMON_UID}:platform daemon:${SANDBOX_HOME}:/bin/sh`,
+    `agent:x:${AGENT_UID}:${AGENT_UID}:agent:${SANDBOX_HOME}:/bin/sh`,
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
+    "",
+  ].join("\n"),
+  group: ["root:x:0:", `platform:x:${DAEMON_UID}:`, `agent:x:${AGENT_UID}:`, "nogroup:x:65534:", ""].join(
+    "\n",
+  ),
+  hosts: `127.0.0.1 localhost ${SANDBOX_HOSTNAME}\n::1 localhost\n`,
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+  // No name server can be reached: names are the egress proxy's to resolve.
+  "resolv.conf": "",
+};
+
+/** /bin, /lib and so on as this machine has them: links into /usr, or directories of their own. */
+const topLevel = (): MountStep[] =>
+  ["/bin", "/sbin", "/lib", "/lib32", "/lib64"].flatMap((target): MountStep[] => {
+    const found = lstatSync(target, { throwIfNoEntry: false });
+    if (found === undefined) return [];
+    return found.isSymbolicLink()
+      ? [{ kind: "symlink", source: readlinkSync(target), target }]
+      : [{ kind: "read-only-bind", source: target, target }];
+  });
+
+const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
+
+/** Made first: bubblewrap gives directories that it makes on the way to a mount point to its own user alone. */
+const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, "/run", "/var"];
+
+/** The steps that lay out one sandbox, in order. */
+export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] => [
+  ...DIRECTORIES.map((target): MountStep => ({ kind: "directory", target })),
+  readOnly("/usr", "/usr"),
+  ...topLevel(),
+  // A file cannot be bound over a missing path of a read-only directory: /usr/local/bin becomes one of our own.
+  { kind: "memory", target: "/usr/local/bin", bytes: SMALL_BYTES, mode: "755" },
+  readOnly(parts.daemon, "/usr/local/bin/platform-agent"),
+  readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
+  readOnly(parts.node, "/usr/local/bin/node"),
+  ...parts.agentBinaries.map((path) => readOnly(path, `/usr/local/bin/${basename(path)}`)),
+  { kind: "seal", target: "/usr/local/bin" },
+  ...HOST_SETTINGS.map((path): MountStep => ({
+    kind: "read-only-bind",
+    source: path,
+    target: path,
+    optional: true,
+  })),
+  ...Object.entries(parts.settings).map(([name, path]) => readOnly(path, `/etc/${name}`)),
+  { kind: "proc", target: "/proc" },
+  { kind: "devices", target: "/dev" },
+  { kind: "memory", target: "/dev/shm", bytes: SHARED_MEMORY_BYTES, mode: "1777" },
+  { kind: "seal", target: "/dev" },
+  { kind: "bind", source: paths.tmp, target: "/tmp" },
+  { kind: "symlink", source: "../tmp", target: "/var/tmp" },
+  { kind: "bind", source: paths.workspace, target: "/workspace" },
+  { kind: "bind", source: paths.home, target: SANDBOX_HOME },
+  readOnly(parts.forwarder, `${LIBRARY}/forwarder.mjs`),
+  ...Object.entries(parts.library).map(([name, path]) => readOnly(path, `${LIBRARY}/${name}`)),
+  { kind: "bind", source: paths.run, target: "/run/platform" },
+  readOnly(paths.proxy, "/run/platform/proxy"),
+  { kind: "seal", target: "/" },
+];
+
+/** The layout as bubblewrap's arguments. */
+export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
+  steps.flatMap((step) => {
+    switch (step.kind) {
+      case "bind":
+        return [step.optional ? "--bind-try" : "--bind", step.source, step.target];
+      case "read-only-bind":
+        return [step.optional ? "--ro-bind-try" : "--ro-bind", step.source, step.target];
+      case "symlink":
+        return ["--symlink", step.source, step.target];
+      case "directory":
+        return ["--dir", step.target];
+      case "proc":
+        return ["--proc", step.target];
+      case "devices":
+        return ["--dev", step.target];
+      case "seal":
+        return ["--remount-ro", step.target];
+      case "memory":
+        return ["--perms", step.mode, "--size", String(step.bytes), "--tmpfs", step.target];
+    }
+  });
+
+/** A word of a shell command that stands for exactly `text`. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** What the steps below are written in. `seal_tree` also covers mounts below its target, each with its own flags. */
+const SHELL_FUNCTIONS = `
+place() { # source, target: an empty mount point of the source's kind
+  if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "\${2%/*}"; [ -e "$2" ] || : > "$2"; fi
+}
+bind() { place "$1" "$2"; mount --rbind "$1" "$2"; }
+seal_tree() {
+  while read -r _ _ _ _ target options _; do
+    case $target in "$1" | "$1"/*) mount -o "remount,bind,ro,\${options#r?,}" "$target" ;; esac
+  done < /proc/self/mountinfo
+}
+devices() {
+  mkdir -p "$1"
+  mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs "$1"
+  for name in null zero full random urandom tty; do
+    : > "$1/$name"
+    mount --bind "/dev/$name" "$1/$name"
+  done
+  mkdir "$1/pts"
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$1/pts"
+  ln -s pts/ptmx "$1/ptmx"
+  ln -s /proc/self/fd "$1/fd"
+  ln -s /proc/self/fd/0 "$1/stdin"
+  ln -s /proc/self/fd/1 "$1/stdout"
+  ln -s /proc/self/fd/2 "$1/stderr"
+}`;
+
+const shellCommand = (step: MountStep, root: string): string => {
+  const target = quote(root + (step.target === "/" ? "" : step.target));
+  switch (step.kind) {
+    case "bind":
+    case "read-only-bind": {
+      const source = quote(step.source);
+      const mounted = `bind ${source} ${target}`;
+      const done = step.kind === "bind" ? mounted : `${mounted}; seal_tree ${target}`;
+      return step.optional ? `if [ -e ${source} ]; then ${done}; fi` : done;
+    }
+    case "symlink":
+      return `mkdir -p "$(dirname ${target})"; ln -s ${quote(step.source)} ${target}`;
+    case "directory":
+      return `mkdir -p ${target}`;
+    case "proc":
+      return `mkdir -p ${target}; mount -t proc proc ${target}`;
+    case "devices":
+      return `devices ${target}`;
+    case "seal":
+      return `mount -o remount,bind,ro ${target}`;
+    case "memory":
+      return `mkdir -p ${target}; mount -t tmpfs -o ${quote(`mode=${step.mode},size=${step.bytes}`)} tmpfs ${target}`;
+  }
+};
+
+/**
+ * The layout as a script for `sh`, to be run with every capability in fresh user, mount and network namespaces. It
+ * builds the tree in memory over the directory `root`, makes it the root, brings loopback up, forbids further user
+ * namespaces beyond `nestedUserNamespaces`, and becomes the command that stands in its arguments.
+ */
+export const namespaceScript = (
+  steps: readonly MountStep[],
+  root: string,
+  nestedUserNamespaces: number,
+): string =>
+  [
+    "set -eu",
+    "umask 022",
+    SHELL_FUNCTIONS,
+    `mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`,
+    ...steps.filter((step) => step.target !== "/").map((step) => shellCommand(step, root)),
+    `hostname ${SANDBOX_HOSTNAME} 2>/dev/null || true`,
+    "ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null || busybox ip link set lo up",
+    `mkdir ${quote(`${root}/.old`)}`,
+    `cd ${quote(root)}`,
+    "pivot_root . .old",
+    "umount -l /.old",
+    "rmdir /.old",
+    "mount -o remount,bind,ro /",
+    `echo ${nestedUserNamespaces} > /proc/sys/user/max_user_namespaces`,
+    "cd /workspace",
+    "unset OLDPWD",
+    'exec "$@"',
+  ].join("\n");

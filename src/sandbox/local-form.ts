@@ -1,0 +1,63 @@
+/** Chooses the form of `local` sandboxes by starting one of each, strongest first. */
+import { randomUUID } from "node:crypto";
+import { boot } from "./boot.ts";
+import { type Installation, type LocalOptions, install } from "./installation.ts";
+import type { Form } from "./launch-plan.ts";
+import { readRecord, sandboxPaths, type SandboxRecord } from "./run-directory.ts";
+import { tearDown } from "./teardown.ts";
+
+const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
+/** Away from every uid that a sandbox may have. */
+const TRIAL_UID_BASE = 299_999_000;
+
+/** Starts PID 1 and ends it. @throws Error with what the machine refused */
+const tryForm = async (options: LocalOptions, form: Form): Promise<Installation> => {
+  const installation = await install(options, form);
+  const id = randomUUID();
+  const paths = sandboxPaths(options.runDir, id);
+  const record: SandboxRecord = {
+    version: 1,
+    id,
+    sessionId: id,
+    installationId: "trial",
+    nodeId: options.nodeId,
+    uidBase: installation.ownUids ? TRIAL_UID_BASE : null,
+    launcher: null,
+    cgroups: [],
+    egressAllow: [],
+    secretNames: [],
+    llmUpstream: null,
+  };
+  const settings = {
+    prefix: [],
+    agentCommand: [],
+    adapter: "plain" as const,
+    agentEnv: {},
+    commonEnv: {},
+    bootDeadlineMs: 0,
+  };
+  try {
+    await boot(installation, { paths, record, settings, environment: {} });
+    return installation;
+  } finally {
+    await tearDown(paths, (await readRecord(paths)) ?? record);
+  }
+};
+
+/**
+ * Prepares `local` on this machine in the asked form, or in the strongest that really starts.
+ * @throws Error that names what each form lacks
+ */
+export const openInstallation = async (options: LocalOptions): Promise<Installation> => {
+  const forms = options.form === "auto" ? FORMS : [options.form];
+  const problems: string[] = [];
+  for (const form of forms) {
+    try {
+      // eslint-disable-next-line no-await-in-loop -- the weaker form is tried only where the stronger fails
+      return await tryForm(options, form);
+    } catch (error) {
+      problems.push(`${form}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  throw new Error(`no sandbox can be started on this machine (${problems.join("; ")})`);
+};

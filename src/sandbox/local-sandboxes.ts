@@ -1,0 +1,306 @@
+/**
+ * The sandboxes of one `local` provider, by id: what is known of them on disk, joined with what this process holds
+ * for each while it runs (proxy, exit).
+ *
+ * L1 one operation a sandbox at a time: a destroy waits for a create under way, and the other way round.
+ * L2 a host uid belongs to one sandbox at a time, until its directory is gone.
+ * L3 the first reason for an end is the one that is told.
+ */
+import { createHash } from "node:crypto";
+import { lstat } from "node:fs/promises";
+import { boot, launchSettings, readLogTail } from "./boot.ts";
+import { groupControls } from "./cgroup.ts";
+import { type Egress, openEgress } from "./egress.ts";
+import type { Installation } from "./installation.ts";
+import { UIDS_PER_SANDBOX } from "./launch-plan.ts";
+import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "./port.ts";
+import { isAlive, sampleProcesses } from "./processes.ts";
+import {
+  type SandboxPaths,
+  type SandboxRecord,
+  readExit,
+  readRecord,
+  sandboxIds,
+  sandboxPaths,
+  writeExit,
+  writeRecord,
+} from "./run-directory.ts";
+import { mkdir } from "node:fs/promises";
+import { killSandbox, tearDown } from "./teardown.ts";
+import {
+  LOG_KEPT_BYTES,
+  type Watched,
+  kernelVerdict,
+  measureDisk,
+  measureProcesses,
+  trimLog,
+} from "./watcher.ts";
+
+/** A directory's name, and nothing that could lead out of it. */
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Host uids for sandboxes lie far above users, services and usual subordinate ranges; each installation has a stretch. */
+const UID_FIRST = 300_000_000;
+const UID_STRETCH = 30_000;
+const UID_STRETCHES = 10_000;
+
+interface Entry extends Watched {
+  readonly egress: Egress;
+  readonly exit: PromiseWithResolvers<SandboxExit>;
+  ended: boolean;
+}
+
+const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
+
+export class LocalSandboxes {
+  readonly #installation: Installation;
+  readonly #entries = new Map<string, Entry>();
+  readonly #tails = new Map<string, Promise<void>>();
+  readonly #uidBases = new Map<string, number>();
+
+  private constructor(installation: Installation) {
+    this.#installation = installation;
+  }
+
+  /** Takes up what a former service left: running sandboxes get their proxy back, ended ones keep their reason. */
+  static async open(installation: Installation): Promise<LocalSandboxes> {
+    const opened = new LocalSandboxes(installation);
+    const ids = await sandboxIds(installation.options.runDir);
+    await Promise.all(ids.map((id) => opened.#adopt(id)));
+    return opened;
+  }
+
+  /** Leaves the sandboxes running. */
+  close(): void {
+    for (const entry of this.#entries.values()) entry.egress.close();
+    this.#entries.clear();
+  }
+
+  create(spec: SandboxSpec): Promise<void> {
+    return this.#alone(spec.id, async () => {
+      const paths = this.#paths(spec.id);
+      const earlier = await readRecord(paths);
+      if (earlier?.launcher) return;
+      // An earlier attempt died before it started anything.
+      await tearDown(paths, earlier);
+      await this.#start(spec, paths);
+    });
+  }
+
+  async #start(spec: SandboxSpec, paths: SandboxPaths): Promise<void> {
+    const { options } = this.#installation;
+    const uidBase = this.#installation.ownUids ? this.#takeUids(spec.id) : null;
+    const record: SandboxRecord = {
+      version: 1,
+      id: spec.id,
+      sessionId: spec.sessionId,
+      installationId: options.installationId,
+      nodeId: options.nodeId,
+      uidBase,
+      launcher: null,
+      cgroups: [],
+      egressAllow: spec.egressAllow,
+      secretNames: Object.keys(spec.secrets),
+      llmUpstream: spec.llmUpstream,
+    };
+    let egress: Egress | null = null;
+    try {
+      await mkdir(paths.root, { mode: 0o700 });
+      await writeRecord(paths, record);
+      await mkdir(paths.proxy);
+      egress = await this.#openEgress(paths, record);
+      const booted = await boot(this.#installation, {
+        paths,
+        record,
+        settings: launchSettings(this.#installation, spec, uidBase),
+        environment: spec.environment,
+      });
+      const entry = this.#enter(paths, booted.record, egress);
+      booted.child.once("exit", (code, name) => {
+        void this.#ended(entry, `its PID 1 ended with ${name ?? `code ${code ?? "unknown"}`}`);
+      });
+    } catch (error) {
+      egress?.close();
+      await tearDown(paths, (await readRecord(paths)) ?? record);
+      this.#uidBases.delete(spec.id);
+      throw error;
+    }
+  }
+
+  /** Settles when the sandbox has ended by itself, was never there, or was destroyed. */
+  exitOf(id: string): Promise<SandboxExit> {
+    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
+  }
+
+  async list(): Promise<SandboxListing[]> {
+    const { options } = this.#installation;
+    const ids = await sandboxIds(options.runDir);
+    const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(options.runDir, id))));
+    return records
+      .filter((record) => record !== null)
+      .filter((record) => this.#isOurs(record))
+      .map((record) => ({
+        id: record.id,
+        sessionId: record.sessionId,
+        state: record.launcher !== null && isAlive(record.launcher) ? "running" : "exited",
+      }));
+  }
+
+  async link(id: string): Promise<DaemonLink> {
+    const paths = this.#paths(id);
+    if ((await readRecord(paths)) === null) throw new Error("there is no such sandbox");
+    // The directory is the daemon's to write: a link there could lead to another socket of this machine.
+    const found = await lstat(paths.daemonSocket).catch(() => null);
+    if (found !== null && !found.isSocket()) throw new Error("the daemon's socket is not a socket");
+    return { kind: "unix", path: paths.daemonSocket };
+  }
+
+  async logs(id: string): Promise<string> {
+    const paths = this.#paths(id);
+    const [old, recent] = await Promise.all([
+      readLogTail(paths.oldLog, LOG_KEPT_BYTES),
+      readLogTail(paths.log, LOG_KEPT_BYTES),
+    ]);
+    return Buffer.from(old + recent)
+      .subarray(-LOG_KEPT_BYTES)
+      .toString("utf8");
+  }
+
+  destroy(id: string): Promise<void> {
+    return this.#alone(id, async () => {
+      const paths = this.#paths(id);
+      const entry = this.#entries.get(id);
+      await tearDown(paths, await readRecord(paths));
+      entry?.egress.close();
+      entry?.exit.resolve({ code: "exited", message: "the sandbox was destroyed" });
+      this.#entries.delete(id);
+      this.#uidBases.delete(id);
+    });
+  }
+
+  /** One look at every running sandbox; what exceeds a limit is ended. */
+  async watch(nowMs: number): Promise<void> {
+    const running = [...this.#entries.values()].filter((entry) => !entry.ended);
+    const { groupParents, options } = this.#installation;
+    const controls = groupControls(groupParents);
+    const rules = {
+      limits: options.limits,
+      kernelMemory: controls.has("memory"),
+      kernelProcesses: controls.has("processes"),
+    };
+    const needsSamples = running.length > 0 && !(rules.kernelMemory && rules.kernelProcesses);
+    const samples = needsSamples ? sampleProcesses() : [];
+    const look = async (entry: Entry): Promise<void> => {
+      if (entry.record.launcher === null || !isAlive(entry.record.launcher)) {
+        await this.#ended(entry, "its processes are gone");
+        return;
+      }
+      await trimLog(entry, options.limits);
+      const excess =
+        kernelVerdict(entry.record, options.limits) ??
+        measureProcesses(entry, samples, rules) ??
+        (await measureDisk(entry, rules, nowMs));
+      if (excess !== null) await this.#end(entry, excess);
+    };
+    const looks = await Promise.allSettled(running.map(look));
+    // A sandbox that was destroyed under the look is no failure; anything else is told after all were looked at.
+    const failed = looks.find(
+      (result, index) =>
+        result.status === "rejected" && this.#entries.get(running[index]?.record.id ?? "") === running[index],
+    );
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+
+  #paths(id: string): SandboxPaths {
+    if (!ID.test(id)) throw new Error("a sandbox's id is a lower-case UUID");
+    return sandboxPaths(this.#installation.options.runDir, id);
+  }
+
+  #isOurs(record: SandboxRecord): boolean {
+    const { installationId, nodeId } = this.#installation.options;
+    return record.installationId === installationId && record.nodeId === nodeId;
+  }
+
+  async #adopt(id: string): Promise<void> {
+    const paths = sandboxPaths(this.#installation.options.runDir, id);
+    const record = await readRecord(paths);
+    if (record === null) return;
+    if (record.uidBase !== null) this.#uidBases.set(id, record.uidBase);
+    if (!this.#isOurs(record) || record.launcher === null) return;
+    const exit = await readExit(paths);
+    const entry = this.#enter(paths, record, await this.#openEgress(paths, record));
+    if (exit !== null) {
+      entry.ended = true;
+      entry.exit.resolve(exit);
+    } else if (!isAlive(record.launcher)) {
+      await this.#ended(entry, "it ended while no service watched it");
+    }
+  }
+
+  #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
+    return openEgress(paths.proxySocket, {
+      policy: {
+        allow: record.egressAllow,
+        secretNames: record.secretNames,
+        serviceUrl: this.#installation.options.serviceUrl,
+        llmUpstream: record.llmUpstream,
+      },
+    });
+  }
+
+  #enter(paths: SandboxPaths, record: SandboxRecord, egress: Egress): Entry {
+    const exit = Promise.withResolvers<SandboxExit>();
+    const entry: Entry = { paths, record, egress, exit, disk: null, ended: false };
+    this.#entries.set(record.id, entry);
+    return entry;
+  }
+
+  /** The sandbox's processes are gone: tells why. */
+  async #ended(entry: Entry, message: string): Promise<void> {
+    if (entry.ended || this.#entries.get(entry.record.id) !== entry) return;
+    const { limits } = this.#installation.options;
+    await this.#settle(entry, kernelVerdict(entry.record, limits) ?? { code: "exited", message });
+  }
+
+  /** Ends a sandbox for a reason; its directory stays until it is destroyed. */
+  async #end(entry: Entry, exit: SandboxExit): Promise<void> {
+    if (entry.ended) return;
+    await this.#settle(entry, exit);
+    await killSandbox(entry.paths, entry.record);
+  }
+
+  async #settle(entry: Entry, exit: SandboxExit): Promise<void> {
+    entry.ended = true;
+    entry.egress.close();
+    // Destroyed meanwhile: there is nowhere left to write it down.
+    entry.exit.resolve(await writeExit(entry.paths, exit).catch(() => exit));
+  }
+
+  #takeUids(id: string): number {
+    const digest = createHash("sha256").update(this.#installation.options.installationId).digest();
+    const first = UID_FIRST + (digest.readUInt32BE() % UID_STRETCHES) * UID_STRETCH;
+    const taken = new Set(this.#uidBases.values());
+    for (let base = first; base + UIDS_PER_SANDBOX <= first + UID_STRETCH; base += UIDS_PER_SANDBOX) {
+      if (taken.has(base)) continue;
+      this.#uidBases.set(id, base);
+      return base;
+    }
+    throw new Error("all uids for sandboxes are taken");
+  }
+
+  /** Runs `body` after every earlier operation on the same sandbox (L1). */
+  async #alone<A>(id: string, body: () => Promise<A>): Promise<A> {
+    const before = this.#tails.get(id) ?? Promise.resolve();
+    const result = before.then(body);
+    const tail = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tails.set(id, tail);
+    try {
+      return await result;
+    } finally {
+      if (this.#tails.get(id) === tail) this.#tails.delete(id);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The provider `local`: sandboxes on this machine from Linux namespaces, with bubblewrap or without, as root or as an
+ * ordinary user (launch-plan.ts says how). It owns what outlives no sandbox: the egress proxy's sockets and the watch
+ * over limits. The sandboxes themselves outlive the service and are found again by their records.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { doctorReport } from "./doctor.ts";
+import { groupControls } from "./cgroup.ts";
+import type { Installation, LocalOptions } from "./installation.ts";
+import { removeOldParts } from "./installation.ts";
+import { openInstallation } from "./local-form.ts";
+import { LocalSandboxes } from "./local-sandboxes.ts";
+import { SandboxError, SandboxProvider } from "./port.ts";
+
+/** How often running sandboxes are looked at (api.md 8). */
+const WATCH_INTERVAL = "1 second";
+
+/** What this installation isolates with, for the start-up log. */
+export const summarize = (installation: Installation): string => {
+  const controls = groupControls(installation.groupParents);
+  const limits = ["memory", "processes"] as const;
+  return [
+    installation.form === "bubblewrap"
+      ? "bubblewrap: namespaces and a seccomp filter"
+      : "plain namespaces, without a seccomp filter (weaker: install bubblewrap)",
+    installation.ownUids ? "uids of its own for each sandbox" : "one uid, the service's",
+    `${limits.map((limit) => `${limit} by ${controls.has(limit) ? "the kernel" : "a watcher"}`).join(", ")}, disk by a watcher`,
+  ].join("; ");
+};
+
+const attempt = <A>(
+  operation: SandboxError["operation"],
+  run: () => Promise<A>,
+): Effect.Effect<A, SandboxError> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (error) =>
+      new SandboxError({ operation, message: error instanceof Error ? error.message : String(error) }),
+  });
+
+/**
+ * The provider as a layer. Building it tries the forms on this machine, takes up the sandboxes that a former service
+ * of this installation left running, and fails with what is missing where no form starts.
+ */
+export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvider, SandboxError> =>
+  Layer.effect(
+    SandboxProvider,
+    Effect.gen(function* () {
+      const installation = yield* attempt("create", () => openInstallation(options));
+      yield* attempt("create", () => removeOldParts(installation));
+      const sandboxes = yield* Effect.acquireRelease(
+        attempt("list", () => LocalSandboxes.open(installation)),
+        (opened) => Effect.sync(() => opened.close()),
+      );
+      const look = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis;
+        yield* attempt("list", () => sandboxes.watch(now));
+      }).pipe(Effect.catch((error) => Effect.logWarning(`watching sandboxes: ${error.message}`)));
+      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL)));
+
+      return SandboxProvider.of({
+        name: "local",
+        summary: summarize(installation),
+        create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),
+        awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
+        list: attempt("list", () => sandboxes.list()),
+        link: (id) => attempt("link", () => sandboxes.link(id)),
+        logs: (id) => attempt("logs", () => sandboxes.logs(id)),
+        destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),
+        doctor: doctorReport(options),
+      });
+    }),
+  );

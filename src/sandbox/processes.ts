@@ -1,0 +1,112 @@
+/**
+ * What /proc tells about processes of this machine: who is alive, who descends from whom, who sees a sandbox's
+ * mounts. Reads are synchronous: /proc answers from memory, and one consistent pass matters more than the 20 µs
+ * a process costs.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A process that cannot be confused with a later one of the same number, also across a reboot. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, field 22 of /proc/<pid>/stat. */
+  readonly startTime: string;
+  readonly bootId: string;
+}
+
+export interface ProcessSample {
+  readonly pid: number;
+  readonly parent: number;
+  /** Its numbers from our pid namespace inwards; the last is what it calls itself. */
+  readonly namespacePids: readonly number[];
+  readonly threads: number;
+  /** Anonymous, shared and swapped memory: what the process costs beyond files that could be read again. */
+  readonly memoryBytes: number;
+}
+
+const read = (path: string): string | null => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null; // the process ended meanwhile, or is not ours to see
+  }
+};
+
+const bootId = (read("/proc/sys/kernel/random/boot_id") ?? "unknown").trim();
+
+/** State letter and start time of a process, null when there is none or only its exit code is left. */
+const readStart = (pid: number): string | null => {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The second field is the command in parentheses and may hold blanks and parentheses itself.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const state = fields[0];
+  return state === "Z" || state === "X" ? null : (fields[19] ?? null);
+};
+
+/** The identity of a running process, null when it has ended. */
+export const identify = (pid: number): ProcessIdentity | null => {
+  const startTime = readStart(pid);
+  return startTime === null ? null : { pid, startTime, bootId };
+};
+
+/** Whether exactly this process still runs. */
+export const isAlive = (identity: ProcessIdentity): boolean =>
+  identity.bootId === bootId && readStart(identity.pid) === identity.startTime;
+
+const pids = (): number[] => readdirSync("/proc").map(Number).filter(Number.isInteger);
+
+const statusNumber = (status: string, name: string): number => {
+  const match = new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status);
+  return match === null ? 0 : Number(match[1]);
+};
+
+/** Every process of this machine that we can see. */
+export const sampleProcesses = (): ProcessSample[] => {
+  const samples: ProcessSample[] = [];
+  for (const pid of pids()) {
+    const status = read(`/proc/${pid}/status`);
+    if (status === null || /^State:\s+[ZX]/m.test(status)) continue;
+    samples.push({
+      pid,
+      parent: statusNumber(status, "PPid"),
+      namespacePids: (/^NSpid:\s+(.*)$/m.exec(status)?.[1] ?? String(pid)).split(/\s+/).map(Number),
+      threads: statusNumber(status, "Threads"),
+      memoryBytes:
+        (statusNumber(status, "RssAnon") +
+          statusNumber(status, "RssShmem") +
+          statusNumber(status, "VmSwap")) *
+        1024,
+    });
+  }
+  return samples;
+};
+
+/** The processes below `root`, without `root` itself. */
+export const descendants = (samples: readonly ProcessSample[], root: number): ProcessSample[] => {
+  const children = Map.groupBy(samples, (sample) => sample.parent);
+  const found: ProcessSample[] = [];
+  const open = [...(children.get(root) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    found.push(next);
+    open.push(...(children.get(next.pid) ?? []));
+  }
+  return found;
+};
+
+/**
+ * Processes whose mount namespace holds something below `directory`: everything that runs in the sandbox which
+ * lives there, however deeply it nested its namespaces or changed its parents. Ourselves excepted.
+ */
+export const processesSeeing = (directory: string): number[] =>
+  pids().filter(
+    (pid) => pid !== process.pid && (read(`/proc/${pid}/mountinfo`)?.includes(`${directory}/`) ?? false),
+  );
+
+/** Sends a signal; a process that has ended already is no error. */
+export const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+};

@@ -1,0 +1,263 @@
+/**
+ * Where `local` keeps its files: one directory an installation, traversable by the sandboxes' uids (a 0700 home is
+ * not, so nothing below one could be bound into a sandbox).
+ *
+ *     <run directory>/parts/<content hash>/<name>   programs and settings that every sandbox binds read-only
+ *     <run directory>/s/<sandbox id>/               one sandbox, removed by destroy
+ *         record.json   what a later service must know of it (0600)
+ *         exit.json     why it ended, once it has
+ *         log, log.old  output of PID 1 and the daemon
+ *         run/          /run/platform: launch.json, d.sock, agent/ (the daemon's user writes here)
+ *         proxy/        the egress proxy's socket (only the service writes here)
+ *         disk/         workspace, home, tmp: everything that the disk limit covers
+ */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import {
+  access,
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { basename, join } from "node:path";
+import * as Schema from "effect/Schema";
+
+/** sun_path holds 108 bytes; api.md 8 keeps socket paths below 100. */
+const SOCKET_PATH_MAX = 99;
+
+const Identity = Schema.Struct({ pid: Schema.Int, startTime: Schema.String, bootId: Schema.String });
+
+/** What must be known of a sandbox after the service restarted. No secret, only the names of secrets. */
+export const SandboxRecord = Schema.Struct({
+  version: Schema.Literal(1),
+  id: Schema.String,
+  sessionId: Schema.String,
+  installationId: Schema.String,
+  nodeId: Schema.String,
+  /** First of the sandbox's host uids, null where everything runs as the service's own user. */
+  uidBase: Schema.NullOr(Schema.Int),
+  /** The outermost process, which lives exactly as long as PID 1; null until it was started. */
+  launcher: Schema.NullOr(Identity),
+  cgroups: Schema.Array(Schema.String),
+  egressAllow: Schema.Array(Schema.String),
+  secretNames: Schema.Array(Schema.String),
+  llmUpstream: Schema.NullOr(Schema.String),
+});
+export type SandboxRecord = typeof SandboxRecord.Type;
+
+const decodeRecord = Schema.decodeUnknownSync(Schema.fromJsonString(SandboxRecord));
+
+const StoredExit = Schema.Struct({
+  code: Schema.Literals(["exited", "memory_exceeded", "disk_exceeded", "processes_exceeded", "absent"]),
+  message: Schema.String,
+});
+export type StoredExit = typeof StoredExit.Type;
+const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(StoredExit));
+
+/** The files of one sandbox. */
+export interface SandboxPaths {
+  readonly root: string;
+  readonly record: string;
+  readonly exit: string;
+  readonly log: string;
+  readonly oldLog: string;
+  readonly run: string;
+  readonly daemonSocket: string;
+  readonly launch: string;
+  readonly agentReadable: string;
+  readonly proxy: string;
+  readonly proxySocket: string;
+  /** Where `proxy` appears below `run`. */
+  readonly proxyMount: string;
+  /** Over which the new root is built. */
+  readonly newRoot: string;
+  readonly disk: string;
+  readonly workspace: string;
+  readonly home: string;
+  readonly tmp: string;
+}
+
+export const sandboxPaths = (runDir: string, id: string): SandboxPaths => {
+  const root = join(runDir, "s", id);
+  return {
+    root,
+    record: join(root, "record.json"),
+    exit: join(root, "exit.json"),
+    log: join(root, "log"),
+    oldLog: join(root, "log.old"),
+    run: join(root, "run"),
+    daemonSocket: join(root, "run", "d.sock"),
+    launch: join(root, "run", "launch.json"),
+    agentReadable: join(root, "run", "agent"),
+    proxy: join(root, "proxy"),
+    proxySocket: join(root, "proxy", "egress.sock"),
+    proxyMount: join(root, "run", "proxy"),
+    newRoot: join(root, "root"),
+    disk: join(root, "disk"),
+    workspace: join(root, "disk", "workspace"),
+    home: join(root, "disk", "home"),
+    tmp: join(root, "disk", "tmp"),
+  };
+};
+
+/**
+ * Makes the run directory and what every sandbox shares.
+ * @throws Error when it belongs to someone else, is no directory, or is too long for socket paths
+ */
+export const openRunDirectory = async (runDir: string): Promise<void> => {
+  const longest = sandboxPaths(runDir, "0".repeat(36)).proxySocket;
+  if (Buffer.byteLength(longest) > SOCKET_PATH_MAX) {
+    throw new Error(
+      `the run directory ${runDir} is too long: a socket's path in it must stay below 100 bytes`,
+    );
+  }
+  await mkdir(runDir, { recursive: true, mode: 0o711 });
+  const found = await lstat(runDir);
+  if (!found.isDirectory() || found.uid !== process.geteuid?.()) {
+    throw new Error(`the run directory ${runDir} is not a directory of this user`);
+  }
+  await chmod(runDir, 0o711);
+  await Promise.all(
+    ["parts", "s"].map(async (name) => {
+      await mkdir(join(runDir, name), { recursive: true });
+      await chmod(join(runDir, name), 0o711);
+    }),
+  );
+};
+
+/** Ids of all sandboxes that have a directory, whoever made them. */
+export const sandboxIds = (runDir: string): Promise<string[]> => readdir(join(runDir, "s"));
+
+const ifThere = async <A>(operation: Promise<A>): Promise<A | null> => {
+  try {
+    return await operation;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+};
+
+/** Writes a file so that a reader sees the old or the new content, never half of it. */
+const replaceFile = async (path: string, content: string): Promise<void> => {
+  const next = `${path}.next`;
+  await writeFile(next, content, { mode: 0o600 });
+  await rename(next, path);
+};
+
+/** The record of a sandbox; null when there is none, or none that this version understands. */
+export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | null> => {
+  const text = await ifThere(readFile(paths.record, "utf8"));
+  if (text === null) return null;
+  try {
+    return decodeRecord(text);
+  } catch {
+    return null;
+  }
+};
+
+export const writeRecord = (paths: SandboxPaths, record: SandboxRecord): Promise<void> =>
+  replaceFile(paths.record, JSON.stringify(record));
+
+export const readExit = async (paths: SandboxPaths): Promise<StoredExit | null> => {
+  const text = await ifThere(readFile(paths.exit, "utf8"));
+  return text === null ? null : decodeExit(text);
+};
+
+/** Keeps the first reason: what ended the sandbox, not what was noticed afterwards. */
+export const writeExit = async (paths: SandboxPaths, exit: StoredExit): Promise<StoredExit> => {
+  const earlier = await readExit(paths);
+  if (earlier !== null) return earlier;
+  await replaceFile(paths.exit, JSON.stringify(exit));
+  return exit;
+};
+
+const hashFile = async (path: string): Promise<string> => {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+};
+
+/** The content hash of a file, remembered by what a changed file cannot keep (a node is 120 MB to hash). */
+const contentHash = async (runDir: string, source: string): Promise<string> => {
+  const { ino, dev, size, mtimeMs, ctimeMs } = await stat(source);
+  const stamp = createHash("sha256")
+    .update(JSON.stringify([source, ino, dev, size, mtimeMs, ctimeMs]))
+    .digest("hex");
+  const memo = join(runDir, "parts", `.${stamp.slice(0, 32)}`);
+  const known = await ifThere(readFile(memo, "utf8"));
+  if (known !== null) return known;
+  const hash = await hashFile(source);
+  await replaceFile(memo, hash);
+  return hash;
+};
+
+/** Puts a part in its place once; `fill` writes the file it is given. */
+const installPart = async (
+  runDir: string,
+  part: { readonly hash: string; readonly name: string; readonly mode: number },
+  fill: (path: string) => Promise<void>,
+): Promise<string> => {
+  const directory = join(runDir, "parts", part.hash.slice(0, 32));
+  const path = join(directory, part.name);
+  try {
+    await access(path);
+    return path;
+  } catch {
+    // not there yet
+  }
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o711);
+  const next = `${path}.${process.pid}`;
+  await fill(next);
+  await chmod(next, part.mode);
+  await rename(next, path);
+  return path;
+};
+
+/** Copies a program into the run directory, once for each content. @returns the copy's path */
+export const installFile = async (
+  runDir: string,
+  source: string,
+  name = basename(source),
+): Promise<string> => {
+  const hash = await contentHash(runDir, source);
+  return installPart(runDir, { hash, name, mode: 0o755 }, (path) => copyFile(source, path));
+};
+
+/** Writes generated content into the run directory, once for each content. @returns its path */
+export const installContent = (
+  runDir: string,
+  name: string,
+  content: string | Uint8Array,
+): Promise<string> => {
+  const hash = createHash("sha256").update(name).update("\0").update(content).digest("hex");
+  return installPart(runDir, { hash, name, mode: 0o755 }, (path) => writeFile(path, content));
+};
+
+/** Removes everything of a sandbox from the disk; directories the agent locked are opened first. */
+export const removeTree = async (root: string): Promise<void> => {
+  try {
+    await rm(root, { recursive: true, force: true });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== "EACCES" && code !== "EPERM" && code !== "ENOTEMPTY") throw error;
+    await unlock(root);
+    await rm(root, { recursive: true, force: true });
+  }
+};
+
+/** Gives its owner every directory below `directory` back; symbolic links are not followed. */
+const unlock = async (directory: string): Promise<void> => {
+  await chmod(directory, 0o700);
+  const entries = await readdir(directory, { withFileTypes: true });
+  await Promise.all(
+    entries.filter((entry) => entry.isDirectory()).map((entry) => unlock(join(directory, entry.name))),
+  );
+};

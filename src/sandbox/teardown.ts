@@ -1,0 +1,83 @@
+/**
+ * Ends a `local` sandbox and removes what it leaves, from its record and directory alone: the process that made it
+ * may be long gone (port invariants P2, P4).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { removeGroup } from "./cgroup.ts";
+import { descendants, isAlive, processesSeeing, sampleProcesses, signal } from "./processes.ts";
+import { type SandboxPaths, type SandboxRecord, removeTree } from "./run-directory.ts";
+
+/** Milliseconds between SIGTERM and SIGKILL (api.md 3, "Saving"). */
+const GRACE_MS = 5000;
+/** Milliseconds after which killed processes are given up as stuck in the kernel. */
+const BURIAL_MS = 10_000;
+const POLL_MS = 10;
+
+/** Part of every path that is mounted in the sandbox, on whatever file system the run directory lies. */
+const mountMarker = (paths: SandboxPaths): string =>
+  `/s/${paths.root.slice(paths.root.lastIndexOf("/") + 1)}`;
+
+const launcherAlive = (record: SandboxRecord | null): boolean =>
+  record !== null && record.launcher !== null && isAlive(record.launcher);
+
+/** PID 1 of the sandbox: below the launcher, the first in a pid namespace of its own. */
+const findInit = (record: SandboxRecord): number | null => {
+  if (record.launcher === null) return null;
+  const samples = sampleProcesses();
+  const own = samples.find(({ pid }) => pid === process.pid)?.namespacePids.length ?? 1;
+  const init = descendants(samples, record.launcher.pid).find(
+    ({ namespacePids }) => namespacePids.length === own + 1 && namespacePids.at(-1) === 1,
+  );
+  return init?.pid ?? null;
+};
+
+/** Polls until `done` holds. @returns false when it does not within `milliseconds` */
+const waitFor = async (done: () => boolean, milliseconds: number): Promise<boolean> => {
+  for (let waited = 0; !done(); waited += POLL_MS) {
+    if (waited >= milliseconds) return false;
+    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
+    await sleep(POLL_MS);
+  }
+  return true;
+};
+
+/**
+ * Ends every process of the sandbox at once.
+ * @throws Error when some cannot be ended
+ */
+export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
+  const marker = mountMarker(paths);
+  const gone = (): boolean => {
+    // PID 1 goes first and takes the pid namespace with it; the sweep finds what lost its parents.
+    const init = record === null || !launcherAlive(record) ? null : findInit(record);
+    if (init !== null) signal(init, "SIGKILL");
+    const left = processesSeeing(marker);
+    for (const pid of left) signal(pid, "SIGKILL");
+    if (record?.launcher && init === null && isAlive(record.launcher)) {
+      signal(record.launcher.pid, "SIGKILL");
+    }
+    return left.length === 0 && !launcherAlive(record);
+  };
+  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox do not end");
+};
+
+/** Asks PID 1 to end, and waits a while for it; a sandbox without a living PID 1 is left to `killSandbox`. */
+const askToEnd = async (record: SandboxRecord): Promise<void> => {
+  const init = findInit(record);
+  if (init === null) return;
+  signal(init, "SIGTERM");
+  await waitFor(() => !launcherAlive(record), GRACE_MS);
+};
+
+/**
+ * Ends the sandbox and removes its processes, control groups and directory. Nothing there is success.
+ * @throws Error when something stays
+ */
+export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
+  if (record !== null && launcherAlive(record)) await askToEnd(record);
+  await killSandbox(paths, record);
+  const groups = record?.cgroups ?? [];
+  const emptied = await waitFor(() => groups.map(removeGroup).every(Boolean), BURIAL_MS);
+  await removeTree(paths.root);
+  if (!emptied) throw new Error("a control group of the sandbox cannot be removed");
+};

@@ -1,0 +1,47 @@
+/** The programs of this machine that `local` builds sandboxes with. */
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+export interface Tools {
+  readonly sh: string;
+  readonly unshare: string;
+  /** Null where bubblewrap is not installed. */
+  readonly bwrap: string | null;
+  /** Programs that are needed and missing, with the package that has them. */
+  readonly missing: readonly string[];
+}
+
+/** Looked through after the PATH: an ordinary user's often lacks the administrator's programs. */
+const SYSTEM_DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+const find = (name: string, path: string): string | null => {
+  for (const directory of [...path.split(delimiter), ...SYSTEM_DIRECTORIES]) {
+    if (directory === "") continue;
+    try {
+      accessSync(join(directory, name), constants.X_OK);
+      return join(directory, name);
+    } catch {
+      // not in this directory
+    }
+  }
+  return null;
+};
+
+const NEEDED: Readonly<Record<string, string>> = {
+  sh: "a POSIX shell",
+  unshare: "util-linux",
+  setpriv: "util-linux",
+  prlimit: "util-linux",
+  mount: "util-linux (mount)",
+  pivot_root: "util-linux (mount)",
+};
+
+/** @param path the service's own PATH */
+export const findTools = (path: string): Tools => ({
+  sh: find("sh", path) ?? "/bin/sh",
+  unshare: find("unshare", path) ?? "/usr/bin/unshare",
+  bwrap: find("bwrap", path),
+  missing: Object.entries(NEEDED)
+    .filter(([name]) => find(name, path) === null)
+    .map(([name, where]) => `${name} (${where})`),
+});
