@@ -66,15 +66,21 @@ export const fetchCredential = (
     }),
   );
 
-/** Keeps the credential file fresh for as long as it runs. A failed renewal is tried again with backoff. */
+/**
+ * Keeps the credential file fresh for as long as it runs: at 80 % of a credential's life, and when git was refused
+ * with it. A failed renewal is tried again with backoff.
+ */
 export const renewCredential = Effect.fnUntraced(function* (
   first: CloneCredential,
   fetch: Effect.Effect<CloneCredential, HttpFailure>,
+  refused: Effect.Effect<void>,
 ): Effect.fn.Return<never> {
   let current = first;
   while (true) {
     const lifeMs = current.expiresAtMs - (yield* Clock.currentTimeMillis);
-    yield* Effect.sleep(Math.max(RENEW_MIN_MS, lifeMs * RENEW_AT));
+    const due = Effect.sleep(Math.max(RENEW_MIN_MS, lifeMs * RENEW_AT));
+    // The agent can claim a refusal as often as it likes.
+    yield* Effect.raceFirst(due, Effect.andThen(Effect.sleep(RENEW_MIN_MS), refused));
     current = yield* Effect.retryOrElse(fetch, renewBackoff, () => Effect.succeed(current));
   }
 });
@@ -103,8 +109,12 @@ const gitConfig = (settings: Settings, repoUrl: string): string => `[include]
 [push]
 \tdefault = current
 [credential ${quote(new URL(repoUrl).origin)}]
-\thelper = ${quote(`!f() { test "$1" = get && cat '${settings.layout.credentialFile}'; }; f`)}
+\thelper = ${quote(helper(settings.layout))}
 `;
+
+/** Git calls it with `get`, and with `erase` when what it got was refused. */
+const helper = ({ credentialFile, rejectionPipe }: Settings["layout"]): string =>
+  `!f() { case "$1" in get) cat '${credentialFile}' ;; erase) echo > '${rejectionPipe}' ;; esac; }; f`;
 
 /** A value in git's configuration syntax. */
 const quote = (value: string): string => JSON.stringify(value);

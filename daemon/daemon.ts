@@ -22,6 +22,7 @@ import { fetchCredential, renewCredential } from "./credential.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";
 import type { Launch } from "./process.ts";
 import { Redactor } from "./redact.ts";
+import { listenForRejections } from "./rejections.ts";
 import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
@@ -139,6 +140,7 @@ const runtimeLaunch = ({ settings, adapter }: Parts, configDir: string): Launch 
 /** The checkout, and the renewal of its credential from then on; never returns when the deadline passes before. */
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log }: Parts) {
   const fetch = fetchCredential(settings, redactor);
+  const refused = yield* listenForRejections(settings.layout.rejectionPipe);
   const attempts = checkOut({
     settings,
     fetchCredential: fetch,
@@ -159,7 +161,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   });
   report.reached("cloned");
   log("checked out", { commit: checkout.commit });
-  yield* Effect.forkScoped(renewCredential(checkout.credential, fetch));
+  yield* Effect.forkScoped(renewCredential(checkout.credential, fetch, refused));
   return checkout;
 });
 

@@ -14,6 +14,8 @@ export interface Layout {
   readonly workspace: string;
   /** The current clone credential, in the one directory of the platform's that the agent may read: written by the daemon and read by the agent's git. */
   readonly credentialFile: string;
+  /** Named pipe into which the agent's git says that the credential was refused. */
+  readonly rejectionPipe: string;
   /** Git's system configuration for every git that runs as the agent. */
   readonly gitConfigFile: string;
   readonly runtimePort: number;
@@ -24,6 +26,7 @@ export const SANDBOX_LAYOUT: Layout = {
   socket: DAEMON_SOCKET,
   workspace: "/workspace",
   credentialFile: "/run/platform/agent/git-credential",
+  rejectionPipe: "/run/platform/agent/git-credential-refused",
   gitConfigFile: "/run/platform/agent/gitconfig",
   runtimePort: RUNTIME_PORT,
 };

@@ -19,7 +19,7 @@ it.effect("renews a credential at 80 % of its life, again and again", () =>
       fetched += 1;
       return credential(fetched * 0.8 * LIFE_MS + LIFE_MS);
     });
-    yield* Effect.forkChild(renewCredential(credential(LIFE_MS), fetch));
+    yield* Effect.forkChild(renewCredential(credential(LIFE_MS), fetch, Effect.never));
     yield* TestClock.adjust(0.8 * LIFE_MS - 1);
     expect(fetched).toBe(0);
     yield* TestClock.adjust(1);
@@ -38,10 +38,27 @@ it.effect("tries a failed renewal again before the old credential ends", () =>
         ? Effect.fail(new HttpFailure({ status: 503, message: "away" }))
         : Effect.succeed(credential(2 * LIFE_MS));
     });
-    yield* Effect.forkChild(renewCredential(credential(LIFE_MS), fetch));
+    yield* Effect.forkChild(renewCredential(credential(LIFE_MS), fetch, Effect.never));
     yield* TestClock.adjust(0.8 * LIFE_MS);
     expect(asked).toBe(1);
     yield* TestClock.adjust("3 seconds");
     expect(asked).toBe(3);
+  }),
+);
+
+it.effect("renews a refused credential, a second after the last renewal at the soonest", () =>
+  Effect.gen(function* () {
+    let fetched = 0;
+    const fetch = Effect.sync(() => {
+      fetched += 1;
+      return credential(LIFE_MS);
+    });
+    yield* Effect.forkChild(renewCredential(credential(LIFE_MS), fetch, Effect.void));
+    yield* TestClock.adjust(999);
+    expect(fetched).toBe(0);
+    yield* TestClock.adjust(1);
+    expect(fetched).toBe(1);
+    yield* TestClock.adjust(1000);
+    expect(fetched).toBe(2);
   }),
 );

@@ -122,6 +122,15 @@ describe("a boot", () => {
   });
 });
 
+test("a credential that the agent's git was refused with is renewed", async () => {
+  const daemon = await start();
+  await daemon.logged("ready");
+  daemon.service.state.password = "pw-canary-2";
+  await expect(daemon.git("push", "--quiet", "origin", "HEAD")).rejects.toThrow("Authentication failed");
+  await daemon.service.gaveCredentials(2);
+  await daemon.git("push", "--quiet", "origin", "HEAD");
+});
+
 describe("the agent runtime", () => {
   test("has the injected environment and the secrets, but never PLATFORM_TOKEN", async () => {
     const daemon = await start({

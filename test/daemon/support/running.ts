@@ -68,6 +68,7 @@ export class Running {
       socket: join(directory, "d.sock"),
       workspace: join(directory, "workspace"),
       credentialFile: join(directory, "git-credential"),
+      rejectionPipe: join(directory, "git-credential-refused"),
       gitConfigFile: join(directory, "gitconfig"),
       runtimePort: this.runtimePort,
     };
