@@ -1,0 +1,222 @@
+/** The main job, step by step: a signed push comes in, a session does what the prompt says, a change request shows it. */
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { type AgentAct, watchAgent } from "./agent.ts";
+import type { Client, ServerEvent } from "./client.ts";
+import { epochMs, type Narrator } from "./narrator.ts";
+import type { Delivery } from "./sample.ts";
+
+export interface Session {
+  readonly id: string;
+  readonly status: string;
+  readonly branch_name: string;
+  readonly base_commit: string | null;
+  readonly agent_name: string;
+  readonly running_at: string | null;
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
+interface Sandbox {
+  readonly provider: string;
+  readonly status: string;
+  readonly created_at: string;
+}
+
+/** Milliseconds from the sending of the webhook until each step was done; null where a step left no trace. */
+export interface BootTimes {
+  readonly accepted: number;
+  readonly branch: number | null;
+  readonly sandbox: number | null;
+  readonly clone: number | null;
+  readonly runtime: number | null;
+  readonly running: number | null;
+  readonly commit: number;
+}
+
+/** What the demo saw; the last line of `--once`. */
+export interface Outcome {
+  readonly session_id: string;
+  readonly status: string;
+  readonly branch: string;
+  readonly commit: string;
+  readonly change_request: number;
+  readonly sandbox_provider: string;
+  readonly agent_runtime: string;
+  readonly boot_ms: BootTimes;
+}
+
+export interface Journey {
+  readonly client: Client;
+  readonly narrator: Narrator;
+  readonly projectId: string;
+  /** Marks where in the journey a failure happens. */
+  readonly step: <A>(name: string, work: () => Promise<A>) => Promise<A>;
+}
+
+const TRIGGER = "on-push";
+/** A model of the real world thinks for a while; a boot has a deadline of its own. */
+const AGENT_DEADLINE_MS = 10 * 60 * 1000;
+const LOOK_MS = 100;
+
+/** Walks from the webhook to the change request. */
+export const travel = async (journey: Journey, delivery: Delivery): Promise<Outcome> => {
+  const { client, narrator, projectId, step } = journey;
+  const events = client.events(projectId);
+  // The stream stands before anything can happen.
+  await step("following the project's events", () => events.next());
+
+  const sentAt = epochMs();
+  const sessionId = await step("sending the webhook", () => deliver(journey, delivery));
+  const acceptedAt = epochMs();
+  narrator.say(
+    "webhook",
+    `GitHub push by ${delivery.pusher} to ${delivery.repository}, signed: 202, session ${sessionId}`,
+  );
+
+  const path = `/v1/projects/${projectId}/sessions/${sessionId}`;
+  await step("booting the session", () => awaitRunning(journey, { events, sessionId, sentAt }));
+  const session = await step("reading the session", () => client.get<Session>(path));
+  const sandbox = await step("reading the sandbox", () => client.get<Sandbox>(`${path}/sandbox`));
+
+  const { commit, seenAt } = await step("waiting for the agent's commit", () =>
+    awaitCommit(journey, session, sentAt),
+  );
+  narrator.say("commit", `${commit} on branch ${session.branch_name}`, { at: seenAt, origin: sentAt });
+
+  const number = await step("opening the change request", () => openChangeRequest(journey, session));
+  const since = (at: number | null): number | null => (at === null ? null : Math.round(at - sentAt));
+  const logged = bootSteps(await client.text("GET", `${path}/logs?follow=0`));
+  return {
+    session_id: sessionId,
+    status: session.status,
+    branch: session.branch_name,
+    commit,
+    change_request: number,
+    sandbox_provider: sandbox.provider,
+    agent_runtime: await step("asking the agent runtime for its version", () => runtimeVersion(client, path)),
+    boot_ms: {
+      accepted: Math.round(acceptedAt - sentAt),
+      // A sandbox is asked for as soon as the branch exists, and not before.
+      branch: since(Date.parse(sandbox.created_at)),
+      sandbox: since(logged.sandbox),
+      clone: since(logged.clone),
+      runtime: since(logged.runtime),
+      running: since(session.running_at === null ? null : Date.parse(session.running_at)),
+      commit: Math.round(seenAt - sentAt),
+    },
+  };
+};
+
+const deliver = async ({ client, projectId }: Journey, delivery: Delivery): Promise<string> => {
+  const answer = await client.deliver<{ status: string; session_id?: string; reason?: string }>(
+    `/v1/webhooks/projects/${projectId}/${TRIGGER}`,
+    delivery,
+  );
+  if (answer.session_id !== undefined) return answer.session_id;
+  throw new Error(
+    `the fire is ${answer.status} (${answer.reason ?? "no reason given"}) and started no session`,
+  );
+};
+
+/** Tells each change until the session runs. @throws with the session's failure when it does not come to that. */
+const awaitRunning = async (
+  { narrator }: Journey,
+  {
+    events,
+    sessionId,
+    sentAt,
+  }: { readonly events: AsyncGenerator<ServerEvent>; readonly sessionId: string; readonly sentAt: number },
+): Promise<void> => {
+  for await (const { type, at, session_id, data } of events) {
+    if (session_id !== sessionId || (type !== "session.status" && type !== "sandbox.status")) continue;
+    const status = String(data["status"]);
+    narrator.say(type === "session.status" ? "session" : "sandbox", status, {
+      at: Date.parse(at),
+      origin: sentAt,
+    });
+    if (type !== "session.status" || status === "provisioning") continue;
+    if (status === "running") return;
+    const failure = data["failure"] as Session["failure"];
+    throw new Error(failure === null ? `the session is ${status}` : `${failure.code}: ${failure.message}`);
+  }
+};
+
+interface Pushed {
+  readonly commit: string;
+  readonly seenAt: number;
+}
+
+/** Tells what the agent does until it has pushed and is at rest. */
+const awaitCommit = async (
+  { client, narrator, projectId }: Journey,
+  session: Session,
+  sentAt: number,
+): Promise<Pushed> => {
+  const deadline = epochMs() + AGENT_DEADLINE_MS;
+  const agent = watchAgent(client, `/v1/projects/${projectId}/sessions/${session.id}/runtime`, session.id);
+  let pushed: Pushed | null = null as Pushed | null;
+  while (epochMs() < deadline) {
+    // eslint-disable-next-line no-await-in-loop -- it looks again and again, in order
+    const { acts, atRest } = await agent.look();
+    for (const act of acts) narrator.say("agent", describe(act), { at: act.at, origin: sentAt });
+    // eslint-disable-next-line no-await-in-loop
+    const tip = await client.branchTip(projectId, session.branch_name);
+    if (tip !== null && tip !== session.base_commit && tip !== pushed?.commit) {
+      pushed = { commit: tip, seenAt: epochMs() };
+    }
+    if (atRest && pushed !== null) return pushed;
+    if (atRest) {
+      throw new Error(
+        `the agent ended its turn and pushed nothing; it said: ${acts.at(-1)?.text ?? "nothing"}`,
+      );
+    }
+    // eslint-disable-next-line no-await-in-loop
+    await delay(LOOK_MS);
+  }
+  throw new Error(`there was no commit within ${String(AGENT_DEADLINE_MS / 60_000)} minutes`);
+};
+
+const describe = ({ tool, text }: AgentAct): string => {
+  const line = text.trim().split("\n")[0] ?? "";
+  return tool === null ? `says: ${line}` : `${tool}: ${line}`;
+};
+
+const openChangeRequest = async ({ client, narrator, projectId }: Journey, session: Session) => {
+  const path = `/v1/projects/${projectId}/change-requests`;
+  const { number } = await client.send<{ number: number }>("POST", path, {
+    session_id: session.id,
+    title: "Note the push",
+  });
+  const diff = await client.text("GET", `${path}/${String(number)}/diff`);
+  narrator.say("change request", `#${String(number)}, ready to merge into the default branch:`);
+  narrator.plain("");
+  narrator.diff(diff);
+  narrator.plain("");
+  return number;
+};
+
+const runtimeVersion = async (client: Client, path: string): Promise<string> => {
+  const { version } = await client.get<{ version: string }>(`${path}/runtime/global/health`);
+  return `opencode ${version}`;
+};
+
+/** When the sandbox's daemon was there, had cloned, and had the agent runtime answering: from its log. */
+export const bootSteps = (
+  log: string,
+): { readonly sandbox: number | null; readonly clone: number | null; readonly runtime: number | null } => {
+  const lines = log.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as { at: string; event: string; state?: string }];
+    } catch {
+      // Not every line of a sandbox's output is the daemon's.
+      return [];
+    }
+  });
+  const when = (event: string, state?: string): number | null => {
+    const line = lines.find((one) => one.event === event && one.state === state);
+    return line === undefined ? null : Date.parse(line.at);
+  };
+  return { sandbox: when("listening"), clone: when("checked out"), runtime: when("agent runtime", "ready") };
+};
+
+/** A delivery id as GitHub makes them. */
+export const newDeliveryId = (): string => randomUUID();

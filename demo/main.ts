@@ -1,0 +1,245 @@
+/**
+ * `npm run demo`: the whole service on this machine, doing its main job once in front of the reader, who can then look
+ * around in the dashboard until Ctrl-C. `--once` leaves right after the job and ends with one line of JSON.
+ *
+ * Everything it makes lies in one temporary directory and is gone afterwards.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
+import { Client } from "./client.ts";
+import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts";
+import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
+import { makeRepository, pushDelivery } from "./sample.ts";
+import { startScriptedModel } from "./scripted-model.ts";
+import { messageOf, type Service, startService } from "./service.ts";
+
+/** Where one of these is in the environment, the agent thinks with the model it opens. */
+const MODEL_KEYS = [
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "OPENROUTER_API_KEY",
+];
+const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";
+/** Teardown of a sandbox: saving, SIGTERM, SIGKILL (api.md 3) all fit in. */
+const TEARDOWN_MS = 30_000;
+const LOOK_MS = 100;
+
+/** Something did not work: which step, and why. */
+class StepFailed extends Error {
+  constructor(step: string, cause: unknown) {
+    super(`${step}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+interface Demo {
+  readonly narrator: Narrator;
+  readonly directory: string;
+  /** Aborted when the reader wants to leave. */
+  readonly signal: AbortSignal;
+  /** What has to be ended, in the order of its making. */
+  readonly undo: (() => Promise<void>)[];
+}
+
+type Step = <A>(name: string, work: () => Promise<A>) => Promise<A>;
+
+const namedStep: Step = async (name, work) => {
+  try {
+    return await work();
+  } catch (cause) {
+    throw cause instanceof StepFailed ? cause : new StepFailed(name, cause);
+  }
+};
+
+interface Running {
+  readonly outcome: Outcome;
+  readonly client: Client;
+  readonly service: Service;
+}
+
+const run = async (demo: Demo): Promise<Running> => {
+  const { narrator, directory, signal } = demo;
+  const keys = MODEL_KEYS.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined || value === "" ? [] : [{ name, value }];
+  });
+  const repository = path.join(directory, "greeter");
+  await namedStep("making the sample repository", async () => {
+    makeRepository(repository);
+  });
+  narrator.say("repository", "demo/repository, committed in a temporary directory");
+  const gateway =
+    keys.length > 0 ? {} : await namedStep("starting the scripted model", () => startModel(demo));
+  if (keys.length > 0) narrator.say("model", `the one that ${keys[0]?.name ?? ""} opens`);
+
+  const token = makeToken("pat", randomBytes(TOKEN_BYTES));
+  const service = await namedStep("starting the service", () =>
+    startService({
+      PLATFORM_DATA_DIR: path.join(directory, "data"),
+      // Any that is free: the reader comes by the link.
+      PLATFORM_PORT: "0",
+      PLATFORM_BOOTSTRAP_TOKEN: token,
+      PLATFORM_IMPORT_ROOTS: directory,
+      ...gateway,
+    }),
+  );
+  demo.undo.push(service.stop);
+  narrator.say("service", `ready at ${service.baseUrl}`);
+  const client = new Client({ baseUrl: service.baseUrl, token, signal });
+  // A service that dies, and a reader who leaves, end every step at once.
+  const interrupted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => {
+      reject(new Error("interrupted"));
+    });
+  });
+  interrupted.catch(() => undefined);
+  const step: Step = (name, work) =>
+    namedStep(name, () => Promise.race([work(), service.died, interrupted])).catch((cause: unknown) => {
+      const log = service.log();
+      throw signal.aborted || log.length === 0
+        ? cause
+        : new Error(`${messageOf(cause)}\n\nThe service's last lines:\n${log.join("\n")}`, { cause });
+    });
+
+  const projectId = await makeProject({ client, narrator, step, repository });
+  demo.undo.push(() =>
+    stopSessions(
+      new Client({ baseUrl: service.baseUrl, token, signal: AbortSignal.timeout(TEARDOWN_MS) }),
+      projectId,
+    ),
+  );
+  const secret = randomBytes(32).toString("hex");
+  await step("storing the secrets", () =>
+    putSecrets(client, projectId, [{ name: WEBHOOK_SECRET, value: secret }, ...keys]),
+  );
+  const delivery = await step("signing the webhook", () => pushDelivery(secret, newDeliveryId()));
+  const outcome = await travel({ client, narrator, projectId, step }, delivery);
+  return { outcome, client, service };
+};
+
+const startModel = async ({ narrator, undo }: Demo): Promise<Readonly<Record<string, string>>> => {
+  const model = await startScriptedModel();
+  undo.push(model.close);
+  narrator.say("model", `scripted, offline (set ${MODEL_KEYS.slice(0, 2).join(" or ")} for a real one)`);
+  return {
+    PLATFORM_LLM_BASE_URL: model.url,
+    PLATFORM_LLM_API_KEY: "scripted",
+    PLATFORM_LLM_TIERS: JSON.stringify(["free"]),
+  };
+};
+
+const makeProject = async (parts: {
+  readonly client: Client;
+  readonly narrator: Narrator;
+  readonly step: Step;
+  readonly repository: string;
+}): Promise<string> => {
+  const { client, narrator, step, repository } = parts;
+  const { id } = await step("making the project", () =>
+    client.send<{ id: string }>("POST", "/v1/projects", {
+      name: "greeter",
+      repository: { kind: "hosted", import_from: repository },
+    }),
+  );
+  const listing = await step("reading the triggers", () =>
+    client.get<{ triggers: { slug: string }[]; errors: { message: string }[] }>(
+      `/v1/projects/${id}/triggers`,
+    ),
+  );
+  const fault = listing.errors[0]?.message;
+  if (fault !== undefined) throw new StepFailed("reading the triggers", fault);
+  narrator.say("project", `greeter, with triggers ${listing.triggers.map(({ slug }) => slug).join(", ")}`);
+  return id;
+};
+
+const putSecrets = async (
+  client: Client,
+  projectId: string,
+  secrets: readonly { readonly name: string; readonly value: string }[],
+): Promise<void> => {
+  for (const { name, value } of secrets) {
+    // eslint-disable-next-line no-await-in-loop -- one or two
+    await client.send("PUT", `/v1/projects/${projectId}/secrets/${name}`, { value });
+  }
+};
+
+/** What runs in sandboxes outlives the service (api.md 9): it is stopped first, and waited for. */
+const stopSessions = async (client: Client, projectId: string): Promise<void> => {
+  const list = `/v1/projects/${projectId}/sessions`;
+  const { sessions } = await client.get<{ sessions: readonly Session[] }>(`${list}?limit=200`);
+  await Promise.all(
+    sessions.map(async ({ id, status }) => {
+      if (status === "provisioning" || status === "running") await client.send("POST", `${list}/${id}/stop`);
+      for (;;) {
+        // eslint-disable-next-line no-await-in-loop -- it looks again until the client's own deadline
+        const { status: state } = await client.get<{ status: string }>(`${list}/${id}/sandbox`);
+        if (state !== "provisioning" && state !== "active") return;
+        // eslint-disable-next-line no-await-in-loop
+        await delay(LOOK_MS);
+      }
+    }),
+  );
+};
+
+/** Ends what was begun, newest first; a part that does not end is named, and the others are ended all the same. */
+const cleanUp = async ({ undo, directory, narrator }: Demo): Promise<boolean> => {
+  let clean = true;
+  for (const end of undo.toReversed()) {
+    try {
+      // eslint-disable-next-line no-await-in-loop -- in order
+      await end();
+    } catch (cause) {
+      clean = false;
+      narrator.plain(`Cleaning up: ${messageOf(cause)}`, "bad");
+    }
+  }
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  return clean;
+};
+
+const stay = async ({ client, service }: Running, { narrator, signal }: Demo): Promise<void> => {
+  const { url } = await namedStep("making the dashboard's link", () =>
+    client.send<{ url: string }>("POST", "/dashboard/links"),
+  );
+  narrator.plain("Look around in the dashboard. This link works once, for five minutes:");
+  narrator.plain(`\n    ${url}\n`, "strong");
+  narrator.plain("Ctrl-C ends the demo and removes all it made.", "quiet");
+  const left = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => {
+      resolve();
+    });
+  });
+  if (!signal.aborted) await namedStep("serving the dashboard", () => Promise.race([left, service.died]));
+};
+
+const main = async (once: boolean): Promise<number> => {
+  const leaving = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      leaving.abort();
+    });
+  }
+  const narrator = makeNarrator((text) => process.stdout.write(text), wantsColours(process.stdout));
+  const directory = mkdtempSync(path.join(tmpdir(), "platform-demo-"));
+  mkdirSync(path.join(directory, "data"));
+  const demo: Demo = { narrator, directory, signal: leaving.signal, undo: [] };
+  narrator.plain("A push to GitHub becomes a session, a commit and a change request.\n", "strong");
+  let outcome: Outcome | null = null;
+  try {
+    const result = await run(demo);
+    if (!once) await stay(result, demo);
+    outcome = result.outcome;
+  } catch (cause) {
+    if (!leaving.signal.aborted) process.stderr.write(`\nThe demo failed at ${messageOf(cause)}\n`);
+  }
+  const clean = await cleanUp(demo);
+  if (outcome === null || !clean) return 1;
+  if (once) process.stdout.write(`${JSON.stringify(outcome)}\n`);
+  return 0;
+};
+
+process.exitCode = await main(process.argv.slice(2).includes("--once"));

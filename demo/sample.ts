@@ -1,0 +1,60 @@
+/** The sample project: its repository, freshly made, and the push that GitHub reports of it. */
+import { execFileSync } from "node:child_process";
+import { cpSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { sign } from "@octokit/webhooks-methods";
+
+const FILES = path.join(import.meta.dirname, "repository");
+
+/** Copies the sample into `directory` and commits it there. @throws when git is not there or refuses. */
+export const makeRepository = (directory: string): void => {
+  cpSync(FILES, directory, { recursive: true });
+  const git = (...args: readonly string[]) => {
+    execFileSync("git", ["-C", directory, ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+      // The reader's own settings (signing, hooks, templates) have no part in it.
+      env: { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" },
+    });
+  };
+  git("init", "--quiet", "--initial-branch=main");
+  git("add", ".");
+  git("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "commit", "--quiet", "-m", "Say hello");
+};
+
+export interface Delivery {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly repository: string;
+  readonly pusher: string;
+}
+
+interface PushEvent {
+  readonly ref: string;
+  readonly head_commit: unknown;
+  readonly pusher: { readonly name: string };
+  readonly repository: { readonly full_name: string };
+}
+
+/** A push to a branch as GitHub delivers it: one of its own example payloads, signed with its own library. */
+export const pushDelivery = async (secret: string, deliveryId: string): Promise<Delivery> => {
+  const file = fileURLToPath(import.meta.resolve("@octokit/webhooks-examples"));
+  const events = JSON.parse(readFileSync(file, "utf8")) as { name: string; examples: PushEvent[] }[];
+  const push = events
+    .find(({ name }) => name === "push")
+    ?.examples.find(({ ref, head_commit }) => ref.startsWith("refs/heads/") && head_commit !== null);
+  if (push === undefined) throw new Error("@octokit/webhooks-examples holds no push to a branch");
+  const body = JSON.stringify(push);
+  return {
+    body,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "GitHub-Hookshot/demo",
+      "x-github-event": "push",
+      "x-github-delivery": deliveryId,
+      "x-hub-signature-256": await sign(secret, body),
+    },
+    repository: push.repository.full_name,
+    pusher: push.pusher.name,
+  };
+};
