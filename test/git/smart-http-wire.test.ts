@@ -134,7 +134,7 @@ describe("the wire", () => {
   });
 
   it("ends git and the connection when a reader stops reading", async () => {
-    const hasty = await startGitServer(smartHttp({ directory, idleMs: 500 }), scene.policies);
+    const hasty = await startGitServer(smartHttp({ directory, idleMs: 3000 }), scene.policies);
     // More than a connection's buffers hold, and nothing that could be packed smaller.
     await commit("noise.bin", randomBytes(16 * 1024 ** 2).toString("latin1"));
     await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
@@ -142,8 +142,9 @@ describe("the wire", () => {
     const body = `${packet(`want ${await tip(`refs/heads/${scene.session}`)}\n`)}0000${packet("done\n")}`;
     const socket = connect(Number(port), host);
     const closed = new Promise((resolve) => socket.once("error", resolve).once("close", resolve));
-    socket.pause();
+    const begun = new Promise((resolve) => socket.once("readable", resolve)); // and nothing is read from then on
     socket.write(`${requestHead(hasty, "git-upload-pack", body.length)}${body}`);
+    await begun;
     await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
     socket.resume();
     await closed;
