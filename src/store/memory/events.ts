@@ -1,0 +1,58 @@
+/** Event rows in memory: see postgres/events.ts. A commit is one step here, so the order of rows is that of commits. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../port.ts";
+import type { StoredEvent } from "../records.ts";
+import { Tables, type EventTable } from "./tables.ts";
+
+type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
+interface Read {
+  readonly events: readonly StoredEvent[];
+  readonly cursor: string;
+  readonly reset: boolean;
+}
+
+const after = (table: EventTable, { projectId, sessionId, cursor, limit }: AfterRequest): Read => {
+  const from = cursor !== null && /^\d{1,15}$/.test(cursor) ? Number(cursor) : null;
+  const isLost = from !== null && (from > table.end || from < (table.horizons.get(projectId) ?? 0));
+  const reset = cursor !== null && (from === null || isLost);
+  if (from === null || reset) return { events: [], cursor: String(table.end), reset };
+  const found = table.rows
+    .filter(
+      (row) =>
+        row.place > from &&
+        row.projectId === projectId &&
+        (sessionId === null || row.sessionId === sessionId),
+    )
+    .slice(0, limit);
+  // Where nothing more was found the reader moves on with the others, so that pruning does not leave it behind.
+  const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
+  const events = found.map(({ place: _place, ...event }) => event);
+  return { events, cursor: String(last), reset: false };
+};
+
+const prune = (table: EventTable, now: number): void => {
+  const newer = new Map<string, number>();
+  const kept = table.rows.toReversed().filter((row) => {
+    const count = (newer.get(row.projectId) ?? 0) + 1;
+    newer.set(row.projectId, count);
+    const isKept = row.at >= now - EVENTS_KEPT_MS && count <= EVENTS_KEPT_PER_PROJECT;
+    if (!isKept) {
+      table.horizons.set(row.projectId, Math.max(table.horizons.get(row.projectId) ?? 0, row.place));
+    }
+    return isKept;
+  });
+  table.rows = kept.toReversed();
+};
+
+export const layer = Layer.effect(
+  Events,
+  Effect.map(Tables, ({ events }) => ({
+    after: (request) => Effect.sync(() => after(events, request)),
+    changed: (projectId) => events.waiting.wait(projectId),
+    prune: (now) =>
+      Effect.sync(() => {
+        prune(events, now);
+      }),
+  })),
+);

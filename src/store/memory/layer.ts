@@ -1,0 +1,30 @@
+/** Every service of the store's port, kept in this process's memory: the twin for tests and simulations. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { StoreHealth } from "../port.ts";
+import * as Admissions from "./admissions.ts";
+import * as ChangeRequests from "./change-requests.ts";
+import * as CloneCredentials from "./clone-credentials.ts";
+import * as Events from "./events.ts";
+import * as Fires from "./fires.ts";
+import * as Identity from "./identity.ts";
+import * as Projects from "./projects.ts";
+import * as Sandboxes from "./sandboxes.ts";
+import * as Secrets from "./secrets.ts";
+import * as Sessions from "./sessions.ts";
+import { Tables } from "./tables.ts";
+
+/** An empty store; each building of the layer is one of its own. */
+export const memoryStore = Layer.mergeAll(
+  Admissions.layer,
+  ChangeRequests.layer,
+  CloneCredentials.layer,
+  Events.layer,
+  Fires.layer,
+  Identity.layer,
+  Projects.layer,
+  Sandboxes.layer,
+  Secrets.layer,
+  Sessions.layer,
+  Layer.succeed(StoreHealth)({ ping: Effect.void }),
+).pipe(Layer.provide(Tables.layer));
