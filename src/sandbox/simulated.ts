@@ -1,0 +1,184 @@
+/**
+ * The twin of every provider: sandboxes in memory, with the port's semantics and nothing real behind them. Time is
+ * Effect's Clock, so a test clock drives it. `SimulatedSandboxes` is the other side: faults to come, sandboxes that
+ * end by themselves, and what was asked for.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import {
+  type DaemonLink,
+  SandboxError,
+  type SandboxExit,
+  type SandboxListing,
+  SandboxProvider,
+  type SandboxSpec,
+} from "./port.ts";
+
+/** What goes wrong with the next call that it is set for. */
+export type SimulatedFault =
+  /** Never answers. A create has no effect before it hangs. */
+  | { readonly kind: "hang" }
+  /** Fails without effect. */
+  | { readonly kind: "error"; readonly message: string }
+  /** Answers rightly, after so many milliseconds more. */
+  | { readonly kind: "slow"; readonly milliseconds: number }
+  /** Takes effect, and then fails: the answer was lost (threats.md R05). */
+  | { readonly kind: "lost"; readonly message: string }
+  /** Succeeds, and the sandbox ends at once for this reason. */
+  | { readonly kind: "exit"; readonly exit: SandboxExit };
+
+type Faulty = "create" | "destroy" | "list" | "link";
+
+export interface SimulatedSandbox {
+  readonly spec: SandboxSpec;
+  readonly startedAt: number;
+  readonly exit: SandboxExit | null;
+}
+
+export class SimulatedSandboxes extends Context.Service<
+  SimulatedSandboxes,
+  {
+    /** Queues a fault for the next call of an operation; faults are used up in order. */
+    readonly fault: (operation: Faulty, fault: SimulatedFault) => Effect.Effect<void>;
+    /** Ends a sandbox by itself. */
+    readonly end: (id: string, exit: SandboxExit) => Effect.Effect<void>;
+    /** Puts a sandbox there that nobody asked for: one a dead service left behind, or another owner's double. */
+    readonly plant: (spec: SandboxSpec) => Effect.Effect<void>;
+    /** What is there now, ended ones included, by id. */
+    readonly all: Effect.Effect<ReadonlyMap<string, SimulatedSandbox>>;
+  }
+>()("platform/sandbox/SimulatedSandboxes") {}
+
+export interface SimulatedOptions {
+  /** Milliseconds from create to its answer. */
+  readonly bootMs: number;
+  /** Where a daemon could be reached, by id; the default leads nowhere and is for twins of the daemon's client. */
+  readonly link?: (id: string) => DaemonLink;
+}
+
+interface Entry {
+  readonly spec: SandboxSpec;
+  readonly startedAt: number;
+  readonly exit: Deferred.Deferred<SandboxExit>;
+  reason: SandboxExit | null;
+}
+
+const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
+
+const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.sandbox.invalid` });
+
+const failure = (operation: Faulty, message: string) => new SandboxError({ operation, message });
+
+/** The sandboxes themselves, without the faults in front of them. */
+const openWorld = () => {
+  const entries = new Map<string, Entry>();
+
+  const end = (id: string, exit: SandboxExit): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const entry = entries.get(id);
+      if (entry === undefined || entry.reason !== null) return Effect.void;
+      entry.reason = exit;
+      return Effect.asVoid(Deferred.succeed(entry.exit, exit));
+    });
+
+  const start = Effect.fnUntraced(function* (spec: SandboxSpec) {
+    if (entries.has(spec.id)) return;
+    const exit = yield* Deferred.make<SandboxExit>();
+    entries.set(spec.id, { spec, startedAt: yield* Clock.currentTimeMillis, exit, reason: null });
+  });
+
+  const remove = (id: string): Effect.Effect<void> =>
+    Effect.andThen(
+      end(id, { code: "exited", message: "the sandbox was destroyed" }),
+      Effect.sync(() => entries.delete(id)),
+    );
+
+  const listing = Effect.sync((): SandboxListing[] =>
+    [...entries.values()].map(({ spec, reason }) => ({
+      id: spec.id,
+      sessionId: spec.sessionId,
+      state: reason === null ? "running" : "exited",
+    })),
+  );
+  return { entries, end, start, remove, listing };
+};
+
+/** The queued faults, and `under`, which runs an operation as the next of them says. `id` is what `exit` ends. */
+const openFaults = (end: (id: string, exit: SandboxExit) => Effect.Effect<void>) => {
+  const faults: Record<Faulty, SimulatedFault[]> = { create: [], destroy: [], list: [], link: [] };
+  const under =
+    (operation: Faulty, id: string | null) =>
+    <A>(run: Effect.Effect<A, SandboxError>): Effect.Effect<A, SandboxError> =>
+      Effect.suspend(() => {
+        const fault = faults[operation].shift();
+        switch (fault?.kind) {
+          case undefined:
+            return run;
+          case "hang":
+            return Effect.never;
+          case "error":
+            return Effect.fail(failure(operation, fault.message));
+          case "slow":
+            return Effect.delay(run, fault.milliseconds);
+          case "lost":
+            return Effect.andThen(run, Effect.fail(failure(operation, fault.message)));
+          case "exit":
+            return Effect.tap(run, () => (id === null ? Effect.void : end(id, fault.exit)));
+        }
+      });
+  return { faults, under };
+};
+
+const make = (options: SimulatedOptions): Context.Context<SandboxProvider | SimulatedSandboxes> => {
+  const { entries, end, start, remove, listing } = openWorld();
+  const { faults, under } = openFaults(end);
+
+  const link = (id: string): Effect.Effect<DaemonLink, SandboxError> =>
+    Effect.suspend(() =>
+      entries.has(id)
+        ? Effect.succeed((options.link ?? nowhere)(id))
+        : Effect.fail(failure("link", "there is no such sandbox")),
+    );
+
+  const provider = SandboxProvider.of({
+    name: "simulated",
+    summary: "simulated: starts nothing real and isolates nothing; for load tests and for trying the API",
+    create: (spec) => Effect.delay(start(spec), options.bootMs).pipe(under("create", spec.id)),
+    awaitExit: (id) =>
+      Effect.suspend(() => {
+        const entry = entries.get(id);
+        return entry === undefined ? Effect.succeed(ABSENT) : Deferred.await(entry.exit);
+      }),
+    list: listing.pipe(under("list", null)),
+    link: (id) => link(id).pipe(under("link", id)),
+    logs: (id) => Effect.sync(() => (entries.has(id) ? "simulated sandbox\n" : "")),
+    destroy: (id) => remove(id).pipe(under("destroy", id)),
+    doctor: Effect.succeed({
+      provider: "simulated",
+      usable: true,
+      problem: null,
+      findings: [{ subject: "everything", how: "not at all", detail: "nothing real is started" }],
+    }),
+  });
+
+  const control = SimulatedSandboxes.of({
+    fault: (operation, fault) => Effect.sync(() => void faults[operation].push(fault)),
+    end,
+    plant: start,
+    all: Effect.sync(
+      () =>
+        new Map(
+          [...entries].map(([id, { spec, startedAt, reason }]) => [id, { spec, startedAt, exit: reason }]),
+        ),
+    ),
+  });
+  return Context.make(SandboxProvider, provider).pipe(Context.add(SimulatedSandboxes, control));
+};
+
+/** The twin, with its other side. */
+export const simulatedProvider = (
+  options: SimulatedOptions,
+): Layer.Layer<SandboxProvider | SimulatedSandboxes> => Layer.effectContext(Effect.sync(() => make(options)));
