@@ -68,6 +68,8 @@ const fixedConfig: Readonly<Record<string, string>> = {
   "core.hooksPath": "/dev/null",
   "core.fsmonitor": "false",
   "core.fsync": "objects,derived-metadata,reference", // an acknowledged push survives a power cut
+  "core.bigFileThreshold": "32m", // larger files pass through instead of being held whole, and are not compared
+  "pack.windowMemory": "128m", // a thread that looks for deltas
   "core.quotePath": "false",
   "core.filesRefLockTimeout": "2000", // ms to wait for another writer of the same ref
   "core.packedRefsTimeout": "5000",
