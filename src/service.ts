@@ -1,0 +1,175 @@
+/**
+ * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is main.ts's choice, or
+ * a test's.
+ */
+import { fileURLToPath } from "node:url";
+import { NodeHttpServer } from "@effect/platform-node";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type { Sharding } from "effect/cluster";
+import { HttpRouter } from "effect/http";
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
+import { accountActors } from "./actors/account.ts";
+import { admitterLayer } from "./actors/admission.ts";
+import { actorsLayer } from "./actors/cluster.ts";
+import { firingLayer } from "./actors/firing.ts";
+import type { Keyring } from "./actors/keyring.ts";
+import { manifestsLayer } from "./actors/manifests.ts";
+import { recoveryLayer } from "./actors/recovery.ts";
+import { sandboxActors } from "./actors/sandbox.ts";
+import { sessionActors } from "./actors/session.ts";
+import { bootstrap } from "./bootstrap.ts";
+import type { Config } from "./config.ts";
+import type { MasterKey } from "./domain/secret.ts";
+import type { GitBackend } from "./git/port.ts";
+import type { SmartHttp } from "./git/smart-http.ts";
+import { Api } from "./http/api/api.ts";
+import { answeringLayer, authorizedLayer } from "./http/authorize.ts";
+import { bodyBudgetLayer } from "./http/body-budget.ts";
+import { changeRequestsHandlers } from "./http/change-requests.ts";
+import { dashboardRoutes } from "./http/dashboard.ts";
+import { dashboardSessionsLayer } from "./http/dashboard-sessions.ts";
+import { GitEndpoint, gitRoute } from "./http/git.ts";
+import { identityHandlers } from "./http/identity.ts";
+import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
+import { liveRoutes } from "./http/live.ts";
+import { projectsHandlers } from "./http/projects.ts";
+import { sandboxHandlers } from "./http/sandbox.ts";
+import { secretsHandlers } from "./http/secrets.ts";
+import type { Listener } from "./http/server.ts";
+import { sessionsHandlers } from "./http/sessions.ts";
+import { Readiness, systemRoutes } from "./http/system.ts";
+import { triggersHandlers } from "./http/triggers.ts";
+import { webhookRoute } from "./http/webhooks.ts";
+import type { DaemonClient } from "./sandbox/daemon.ts";
+import type { SandboxProvider } from "./sandbox/port.ts";
+import type {
+  Admissions,
+  ChangeRequests,
+  CloneCredentials,
+  Events,
+  Fires,
+  Identity,
+  Projects,
+  Sandboxes,
+  Secrets,
+  Sessions,
+  StoreHealth,
+} from "./store/port.ts";
+
+/** Everything the service touches the world through. */
+export type Ports =
+  | Admissions
+  | ChangeRequests
+  | CloneCredentials
+  | Events
+  | Fires
+  | Identity
+  | Projects
+  | Sandboxes
+  | Secrets
+  | Sessions
+  | StoreHealth
+  | GitBackend
+  | SandboxProvider
+  | DaemonClient
+  | Keyring
+  | Sharding.Sharding;
+
+export interface ServiceOptions<E> {
+  readonly config: Config;
+  readonly dataDir: string;
+  readonly nodeId: string;
+  readonly masterKey: MasterKey;
+  readonly publicUrl: string;
+  /** The smart protocol over the hosted repositories. */
+  readonly git: SmartHttp;
+  readonly ports: Layer.Layer<Ports, E>;
+  readonly listener: Listener;
+}
+
+/** How sandboxes name this service, whatever its address outside (api.md 8). */
+const INTERNAL_URL = "http://platform.internal";
+const GATEWAY_HOST = "llm.platform.internal";
+
+/** The gateway as sandboxes see it: its host by our name, its path as configured. */
+const gateway = ({ llm }: Config) => {
+  if (llm === null) return null;
+  const upstream = new URL(llm.baseUrl);
+  const baseUrl = `http://${GATEWAY_HOST}${upstream.pathname.replace(/\/$/, "")}`;
+  return { upstream: upstream.origin, baseUrl, apiKey: llm.apiKey, tiers: llm.tiers };
+};
+
+/** Ports, then actors over them, then what the endpoints ask. */
+const actors = <E>({ config, nodeId, ports }: ServiceOptions<E>) => {
+  const entity = { maxIdleMs: config.actorIdleMs };
+  const { egressAllow, bootTimeoutMs } = config;
+  const entities = Layer.mergeAll(
+    sessionActors({ ...entity, nodeId }),
+    sandboxActors({ ...entity, internalUrl: INTERNAL_URL, egressAllow, gateway: gateway(config) }),
+    accountActors({ ...entity, bootTimeoutMs }),
+  );
+  return recoveryLayer({ intervalMs: config.recoveryIntervalMs }).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(firingLayer(config), manifestsLayer, dashboardSessionsLayer, bodyBudgetLayer),
+    ),
+    Layer.provideMerge(Layer.mergeAll(admitterLayer, entities)),
+    Layer.provideMerge(actorsLayer),
+    Layer.provideMerge(ports),
+  );
+};
+
+const settings = <E>({ config, dataDir, publicUrl, git }: ServiceOptions<E>, started: () => boolean) =>
+  Layer.mergeAll(
+    Layer.succeed(Limits, config),
+    Layer.succeed(Addresses, { publicUrl, internalUrl: INTERNAL_URL }),
+    Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
+    Layer.succeed(GitEndpoint, git),
+    Layer.succeed(Readiness, { started }),
+  );
+
+const handlers = Layer.mergeAll(
+  identityHandlers,
+  projectsHandlers,
+  sessionsHandlers,
+  secretsHandlers,
+  triggersHandlers,
+  changeRequestsHandlers,
+  sandboxHandlers,
+);
+
+const routes = Layer.mergeAll(
+  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(Layer.provide(handlers)),
+  HttpApiScalar.layer(Api, { path: "/docs" }),
+  webhookRoute,
+  gitRoute,
+  liveRoutes,
+  systemRoutes,
+  dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
+).pipe(Layer.provide([authorizedLayer, answeringLayer]));
+
+const noRaw = { request: () => false, upgrade: () => false };
+
+/**
+ * Runs the service in the caller's scope: when it returns, actors are awake and requests are answered.
+ *
+ * @returns the first account's token where this start made it, to be shown once; else null.
+ */
+export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
+  let started = false;
+  const context = yield* Layer.build(
+    Layer.mergeAll(
+      settings(options, () => started),
+      NodeHttpServer.layerHttpServices,
+    ).pipe(Layer.provideMerge(actors(options))),
+  );
+  return yield* Effect.provideContext(
+    Effect.gen(function* () {
+      const token = yield* bootstrap(options.config, options.masterKey);
+      yield* options.listener.attach(yield* HttpRouter.toHttpEffect(routes), noRaw);
+      started = true;
+      return token;
+    }),
+    context,
+  );
+});
