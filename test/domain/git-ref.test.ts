@@ -1,4 +1,6 @@
 import * as Result from "effect/Result";
+import * as fc from "fast-check";
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import {
   isCommitId,
@@ -95,6 +97,22 @@ describe("base_ref", () => {
   it("says what is wrong without repeating the text it was given", () => {
     const parsed = parseBaseRef("secret token");
     expect(Result.isFailure(parsed) ? parsed.failure.message : "").not.toContain("secret");
+  });
+});
+
+describe("a branch name", () => {
+  const pieces =
+    "a b / . .. - @ { } ~ ^ : ? * [ \\ .lock lock HEAD refs ä \u2028 \u007f + % $ ` ' \" ; | & < > ( ) # ! ,";
+  const names = fc.array(fc.constantFrom(" ", ...pieces.split(" ")), { minLength: 1, maxLength: 5 });
+
+  it("is one that git takes, whenever it is taken here [G01]", () => {
+    const tried = fc.sample(names, { numRuns: 600, seed: 20_261_120 }).map((parts) => parts.join(""));
+    const taken = [...new Set(tried)].filter((name) => Result.isSuccess(parseBranchName(name)));
+    const refusedByGit = taken.filter(
+      (name) => spawnSync("git", ["check-ref-format", "--branch", name]).status !== 0,
+    );
+    expect(taken.length).toBeGreaterThan(100);
+    expect(refusedByGit).toEqual([]);
   });
 });
 
