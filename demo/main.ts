@@ -5,8 +5,7 @@
  * Everything it makes lies in one temporary directory and is gone afterwards.
  */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
@@ -28,6 +27,8 @@ const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";
 /** Teardown of a sandbox: saving, SIGTERM, SIGKILL (api.md 3) all fit in. */
 const TEARDOWN_MS = 30_000;
 const LOOK_MS = 100;
+/** Short, wherever TMPDIR points: below it lie sockets, whose whole path has at most a hundred bytes. */
+const DIRECTORY = "/tmp/demo-";
 
 /** Something did not work: which step, and why. */
 class StepFailed extends Error {
@@ -80,6 +81,8 @@ const run = async (demo: Demo): Promise<Running> => {
   const service = await namedStep("starting the service", () =>
     startService({
       PLATFORM_DATA_DIR: path.join(directory, "data"),
+      // What it copies for its sandboxes goes when the directory goes.
+      TMPDIR: directory,
       // Any that is free: the reader comes by the link.
       PLATFORM_PORT: "0",
       PLATFORM_BOOTSTRAP_TOKEN: token,
@@ -224,8 +227,9 @@ const main = async (once: boolean): Promise<number> => {
     });
   }
   const narrator = makeNarrator((text) => process.stdout.write(text), wantsColours(process.stdout));
-  const directory = mkdtempSync(path.join(tmpdir(), "platform-demo-"));
-  mkdirSync(path.join(directory, "data"));
+  const directory = mkdtempSync(DIRECTORY);
+  // Sandboxes run as other users and pass through it; nobody can list it.
+  chmodSync(directory, 0o711);
   const demo: Demo = { narrator, directory, signal: leaving.signal, undo: [] };
   narrator.plain("A push to GitHub becomes a session, a commit and a change request.\n", "strong");
   let outcome: Outcome | null = null;

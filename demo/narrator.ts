@@ -4,7 +4,7 @@ const CODES = { quiet: "2", good: "32", bad: "31", hunk: "36", strong: "1" } as 
 export type Tone = keyof typeof CODES;
 
 const TIME_WIDTH = 9;
-const LABEL_WIDTH = 14;
+const LABEL_WIDTH = 16;
 
 export interface Narrator {
   /** A line with the time since the narrator was made, or since `origin` (ms since the epoch) where `at` is given. */
