@@ -1,5 +1,6 @@
 /** The events a state change leaves behind, as clients read them (api.md 3): shared by both adapters. */
 import type { Failure } from "../domain/failure.ts";
+import type { PlannedFire, PlannedSession } from "./admission-plan.ts";
 import type { StoredEvent } from "./records.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
@@ -48,7 +49,7 @@ export const sandboxStatusEvent = (
   },
 });
 
-export const fireEvent = (
+const fireEvent = (
   place: Place,
   fire: { readonly type: "trigger.fired" | "fire.queued"; readonly fireId: string; readonly slug: string },
 ): NewEvent => ({
@@ -56,6 +57,29 @@ export const fireEvent = (
   type: fire.type,
   data: { fire_id: fire.fireId, trigger_slug: fire.slug },
 });
+
+/** The events of an admission or a drain: sessions made, fires fired, fires that wait. */
+export const admissionEvents = (
+  sessions: readonly PlannedSession[],
+  fires: readonly PlannedFire[],
+): readonly NewEvent[] => [
+  ...sessions.map(({ session, now }) =>
+    sessionStatusEvent(
+      { projectId: session.projectId, sessionId: session.id, at: now },
+      { status: "provisioning", previous: null },
+    ),
+  ),
+  ...fires.flatMap((fire) => {
+    const place = {
+      projectId: fire.projectId,
+      sessionId: fire.sessionId,
+      at: fire.firedAt ?? fire.receivedAt,
+    };
+    const of = { fireId: fire.id, slug: fire.triggerSlug };
+    if (fire.status === "fired") return [fireEvent(place, { ...of, type: "trigger.fired" })];
+    return fire.status === "queued" ? [fireEvent(place, { ...of, type: "fire.queued" })] : [];
+  }),
+];
 
 export const changeRequestEvent = (
   place: Place,

@@ -1,11 +1,13 @@
 /** What every adapter of the store's port keeps (src/store/port.ts): run over Postgres and over the in-memory twin. */
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
+import { checkAdmission } from "./store-admission.ts";
 import { checkSessions } from "./store-sessions.ts";
 
 export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
+    checkAdmission(check);
   });
 };

@@ -1,4 +1,4 @@
 import { storeConformance } from "../conformance/store.ts";
-import { testStore } from "../support/postgres.ts";
+import { storeOfFile } from "../support/postgres.ts";
 
-storeConformance("Postgres", testStore);
+storeConformance("Postgres", storeOfFile());

@@ -11,7 +11,7 @@ import {
   type PlannedFire,
   type PlannedSession,
 } from "../admission-plan.ts";
-import { fireEvent, sessionStatusEvent } from "../event-rows.ts";
+import { admissionEvents } from "../event-rows.ts";
 import { Admissions, type Admission, type AdmissionRequest } from "../port.ts";
 import type { Fire, NewFire, Session } from "../records.ts";
 import { fireOf, queueInOrder } from "./fires.ts";
@@ -56,27 +56,7 @@ const start = (
 ): void => {
   for (const planned of sessions) insertSession(tables, planned);
   for (const fire of fires) writeFire(tables, fire);
-  const ofStatus = (status: Fire["status"]) => fires.filter((fire) => fire.status === status);
-  tables.events.append([
-    ...sessions.map(({ session, now }) =>
-      sessionStatusEvent(
-        { projectId: session.projectId, sessionId: session.id, at: now },
-        { status: START.snapshot.state, previous: null },
-      ),
-    ),
-    ...ofStatus("fired").map((fire) =>
-      fireEvent(
-        { projectId: fire.projectId, sessionId: fire.sessionId, at: fire.firedAt ?? fire.receivedAt },
-        { type: "trigger.fired", fireId: fire.id, slug: fire.triggerSlug },
-      ),
-    ),
-    ...ofStatus("queued").map((fire) =>
-      fireEvent(
-        { projectId: fire.projectId, sessionId: null, at: fire.receivedAt },
-        { type: "fire.queued", fireId: fire.id, slug: fire.triggerSlug },
-      ),
-    ),
-  ]);
+  tables.events.append(admissionEvents(sessions, fires));
 };
 
 const known = (tables: TableSet, fires: readonly NewFire[]): readonly Fire[] => {

@@ -8,7 +8,7 @@ import {
   type PlannedFire,
   type PlannedSession,
 } from "../admission-plan.ts";
-import { fireEvent, sessionStatusEvent } from "../event-rows.ts";
+import { admissionEvents } from "../event-rows.ts";
 import { EventLog } from "./event-log.ts";
 import { appendCommands } from "./outbox.ts";
 import { json } from "./statement.ts";
@@ -129,27 +129,6 @@ export const makeStart = Effect.gen(function* () {
     if (fires.length > 0) yield* writeFires(sql, fires);
     const fired = fires.filter(({ status }) => status === "fired");
     if (fired.length > 0) yield* moveLastFired(sql, fired);
-    yield* events.append([
-      ...sessions.map(({ session, now }) =>
-        sessionStatusEvent(
-          { projectId: session.projectId, sessionId: session.id, at: now },
-          { status: START.snapshot.state, previous: null },
-        ),
-      ),
-      ...fired.map((fire) =>
-        fireEvent(
-          { projectId: fire.projectId, sessionId: fire.sessionId, at: fire.firedAt ?? fire.receivedAt },
-          { type: "trigger.fired", fireId: fire.id, slug: fire.triggerSlug },
-        ),
-      ),
-      ...fires
-        .filter(({ status }) => status === "queued")
-        .map((fire) =>
-          fireEvent(
-            { projectId: fire.projectId, sessionId: null, at: fire.receivedAt },
-            { type: "fire.queued", fireId: fire.id, slug: fire.triggerSlug },
-          ),
-        ),
-    ]);
+    yield* events.append(admissionEvents(sessions, fires));
   });
 });

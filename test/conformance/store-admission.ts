@@ -1,0 +1,398 @@
+/** Conformance: admission, the slot counter, the queue and the ledger. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { Admissions, Fires, Identity, Projects, Sessions } from "../../src/store/port.ts";
+import type { NewFire } from "../../src/store/records.ts";
+import {
+  addProject,
+  admitOne,
+  admitSession,
+  BOOT_MS,
+  fired,
+  makeWorld,
+  newFire,
+  NOON,
+  tellSession,
+  wish,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const counterOf = Effect.fnUntraced(function* (world: World) {
+  const identity = yield* Identity;
+  return (yield* identity.account(world.accountId))?.activeSessions;
+});
+
+const drain = Effect.fnUntraced(function* (world: World, slots: number, now: number = NOON) {
+  const admissions = yield* Admissions;
+  const sessionIds = Array.from({ length: slots }, () => randomUUID());
+  return yield* admissions.drain(world.accountId, { sessionIds, now, bootTimeoutMs: BOOT_MS });
+});
+
+/** Puts a fire into the queue of an account without a slot: its id. */
+const enqueue = Effect.fnUntraced(function* (world: World, fields: Partial<NewFire> = {}, now?: number) {
+  const answer = yield* admitOne(world, fired(world, fields, now));
+  if (answer.outcome !== "queued") return yield* Effect.die(`not queued: ${answer.outcome}`);
+  return answer.fireId;
+});
+
+export const checkAdmission = (check: Check): void => {
+  describe("admission", () => {
+    check(
+      "gives a person a session up to the cap and then says how full the account is",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(2);
+        const { admit } = yield* Admissions;
+        const answers = yield* admit(world.accountId, [wish(world), wish(world), wish(world)]);
+        expect(answers.map(({ outcome }) => outcome)).toEqual(["admitted", "admitted", "refused"]);
+        expect(answers[2]).toEqual({ outcome: "refused", limit: 2, activeSessions: 2 });
+        expect(yield* counterOf(world)).toBe(2);
+        const { list } = yield* Sessions;
+        const page = yield* list(world.projectId, { limit: 10, cursor: null, status: "provisioning" });
+        expect(page.items).toHaveLength(2);
+        expect(page.items[0]).toMatchObject({ createdBy: world.userId, origin: "session", fireId: null });
+      }),
+    );
+
+    check(
+      "counts a slot from creation to the end, and once only [I1, I12]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const id = yield* admitSession(world);
+        yield* tellSession(id, { type: "stop.requested" });
+        expect(yield* counterOf(world)).toBe(0);
+        yield* tellSession(id, { type: "delete.requested" });
+        expect(yield* counterOf(world)).toBe(0);
+        yield* tellSession(id, { type: "restart.requested", sandboxId: randomUUID() });
+        expect(yield* counterOf(world)).toBe(1);
+      }),
+    );
+
+    check(
+      "refuses a restart without a free slot and leaves the session as it was",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const stopped = yield* admitSession(world);
+        yield* tellSession(stopped, { type: "stop.requested" });
+        yield* admitSession(world);
+        const { memory } = yield* Sessions;
+        const before = yield* memory.load(stopped);
+        const error = yield* Effect.flip(
+          tellSession(stopped, { type: "restart.requested", sandboxId: randomUUID() }),
+        );
+        expect(error).toMatchObject({ _tag: "CapReached", limit: 1, activeSessions: 1 });
+        expect(yield* memory.load(stopped)).toEqual(before);
+        expect(yield* counterOf(world)).toBe(1);
+      }),
+    );
+
+    check(
+      "starts nothing new when the cap was lowered below what lives, and ends nothing [R07]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(2);
+        const { setTier, applyCaps, account } = yield* Identity;
+        yield* admitSession(world);
+        yield* admitSession(world);
+        yield* setTier(world.accountId, "pro", 1);
+        expect(yield* admitOne(world, wish(world))).toEqual({
+          outcome: "refused",
+          limit: 1,
+          activeSessions: 2,
+        });
+        yield* applyCaps({ free: 9, pro: 3 });
+        expect(yield* account(world.accountId)).toMatchObject({
+          tier: "pro",
+          sessionCap: 3,
+          activeSessions: 2,
+        });
+        expect((yield* admitOne(world, wish(world))).outcome).toBe("admitted");
+      }),
+    );
+
+    check(
+      "starts nothing in a project that is archived or another account's",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(2);
+        const { update } = yield* Projects;
+        expect((yield* admitOne(world, wish(world, { projectId: randomUUID() }))).outcome).toBe("inactive");
+        yield* update(world.projectId, { status: "archived" }, NOON);
+        expect((yield* admitOne(world, wish(world))).outcome).toBe("inactive");
+        expect((yield* admitOne(world, fired(world))).outcome).toBe("inactive");
+        expect(yield* counterOf(world)).toBe(0);
+      }),
+    );
+
+    check(
+      "writes a fire's row, its session and when its trigger last fired, which never moves back [I14]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get } = yield* Fires;
+        const { lastFired } = yield* Projects;
+        const request = fired(world, { kind: "manual" }, NOON + 10);
+        const answer = yield* admitOne(world, request);
+        expect(answer).toEqual({
+          outcome: "admitted",
+          sessionId: request.session.id,
+          fireId: request.fire?.id,
+        });
+        expect(yield* get(request.fire?.id ?? "")).toMatchObject({
+          status: "fired",
+          sessionId: request.session.id,
+          attempts: 1,
+          reason: null,
+        });
+        yield* admitOne(world, fired(world, {}, NOON));
+        expect(yield* lastFired(world.projectId)).toEqual(new Map([["on-push", NOON + 10]]));
+        const sessions = yield* Sessions;
+        expect(yield* sessions.get(request.session.id)).toMatchObject({ fireId: request.fire?.id });
+      }),
+    );
+
+    check(
+      "decides an empty batch",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { admit } = yield* Admissions;
+        expect(yield* admit(world.accountId, [])).toEqual([]);
+      }),
+    );
+  });
+
+  describe("a delivery id", () => {
+    check(
+      "seen again is answered with its row as it is now, within one batch too [I5]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { admit } = yield* Admissions;
+        const twin = () => fired(world, { deliveryId: "d-1" });
+        const [first, second] = yield* admit(world.accountId, [twin(), twin()]);
+        const third = yield* admitOne(world, twin());
+        expect(first?.outcome).toBe("admitted");
+        for (const answer of [second, third]) {
+          expect(answer).toMatchObject({
+            outcome: "duplicate",
+            fire: { status: "fired", deliveryId: "d-1" },
+          });
+        }
+        expect(yield* counterOf(world)).toBe(1);
+      }),
+    );
+
+    check(
+      "belongs to its trigger alone",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
+        const other = yield* admitOne(world, fired(world, { deliveryId: "d-1", triggerSlug: "other" }));
+        expect(other.outcome).toBe("admitted");
+      }),
+    );
+
+    check(
+      "seen after 24 h is a new fire",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
+        const late = NOON + DAY_MS;
+        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late))).outcome).toBe("duplicate");
+        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late + 1))).outcome).toBe(
+          "admitted",
+        );
+        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late + 2))).outcome).toBe(
+          "duplicate",
+        );
+      }),
+    );
+
+    check(
+      "whose fire failed is tried again in the same row",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { recordFailed } = yield* Admissions;
+        const { get, list } = yield* Fires;
+        const fire = newFire(world, { deliveryId: "d-1" });
+        yield* recordFailed(fire, "prompt_too_large");
+        expect(yield* get(fire.id)).toMatchObject({
+          status: "failed",
+          reason: "prompt_too_large",
+          attempts: 1,
+        });
+        const request = fired(world, { deliveryId: "d-1" }, NOON + 1);
+        expect(yield* admitOne(world, request)).toMatchObject({ outcome: "admitted", fireId: fire.id });
+        expect(yield* get(fire.id)).toMatchObject({
+          status: "fired",
+          reason: null,
+          attempts: 2,
+          sessionId: request.session.id,
+        });
+        yield* recordFailed(newFire(world, { deliveryId: "d-1" }), "too late");
+        const page = yield* list(world.projectId, { limit: 10, cursor: null, slug: null, status: null });
+        expect(page.items.map(({ status }) => status)).toEqual(["fired"]);
+      }),
+    );
+
+    check(
+      "of a replayed fire is not looked at",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const request = fired(world, { deliveryId: "d-1" });
+        yield* admitOne(world, request);
+        const replay = yield* admitOne(
+          world,
+          fired(world, { deliveryId: "d-1", replayOf: request.fire?.id ?? null }),
+        );
+        expect(replay.outcome).toBe("admitted");
+      }),
+    );
+  });
+
+  describe("a cron instant", () => {
+    check(
+      "is fired once [I2, R10]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const due = { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON } as const;
+        expect((yield* admitOne(world, fired(world, due))).outcome).toBe("admitted");
+        expect((yield* admitOne(world, fired(world, due))).outcome).toBe("duplicate");
+        const next = yield* admitOne(world, fired(world, { ...due, scheduledFor: NOON + 1 }));
+        expect(next.outcome).toBe("admitted");
+      }),
+    );
+
+    check(
+      "takes the waiting one's place in the queue, also within one batch",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { admit } = yield* Admissions;
+        const { get, queue } = yield* Fires;
+        const due = (scheduledFor: number) =>
+          fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, queueMax: 1 });
+        const first = yield* admitOne(world, due(NOON));
+        const answers = yield* admit(world.accountId, [due(NOON + 1), due(NOON + 2)]);
+        expect([first, ...answers].map(({ outcome }) => outcome)).toEqual(["queued", "queued", "queued"]);
+        const ids = [first, ...answers].map((answer) => (answer.outcome === "queued" ? answer.fireId : ""));
+        const rows = yield* Effect.forEach(ids, get);
+        expect(rows.map((row) => [row?.status, row?.reason])).toEqual([
+          ["skipped", "overlapped"],
+          ["skipped", "overlapped"],
+          ["queued", "account_session_cap"],
+        ]);
+        expect((yield* queue(world.accountId)).map(({ fireId }) => fireId)).toEqual([ids[2]]);
+      }),
+    );
+  });
+
+  describe("the queue", () => {
+    check(
+      "takes fires at the cap until it is full, and leaves no row of one it does not take",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { list } = yield* Fires;
+        const fireId = yield* enqueue(world, { queueMax: 1 });
+        const refused = yield* admitOne(world, fired(world, { queueMax: 1 }));
+        expect(refused).toEqual({ outcome: "queue_full", limit: 1 });
+        const page = yield* list(world.projectId, { limit: 10, cursor: null, slug: null, status: null });
+        expect(page.items.map(({ id, status, reason }) => [id, status, reason])).toEqual([
+          [fireId, "queued", "account_session_cap"],
+        ]);
+        const { account } = yield* Identity;
+        expect((yield* account(world.accountId))?.queuedFires).toBe(1);
+        const { waitingAccounts } = yield* Admissions;
+        expect(yield* waitingAccounts).toEqual([world.accountId]);
+      }),
+    );
+
+    check(
+      "refuses a person's fire at the cap and leaves no row of it",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const request = { ...fired(world, { kind: "manual" }), atCap: "refuse" } as const;
+        expect((yield* admitOne(world, request)).outcome).toBe("refused");
+        const { get } = yield* Fires;
+        expect(yield* get(request.fire?.id ?? "")).toBe(null);
+      }),
+    );
+
+    check(
+      "starts first come first served in a project and round robin between projects [R08, I13]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { setTier } = yield* Identity;
+        const { queue, get } = yield* Fires;
+        const other = yield* addProject(world);
+        const mine = [yield* enqueue(world), yield* enqueue(world), yield* enqueue(world)];
+        const theirs = [
+          yield* enqueue(world, { projectId: other }),
+          yield* enqueue(world, { projectId: other }),
+        ];
+        yield* setTier(world.accountId, "free", 1);
+        const shown = yield* queue(world.accountId);
+        expect(shown.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5]);
+        const started: string[] = [];
+        for (const _ of shown) {
+          const { admitted } = yield* drain(world, 5);
+          expect(admitted).toHaveLength(1);
+          started.push(...admitted.map(({ fireId }) => fireId));
+          for (const { fireId, sessionId } of admitted) {
+            expect(yield* get(fireId)).toMatchObject({ status: "fired", sessionId, reason: null });
+            yield* tellSession(sessionId, { type: "stop.requested" });
+          }
+        }
+        expect(started).toEqual(shown.map(({ fireId }) => fireId));
+        expect(started.filter((id) => mine.includes(id))).toEqual(mine);
+        expect(started.filter((id) => theirs.includes(id))).toEqual(theirs);
+        const owners = started.slice(0, 4).map((id) => mine.includes(id));
+        expect(owners.slice(0, 2)).not.toEqual([owners[0], owners[0]]);
+        expect(owners.slice(2)).toEqual(owners.slice(0, 2));
+      }),
+    );
+
+    check(
+      "is drained as far as slots and ids reach, and says whether more could start",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { setTier } = yield* Identity;
+        const sessions = yield* Sessions;
+        for (const _ of [1, 2, 3, 4]) yield* enqueue(world);
+        expect(yield* drain(world, 5)).toEqual({ admitted: [], more: false });
+        yield* setTier(world.accountId, "free", 3);
+        const first = yield* drain(world, 2, NOON + 5);
+        expect(first.admitted).toHaveLength(2);
+        expect(first.more).toBe(true);
+        expect(yield* sessions.get(first.admitted[0]?.sessionId ?? "")).toMatchObject({
+          status: "provisioning",
+          createdAt: NOON + 5,
+          bootDeadlineAt: NOON + 5 + BOOT_MS,
+          initialPrompt: "Say hello.",
+          origin: "trigger",
+        });
+        const second = yield* drain(world, 2);
+        expect(second.admitted).toHaveLength(1);
+        expect(second.more).toBe(false);
+        expect(yield* counterOf(world)).toBe(3);
+      }),
+    );
+
+    check(
+      "lets what waited too long expire, and what waits for an archived project be cancelled",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { setTier } = yield* Identity;
+        const { update } = yield* Projects;
+        const { get, queue } = yield* Fires;
+        const other = yield* addProject(world);
+        const old = yield* enqueue(world, { queueTtlMs: 10 });
+        const orphan = yield* enqueue(world, { projectId: other });
+        yield* update(other, { status: "archived" }, NOON);
+        yield* setTier(world.accountId, "free", 5);
+        expect((yield* drain(world, 5, NOON + 10)).admitted).toEqual([]);
+        expect((yield* get(old))?.status).toBe("expired");
+        expect((yield* get(orphan))?.status).toBe("cancelled");
+        expect(yield* queue(world.accountId)).toEqual([]);
+      }),
+    );
+  });
+};
