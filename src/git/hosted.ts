@@ -25,7 +25,7 @@ import { sweepLeftovers } from "./sweep.ts";
 export interface HostedOptions {
   /** Holds the repositories; made, for the service's user alone, where it is missing. */
   readonly directory: string;
-  /** Hosts whose private or loopback addresses, or plain http, an import may use (PLATFORM_GIT_ALLOW_HOSTS). */
+  /** Lower-case hosts whose private addresses, or plain http, an import may use (PLATFORM_GIT_ALLOW_HOSTS). */
   readonly allowHosts?: readonly string[];
 }
 

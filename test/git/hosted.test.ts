@@ -149,7 +149,7 @@ describe("the hosted backend", () => {
         [from, null, /has no branch main: name its default branch/],
         [from, "nowhere", /has no branch nowhere/],
         [join(root, "missing"), null, /could not be read/],
-        ["https://127.0.0.1/x.git", null, /private network/],
+        ["https://127.0.0.1/x.git", null, /is private/],
       ];
       const before = readdirSync(directory).length;
       for (const [path, branch, reason] of cases) {
