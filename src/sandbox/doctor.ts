@@ -1,7 +1,196 @@
 /** What `doctor` finds: starts one real sandbox with a program that looks around in it, and judges what it saw. */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
-import type { LocalOptions } from "./installation.ts";
-import type { DoctorReport } from "./port.ts";
+import * as Schema from "effect/Schema";
+import { groupControls } from "./cgroup.ts";
+import type { Installation, LocalOptions } from "./installation.ts";
+import { openInstallation } from "./local-form.ts";
+import { LocalSandboxes } from "./local-sandboxes.ts";
+import type { DoctorFinding, DoctorReport } from "./port.ts";
+import { sandboxPaths } from "./run-directory.ts";
 
-export const doctorReport = (_options: LocalOptions): Effect.Effect<DoctorReport> =>
-  Effect.succeed({ provider: "local", usable: true, problem: null, findings: [] });
+/** Milliseconds for the sandbox to start, look around and end. */
+const PATIENCE_MS = 30_000;
+
+const PROBE = fileURLToPath(new URL("../../daemon/doctor.mjs", import.meta.url));
+
+/** What daemon/doctor.mjs writes: output of commands that ran as the agent. */
+const Sighting = Schema.Struct({
+  status: Schema.String,
+  attempts: Schema.String,
+  processes: Schema.String,
+  interfaces: Schema.String,
+  limits: Schema.String,
+});
+type Sighting = typeof Sighting.Type;
+const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
+
+const kernel = (subject: string, holds: boolean, detail: string): DoctorFinding => ({
+  subject,
+  how: holds ? "kernel" : "not at all",
+  detail,
+});
+
+const refused = (sighting: Sighting, ...names: string[]): boolean =>
+  names.every((name) => new RegExp(`^${name} no$`, "m").test(sighting.attempts));
+
+const statusField = (sighting: Sighting, name: string): string =>
+  new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(sighting.status)?.[1] ?? "unknown";
+
+/** The agent, its shell and what the shell runs: more means that it sees processes of others. */
+const PROCESSES_SEEN_MAX = 12;
+
+const isolation = (sighting: Sighting): DoctorFinding[] => {
+  const interfaces = sighting.interfaces.split("\n").map((line) => line.split(":")[0]?.trim() ?? "");
+  const seen = Number(sighting.processes);
+  const powers = statusField(sighting, "CapEff");
+  const filter = statusField(sighting, "Seccomp") === "2";
+  return [
+    kernel("processes of this machine", seen <= PROCESSES_SEEN_MAX, `the agent sees ${seen} processes`),
+    kernel(
+      "network",
+      interfaces.filter(Boolean).join() === "lo",
+      "loopback only; the egress proxy decides what leaves",
+    ),
+    kernel(
+      "read-only root",
+      refused(sighting, "write_usr", "write_root", "write_sysctl"),
+      "/usr, / and /proc/sys",
+    ),
+    kernel("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
+    kernel("no new privileges", statusField(sighting, "NoNewPrivs") === "1", "set-uid programs give nothing"),
+    kernel(
+      "no user namespaces",
+      refused(sighting, "new_user_namespace", "new_mount_namespace"),
+      "the agent makes none",
+    ),
+    kernel(
+      "system calls",
+      filter,
+      filter ? "a seccomp filter" : "no filter in this form; install bubblewrap",
+    ),
+    kernel(
+      "daemon apart from the agent",
+      refused(sighting, "read_launch_file", "read_daemon_environment", "signal_daemon"),
+      "the agent cannot read its files or environment, nor signal it",
+    ),
+  ];
+};
+
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+
+const limitFindings = (installation: Installation, sighting: Sighting): DoctorFinding[] => {
+  const { limits } = installation.options;
+  const controls = groupControls(installation.groupParents);
+  const limited = (name: string, value: number): boolean =>
+    new RegExp(`^${name}\\s+${value}\\s`, "m").test(sighting.limits);
+  const processes = controls.has("processes") || limited("Max processes", limits.processes);
+  return [
+    {
+      subject: "memory",
+      how: controls.has("memory") ? "kernel" : "watcher",
+      detail: `${mebibytes(limits.memoryBytes)} a sandbox`,
+    },
+    { subject: "processes", how: processes ? "kernel" : "watcher", detail: `${limits.processes} a sandbox` },
+    kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} a process`),
+    {
+      subject: "disk",
+      how: "watcher",
+      detail: `${mebibytes(limits.diskBytes)} for workspace, home and /tmp; files that are deleted but still open are not seen`,
+    },
+    {
+      subject: "logs",
+      how: "watcher",
+      detail: `${mebibytes(limits.logBytesPerSecond)} a second, the newest kept`,
+    },
+  ];
+};
+
+/** What lets Ubuntu 23.10 and later start bubblewrap as an ordinary user. */
+const APPARMOR_FIX = `write this to /etc/apparmor.d/bwrap and run "sudo apparmor_parser -r /etc/apparmor.d/bwrap":
+abi <abi/4.0>,
+include <tunables/global>
+profile bwrap /usr/bin/bwrap flags=(unconfined) {
+  userns,
+}`;
+
+const setting = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch {
+    return "";
+  }
+};
+
+/** Adds what a person can do about it, where this machine's settings name the cause. */
+const advise = (problem: string): string => {
+  if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === "1") {
+    return `${problem}. AppArmor forbids user namespaces here: ${APPARMOR_FIX}`;
+  }
+  if (setting("/proc/sys/kernel/unprivileged_userns_clone") === "0") {
+    return `${problem}. User namespaces are off here: sudo sysctl kernel.unprivileged_userns_clone=1`;
+  }
+  if (setting("/proc/sys/user/max_user_namespaces") === "0") {
+    return `${problem}. User namespaces are off here: sudo sysctl user.max_user_namespaces=10000`;
+  }
+  return problem;
+};
+
+const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timeout = AbortSignal.timeout(milliseconds);
+  timeout.addEventListener("abort", () =>
+    reject(new Error("the sandbox started but did not finish its look around")),
+  );
+  return Promise.race([operation, promise]);
+};
+
+const examine = async (options: LocalOptions): Promise<DoctorReport> => {
+  // An owner of its own: nothing of a service that runs meanwhile is touched.
+  const own = { ...options, installationId: `doctor-${process.pid}`, daemonBundle: PROBE };
+  const installation = await openInstallation(own);
+  const sandboxes = await LocalSandboxes.open(installation);
+  const id = randomUUID();
+  try {
+    await sandboxes.create({
+      id,
+      sessionId: id,
+      environment: { DOCTOR_MARK: "1" },
+      secrets: {},
+      egressAllow: [],
+      llmUpstream: null,
+      bootDeadlineMs: PATIENCE_MS,
+    });
+    await within(sandboxes.exitOf(id), PATIENCE_MS);
+    const { agentReadable } = sandboxPaths(options.runDir, id);
+    const report = await readFile(join(agentReadable, "report.json"), "utf8").catch(() => null);
+    if (report === null) throw new Error(`the look around failed: ${await sandboxes.logs(id)}`);
+    const sighting = decodeSighting(report);
+    return {
+      provider: `local (${installation.form})`,
+      usable: true,
+      problem: null,
+      findings: [...isolation(sighting), ...limitFindings(installation, sighting)],
+    };
+  } finally {
+    await sandboxes.destroy(id);
+    sandboxes.close();
+  }
+};
+
+/** Starts one real sandbox, lets it look around, destroys it. A failure is part of the report. */
+export const doctorReport = (options: LocalOptions): Effect.Effect<DoctorReport> =>
+  Effect.tryPromise(() => examine(options)).pipe(
+    Effect.catch((error) =>
+      Effect.succeed({
+        provider: "local",
+        usable: false,
+        problem: advise(error.cause instanceof Error ? error.cause.message : String(error.cause)),
+        findings: [],
+      }),
+    ),
+  );

@@ -7,9 +7,9 @@
  * L3 the first reason for an end is the one that is told.
  */
 import { createHash } from "node:crypto";
-import { lstat } from "node:fs/promises";
+import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, readLogTail } from "./boot.ts";
-import { groupControls } from "./cgroup.ts";
+import { groupControls, removeGroup } from "./cgroup.ts";
 import { type Egress, openEgress } from "./egress.ts";
 import type { Installation } from "./installation.ts";
 import { UIDS_PER_SANDBOX } from "./launch-plan.ts";
@@ -25,7 +25,6 @@ import {
   writeExit,
   writeRecord,
 } from "./run-directory.ts";
-import { mkdir } from "node:fs/promises";
 import { killSandbox, tearDown } from "./teardown.ts";
 import {
   LOG_KEPT_BYTES,
@@ -74,6 +73,8 @@ export class LocalSandboxes {
   close(): void {
     for (const entry of this.#entries.values()) entry.egress.close();
     this.#entries.clear();
+    // Goes only where no sandbox is left in it.
+    for (const { directory } of this.#installation.groupParents) removeGroup(directory);
   }
 
   create(spec: SandboxSpec): Promise<void> {

@@ -5,11 +5,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
-const settings = JSON.parse(readFileSync("/run/platform/launch.json", "utf8")) as {
-  readonly prefix: string[];
-};
+const settings = JSON.parse(readFileSync("/run/platform/launch.json", "utf8"));
 
-/** Each line: a name, then whether the attempt succeeded. What an agent must not be able to do. */
+/**
+ * Each line: a name, then whether the attempt succeeded. What an agent must not be able to do. The daemon is looked
+ * for by its environment (DOCTOR_MARK is in ours) and its command, since pid numbers differ between namespaces.
+ */
 const ATTEMPTS = `
 attempt() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name yes"; else echo "$name no"; fi; }
 attempt new_user_namespace unshare --user true
@@ -18,15 +19,21 @@ attempt write_usr touch /usr/platform-doctor
 attempt write_root touch /platform-doctor
 attempt write_workspace touch /workspace/platform-doctor
 attempt read_launch_file cat /run/platform/launch.json
-attempt read_daemon_environment cat "/proc/$1/environ"
-attempt signal_daemon kill -0 "$1"
+attempt read_daemon_environment grep -q DOCTOR_MARK /proc/[0-9]*/environ
+attempt signal_daemon sh -c 'kill -0 $(grep -l "platform-agen[t]" /proc/[0-9]*/cmdline | cut -d/ -f3)'
+attempt write_home touch /opt/platform/home/platform-doctor
 attempt write_sysctl sh -c 'echo core > /proc/sys/kernel/core_pattern'
 `;
 
-const asAgent = (script: string): string => {
-  const [command = "", ...args] = [...settings.prefix, "sh", "-c", script, "doctor", String(process.pid)];
+/** @param {string} script run by the agent's shell; @returns {string} what it wrote */
+const asAgent = (script) => {
+  const [command = "", ...args] = [...settings.prefix, "sh", "-c", script, "doctor"];
   try {
-    return execFileSync(command, args, { encoding: "utf8", timeout: 10_000 });
+    return execFileSync(command, args, {
+      encoding: "utf8",
+      timeout: 10_000,
+      env: { PATH: process.env.PATH },
+    });
   } catch (error) {
     return `failed ${error instanceof Error ? error.message : String(error)}\n`;
   }
