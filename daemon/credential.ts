@@ -3,11 +3,11 @@
  * writes it where the agent's git finds it through a credential helper: never in a URL, an argument, `.git/config`,
  * a log or an error text. It is renewed at 80 % of its life, and before a clone that was refused with it is repeated.
  */
-import { renameSync, writeFileSync } from "node:fs";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import { writeForAgent } from "./files.ts";
 import { callJson, type HttpFailure } from "./http-client.ts";
 import type { Redactor } from "./redact.ts";
 import type { Settings } from "./settings.ts";
@@ -87,13 +87,6 @@ export const renewCredential = Effect.fnUntraced(function* (
 
 /** 1 s doubling, five times; then the outer loop goes on with what life is left. */
 const renewBackoff = Schedule.max([Schedule.exponential("1 second"), Schedule.recurs(5)]);
-
-/** The file appears whole or not at all: git may read it at any time. */
-const writeForAgent = (path: string, text: string): void => {
-  const draft = `${path}.new`;
-  writeFileSync(draft, text, { mode: 0o644 });
-  renameSync(draft, path);
-};
 
 /**
  * System configuration of every git that runs as the agent, below the agent's own, which may override it. The helper

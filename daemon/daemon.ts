@@ -19,6 +19,7 @@ import { plainAdapter } from "./adapters/plain.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "./config-dir.ts";
 import { fetchCredential, renewCredential } from "./credential.ts";
+import { writeForAgent } from "./files.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";
 import type { Launch } from "./process.ts";
 import { Redactor } from "./redact.ts";
@@ -98,6 +99,8 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkedOut = yield* Deferred.make<void>();
   const startDir = join(workspace, DEFAULT_CONFIG_DIR);
   let configDir = startDir;
+  const { defaults } = parts.adapter;
+  if (defaults !== null) writeForAgent(settings.layout.runtimeDefaultsFile, defaults);
   const runtime = yield* superviseRuntime({
     ...parts,
     launch: () => runtimeLaunch(parts, configDir),
@@ -132,7 +135,7 @@ const runtimeLaunch = ({ settings, adapter }: Parts, configDir: string): Launch 
     ...settings.injected,
     ...settings.launch.commonEnv,
     ...gitEnvironment(settings),
-    ...adapter.environment(configDir),
+    ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),
     AGENT_CONFIG_DIR: configDir,
   },
 });

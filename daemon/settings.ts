@@ -18,6 +18,8 @@ export interface Layout {
   readonly rejectionPipe: string;
   /** Git's system configuration for every git that runs as the agent. */
   readonly gitConfigFile: string;
+  /** The platform's defaults for the agent runtime, beside them. */
+  readonly runtimeDefaultsFile: string;
   readonly runtimePort: number;
 }
 
@@ -28,6 +30,7 @@ export const SANDBOX_LAYOUT: Layout = {
   credentialFile: "/run/platform/agent/git-credential",
   rejectionPipe: "/run/platform/agent/git-credential-refused",
   gitConfigFile: "/run/platform/agent/gitconfig",
+  runtimeDefaultsFile: "/run/platform/agent/runtime-defaults.json",
   runtimePort: RUNTIME_PORT,
 };
 

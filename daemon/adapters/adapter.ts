@@ -17,9 +17,19 @@ export interface PromptRefused {
   readonly refused: string;
 }
 
+/** What the runtime's environment points to. */
+export interface RuntimePaths {
+  /** The project's agent config directory. */
+  readonly configDir: string;
+  /** The platform's own defaults, written before the runtime starts. */
+  readonly defaults: string;
+}
+
 export interface RuntimeAdapter {
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
-  readonly environment: (configDir: string) => Readonly<Record<string, string>>;
+  readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
+  /** Text of the file at `RuntimePaths.defaults`, settings that the project may override; null: none is written. */
+  readonly defaults: string | null;
   /** One question whether it answers; never waits long, since connections made while it boots can hang. */
   readonly probe: Effect.Effect<void, HttpFailure>;
   /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */

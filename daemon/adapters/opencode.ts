@@ -29,14 +29,19 @@ const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 /** spec.md 2.4: the agent that needs no file of its own. */
 const DEFAULT_AGENT = "default";
 
-const CONFIG = JSON.stringify({ autoupdate: false, share: "disabled", snapshot: false });
+/** Holds against the project's configuration: file snapshots cost seconds on a large repository (facts.md). */
+const FIXED = JSON.stringify({ autoupdate: false, share: "disabled", snapshot: false });
+/** Nobody may be there to answer a question, and the sandbox is the boundary: a project can ask for less. */
+const DEFAULTS = JSON.stringify({ permission: { "*": "allow" } });
 
 export const opencodeAdapter = (port: number): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   return {
-    environment: (configDir) => ({
+    defaults: DEFAULTS,
+    environment: ({ configDir, defaults }) => ({
+      OPENCODE_CONFIG: defaults,
       OPENCODE_CONFIG_DIR: configDir,
-      OPENCODE_CONFIG_CONTENT: CONFIG,
+      OPENCODE_CONFIG_CONTENT: FIXED,
       OPENCODE_DISABLE_AUTOUPDATE: "1",
       OPENCODE_DISABLE_MODELS_FETCH: "1",
     }),

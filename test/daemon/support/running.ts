@@ -70,6 +70,7 @@ export class Running {
       credentialFile: join(directory, "git-credential"),
       rejectionPipe: join(directory, "git-credential-refused"),
       gitConfigFile: join(directory, "gitconfig"),
+      runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
       runtimePort: this.runtimePort,
     };
     this.service = new Service({ root: directory, projectId: PROJECT_ID, token: TOKEN });
