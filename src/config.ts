@@ -51,6 +51,7 @@ export interface Config {
   readonly queueTtlMs: number;
   readonly queueMax: number;
   readonly cloneCredentialTtlMs: number;
+  readonly schedulerIntervalMs: number;
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
 }
@@ -103,6 +104,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),
     queueMax: read.integer("PLATFORM_QUEUE_MAX", { fallback: 10_000, min: 1, max: 10_000_000 }),
     cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
+    // Exact timers fire the instants; the poll only notices what no signal told (spec 6).
+    schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", MINUTE),
     // Long enough that a session's next message finds it, short enough that memory follows the work.
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 10 * SECOND),

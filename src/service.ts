@@ -17,7 +17,9 @@ import type { Keyring } from "./actors/keyring.ts";
 import { manifestsLayer } from "./actors/manifests.ts";
 import { recoveryLayer } from "./actors/recovery.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
+import { schedulerLayer, timersLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
+import { triggerActors } from "./actors/trigger.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import type { MasterKey } from "./domain/secret.ts";
@@ -109,11 +111,14 @@ const actors = <E>({ config, nodeId, ports }: ServiceOptions<E>) => {
     sandboxActors({ ...entity, internalUrl: INTERNAL_URL, egressAllow, gateway: gateway(config) }),
     accountActors({ ...entity, bootTimeoutMs }),
   );
-  return recoveryLayer({ intervalMs: config.recoveryIntervalMs }).pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(firingLayer(config), manifestsLayer, dashboardSessionsLayer, bodyBudgetLayer),
-    ),
-    Layer.provideMerge(Layer.mergeAll(admitterLayer, entities)),
+  const duties = Layer.mergeAll(
+    recoveryLayer({ intervalMs: config.recoveryIntervalMs }),
+    schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
+  );
+  return duties.pipe(
+    Layer.provideMerge(triggerActors(entity)),
+    Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, bodyBudgetLayer)),
+    Layer.provideMerge(Layer.mergeAll(admitterLayer, manifestsLayer, timersLayer, entities)),
     Layer.provideMerge(actorsLayer),
     Layer.provideMerge(ports),
   );

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
 import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
@@ -31,6 +32,8 @@ export class Manifests extends Context.Service<
     readonly current: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
     /** Reads the default branch's manifest now. What is wrong with it is in the result, not an error. */
     readonly sync: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
+    /** Completes when a manifest was read anew; for one waiter, the scheduler. */
+    readonly changed: Effect.Effect<void>;
   }
 >()("platform/actors/Manifests") {}
 
@@ -40,11 +43,17 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
     const projects = yield* Projects;
     const git = yield* GitBackend;
     const held = new Map<string, ReadManifest>();
+    const readings = yield* Queue.sliding<void>(1);
 
     const restore = Effect.fnUntraced(function* (project: Project) {
       const stored = yield* projects.manifest(project.id);
       if (stored === null) return yield* sync(project);
-      const manifest = parseManifest(Buffer.from(stored.text));
+      const parsed = parseManifest(Buffer.from(stored.text));
+      const manifest = yield* Effect.provideService(
+        withKnownAgents({ projectId: project.id }, stored.commit, parsed),
+        GitBackend,
+        git,
+      );
       const read: ReadManifest = {
         ...manifest,
         commit: stored.commit,
@@ -75,11 +84,13 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
           ? { ...former, errors: manifest.errors, syncedAt: now, stale: true }
           : { ...manifest, commit, syncedAt: now, stale: failed !== null };
       held.set(project.id, read);
+      yield* Queue.offer(readings, undefined);
       return read;
     });
 
     return Manifests.of({
       sync,
+      changed: Queue.take(readings),
       current: (project) => {
         const read = held.get(project.id);
         return read === undefined ? restore(project) : Effect.succeed(read);

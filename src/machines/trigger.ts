@@ -6,6 +6,7 @@
  *  T1 A due instant is fired once: while one is being admitted no other timer is armed.
  *  T2 A timer that was armed for another instant, or for an earlier definition, changes nothing.
  *  T3 An instant that was admitted, queued or skipped is accounted for before the next one is armed.
+ *  T4 Reading the same schedule again changes nothing: a due instant whose timer is on its way is not passed over.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
@@ -13,29 +14,45 @@ import { pureMachine, type Snapshot } from "./step.ts";
 export interface TriggerContext {
   /** The due instant that is armed or being fired, in ms since the epoch; null when there is none. */
   readonly due: number | null;
+  /** What `due` was computed from: expression and zone in one text; null when nothing is scheduled. */
+  readonly schedule: string | null;
 }
 export type TriggerSnapshot = Snapshot<"disabled" | "listening" | "armed" | "firing", TriggerContext>;
 
 export type TriggerEvent =
-  /** The manifest was read. `next` is the first due instant of an enabled cron trigger, null for a webhook. */
-  | { readonly type: "definition.changed"; readonly enabled: boolean; readonly next: number | null }
+  /** The manifest was read. `schedule` and its first due instant are null for a webhook, and where nothing is due. */
+  | {
+      readonly type: "definition.changed";
+      readonly enabled: boolean;
+      readonly schedule: string | null;
+      readonly next: number | null;
+    }
   | { readonly type: "timer.elapsed"; readonly due: number }
   /** The instant has its ledger row; `next` is the one after it, null when the expression has no more. */
   | { readonly type: "instant.accounted"; readonly due: number; readonly next: number | null };
 
 export type TriggerCommand =
-  | { readonly type: "armTimer"; readonly due: number }
+  /** `schedule` goes with the timer, so that an actor that left memory is found again as it was armed. */
+  | { readonly type: "armTimer"; readonly due: number; readonly schedule: string }
   | { readonly type: "disarmTimer" }
   | { readonly type: "fireInstant"; readonly due: number };
 
 type NextEvent = Extract<TriggerEvent, { next: number | null }>;
 
+/** Taken with a definition: what the due instants come from. */
+const takeSchedule = assign<TriggerContext, TriggerEvent, undefined, TriggerEvent, never>({
+  schedule: ({ event, context }) => ("schedule" in event ? event.schedule : context.schedule),
+});
 const takeNext = assign<TriggerContext, NextEvent, undefined, TriggerEvent, never>({
   due: ({ event }) => event.next,
 });
 const arm = {
   type: "armTimer" as const,
-  params: ({ event }: { event: NextEvent }) => ({ due: event.next ?? 0 }),
+  // Behind takeSchedule and takeNext: both are known by now.
+  params: ({ context }: { context: TriggerContext }) => ({
+    due: context.due ?? 0,
+    schedule: context.schedule ?? "",
+  }),
 };
 
 const redefined = [
@@ -44,33 +61,37 @@ const redefined = [
     target: "disabled" as const,
     actions: ["forgetDue" as const, "disarmTimer" as const],
   },
-  { guard: "hasNext" as const, target: "armed" as const, actions: [takeNext, arm] },
+  { guard: "hasNext" as const, target: "armed" as const, actions: [takeSchedule, takeNext, arm] },
   { target: "listening" as const, actions: ["forgetDue" as const, "disarmTimer" as const] },
 ];
+/** T4: selected, it does nothing. */
+const unchanged = { guard: "isSameSchedule" as const };
 
 export const triggerMachine = setup({
   types: { context: {} as TriggerContext, events: {} as TriggerEvent },
   guards: {
     isDisabled: ({ event }) => event.type === "definition.changed" && !event.enabled,
+    isSameSchedule: ({ context, event }) =>
+      event.type === "definition.changed" && event.enabled && event.schedule === context.schedule,
     hasNext: ({ event }) => "next" in event && event.next !== null,
     isDue: ({ context, event }) => "due" in event && event.due === context.due,
   },
   actions: {
-    armTimer: (_, _params: { readonly due: number }) => undefined,
+    armTimer: (_, _params: { readonly due: number; readonly schedule: string }) => undefined,
     disarmTimer: () => undefined,
     fireInstant: (_, _params: { readonly due: number }) => undefined,
-    forgetDue: assign({ due: null }),
+    forgetDue: assign({ due: null, schedule: null }),
   },
 }).createMachine({
   id: "trigger",
-  context: { due: null },
+  context: { due: null, schedule: null },
   initial: "disabled",
   states: {
     disabled: { on: { "definition.changed": redefined } },
     listening: { on: { "definition.changed": redefined } },
     armed: {
       on: {
-        "definition.changed": redefined,
+        "definition.changed": [unchanged, ...redefined],
         "timer.elapsed": {
           guard: "isDue",
           target: "firing",
@@ -81,14 +102,14 @@ export const triggerMachine = setup({
     // A changed definition takes effect at once; the instant under way is settled by its ledger row alone (C17, C18).
     firing: {
       on: {
-        "definition.changed": redefined,
+        "definition.changed": [unchanged, ...redefined],
         "instant.accounted": [
           {
             guard: ({ context, event }) => event.due === context.due && event.next !== null,
             target: "armed",
             actions: [takeNext, arm],
           },
-          { guard: "isDue", target: "listening", actions: "forgetDue" },
+          { guard: "isDue", target: "listening", actions: ["forgetDue", "disarmTimer"] },
         ],
       },
     },
