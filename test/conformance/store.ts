@@ -2,6 +2,8 @@
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkEvents, checkPages } from "./store-events.ts";
+import { checkRecords } from "./store-records.ts";
 import { checkSessions } from "./store-sessions.ts";
 
 export const storeConformance = (name: string, layer: StoreLayer): void => {
@@ -9,5 +11,8 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     const check = checkWith(layer);
     checkSessions(check);
     checkAdmission(check);
+    checkRecords(check);
+    checkPages(check);
+    checkEvents(check);
   });
 };

@@ -1,0 +1,181 @@
+/** Conformance: pages and events, the two things clients read on from where they were. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import { Events, EVENTS_KEPT_MS, Sessions } from "../../src/store/port.ts";
+import type { Page, Session } from "../../src/store/records.ts";
+import {
+  addProject,
+  admitOne,
+  admitSession,
+  fired,
+  makeWorld,
+  NOON,
+  tellSession,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
+
+const encode = (text: string) => Buffer.from(text).toString("base64url");
+
+export const checkPages = (check: Check): void => {
+  describe("a page", () => {
+    check(
+      "continues where the former one ended, newest first, also among equal instants",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const { list } = yield* Sessions;
+        const made: string[] = [];
+        for (const _ of [1, 2, 3, 4, 5]) made.push(yield* admitSession(world));
+        const seen: string[] = [];
+        let cursor: string | null = null;
+        do {
+          const page: Page<Session> = yield* list(world.projectId, { limit: 2, cursor, status: null });
+          seen.push(...page.items.map(({ id }) => id));
+          cursor = page.nextCursor;
+        } while (cursor !== null);
+        expect(seen).toEqual(made.toSorted().toReversed());
+      }),
+    );
+
+    check(
+      "is refused for a cursor that no page gave [T07]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const { list } = yield* Sessions;
+        const id = randomUUID();
+        const forged = ["", "x", "' OR 1=1", encode(`${NOON}.x`), encode(`-1.${id}`), encode(`1e9.${id}`)];
+        forged.push(
+          `${encode(`${NOON}.${id}`)}=`,
+          encode(`9999999999999999.${id}`),
+          encode(`${NOON}.${id}\n`),
+        );
+        for (const cursor of forged) {
+          const error = yield* Effect.flip(list(world.projectId, { limit: 2, cursor, status: null }));
+          expect(error._tag).toBe("BadCursor");
+        }
+        const valid = yield* list(world.projectId, {
+          limit: 2,
+          cursor: encode(`${NOON}.${id}`),
+          status: null,
+        });
+        expect(valid.items).toEqual([]);
+      }),
+    );
+  });
+};
+
+export const checkEvents = (check: Check): void => {
+  describe("events", () => {
+    const readFrom = Effect.fnUntraced(function* (world: World, cursor: string | null, limit = 100) {
+      const { after } = yield* Events;
+      return yield* after({ projectId: world.projectId, sessionId: null, cursor, limit });
+    });
+
+    check(
+      "are told in order from where the reader stands, and resumed after any of them",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const begin = yield* readFrom(world, null);
+        expect(begin).toMatchObject({ events: [], reset: false });
+        const request = fired(world);
+        yield* admitOne(world, request);
+        const id = request.session.id;
+        yield* tellSession(id, { type: "stop.requested" }, NOON + 1);
+        const read = yield* readFrom(world, begin.cursor);
+        expect(read.events.map(({ type }) => type)).toEqual([
+          "session.status",
+          "trigger.fired",
+          "session.status",
+        ]);
+        expect(read.events[1]).toMatchObject({
+          at: NOON,
+          projectId: world.projectId,
+          sessionId: id,
+          data: { fire_id: request.fire?.id, trigger_slug: "on-push" },
+        });
+        expect(read.events[2]?.data).toEqual({
+          status: "stopped",
+          previous: "provisioning",
+          failure: null,
+          stop_reason: "requested",
+        });
+        const resumed = yield* readFrom(world, read.events[0]?.cursor ?? null);
+        expect(resumed.events).toEqual(read.events.slice(1));
+        const portion = yield* readFrom(world, begin.cursor, 2);
+        expect(portion.events).toEqual(read.events.slice(0, 2));
+        expect((yield* readFrom(world, portion.cursor)).events).toEqual(read.events.slice(2));
+        expect(yield* readFrom(world, read.cursor)).toMatchObject({ events: [], reset: false });
+      }),
+    );
+
+    check(
+      "of one session are told alone, and another project's never",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const other = { ...world, projectId: yield* addProject(world) };
+        const begin = yield* readFrom(world, null);
+        const [id] = [yield* admitSession(world), yield* admitSession(world), yield* admitSession(other)];
+        const { after } = yield* Events;
+        const read = yield* after({
+          projectId: world.projectId,
+          sessionId: id,
+          cursor: begin.cursor,
+          limit: 9,
+        });
+        expect(read.events.map(({ sessionId }) => sessionId)).toEqual([id]);
+        expect((yield* readFrom(world, begin.cursor)).events).toHaveLength(2);
+      }),
+    );
+
+    check(
+      "are not written by a change that was refused",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const stopped = yield* admitSession(world);
+        yield* tellSession(stopped, { type: "stop.requested" });
+        yield* admitSession(world);
+        const begin = yield* readFrom(world, null);
+        yield* Effect.flip(tellSession(stopped, { type: "restart.requested", sandboxId: randomUUID() }));
+        expect((yield* readFrom(world, begin.cursor)).events).toEqual([]);
+      }),
+    );
+
+    check(
+      "that were pruned make an old reader start anew, as does a cursor that was never given",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { prune } = yield* Events;
+        const begin = yield* readFrom(world, null);
+        const id = yield* admitSession(world);
+        yield* tellSession(id, { type: "stop.requested" }, NOON + 1);
+        const before = yield* readFrom(world, begin.cursor, 1);
+        yield* prune(NOON + EVENTS_KEPT_MS);
+        expect((yield* readFrom(world, begin.cursor)).events).toHaveLength(2);
+        yield* prune(NOON + EVENTS_KEPT_MS + 1);
+        expect(yield* readFrom(world, begin.cursor)).toMatchObject({ events: [], reset: true });
+        const kept = yield* readFrom(world, before.cursor);
+        expect(kept).toMatchObject({ reset: false });
+        expect(kept.events.map(({ at }) => at)).toEqual([NOON + 1]);
+        for (const cursor of ["", "x", "-1", "9".repeat(17), `${"9".repeat(17)}.1`]) {
+          expect(yield* readFrom(world, cursor)).toMatchObject({ events: [], reset: true });
+        }
+      }),
+    );
+
+    check(
+      "wake who waits for their project",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { changed } = yield* Events;
+        const waiting = yield* Effect.forkChild(changed(world.projectId), { startImmediately: true });
+        const idle = yield* Effect.forkChild(changed(randomUUID()), { startImmediately: true });
+        yield* admitSession(world);
+        yield* Fiber.join(waiting);
+        expect(idle.pollUnsafe()).toBe(undefined);
+        yield* Fiber.interrupt(idle);
+      }),
+    );
+  });
+};

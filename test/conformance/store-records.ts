@@ -1,0 +1,289 @@
+/** Conformance: tokens, projects, secrets and change requests. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { ChangeRequests, Identity, Projects, Secrets, StoreHealth } from "../../src/store/port.ts";
+import type { NewToken } from "../../src/store/records.ts";
+import {
+  addProject,
+  admitSession,
+  hash,
+  makeWorld,
+  NOON,
+  openSandbox,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
+
+const newToken = (world: World, fields: Partial<NewToken> = {}): NewToken => ({
+  id: randomUUID(),
+  accountId: world.accountId,
+  userId: world.userId,
+  projectId: null,
+  name: "laptop",
+  hash: hash(),
+  origin: "user",
+  expiresAt: null,
+  now: NOON,
+  ...fields,
+});
+
+const ids = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
+const newest = { limit: 10, cursor: null } as const;
+
+const checkIdentity = (check: Check): void => {
+  describe("identity", () => {
+    check(
+      "is made once, on an empty database, with a token that works",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { bootstrap, account, authenticate } = yield* Identity;
+        const again = yield* bootstrap({
+          accountId: randomUUID(),
+          userId: randomUUID(),
+          tokenId: randomUUID(),
+          tokenHash: hash(),
+          tier: "free",
+          cap: 1,
+          now: NOON,
+        });
+        expect(again).toBe(false);
+        expect(yield* account(world.accountId)).toEqual({
+          id: world.accountId,
+          name: "default",
+          tier: "free",
+          sessionCap: 3,
+          activeSessions: 0,
+          queuedFires: 0,
+        });
+        expect(yield* account(randomUUID())).toBe(null);
+        expect(yield* authenticate(world.tokenHash, NOON)).toMatchObject({
+          kind: "access",
+          origin: "user",
+          accountId: world.accountId,
+          user: { id: world.userId, name: "admin" },
+          projectId: null,
+          sessionId: null,
+          sandboxId: null,
+        });
+        expect(yield* authenticate(hash(), NOON)).toBe(null);
+      }),
+    );
+
+    check(
+      "takes a token until it expires or is deleted, and notes now and then that it is used",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { createToken, deleteToken, authenticate, listTokens } = yield* Identity;
+        const token = newToken(world, { projectId: world.projectId, expiresAt: NOON + 1_000_000 });
+        expect(yield* createToken(token)).toEqual({
+          id: token.id,
+          name: "laptop",
+          origin: "user",
+          projectId: world.projectId,
+          createdAt: NOON,
+          expiresAt: NOON + 1_000_000,
+          lastUsedAt: null,
+        });
+        const used = Effect.map(
+          listTokens(world.accountId, newest),
+          (page) => page.items.find(({ id }) => id === token.id)?.lastUsedAt,
+        );
+        expect(yield* authenticate(token.hash, NOON + 1)).toMatchObject({ projectId: world.projectId });
+        expect(yield* used).toBe(NOON + 1);
+        yield* authenticate(token.hash, NOON + 60_000);
+        expect(yield* used).toBe(NOON + 1);
+        yield* authenticate(token.hash, NOON + 60_002);
+        expect(yield* used).toBe(NOON + 60_002);
+        expect(yield* authenticate(token.hash, NOON + 1_000_000)).toBe(null);
+        expect(yield* deleteToken(randomUUID(), token.id, NOON)).toBe(false);
+        expect(yield* deleteToken(world.accountId, token.id, NOON)).toBe(true);
+        expect(yield* deleteToken(world.accountId, token.id, NOON)).toBe(false);
+        expect(yield* authenticate(token.hash, NOON)).toBe(null);
+      }),
+    );
+
+    check(
+      "lists the tokens people made, never those of sandboxes, and deletes none of those",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { listTokens, deleteToken, authenticate } = yield* Identity;
+        const sandbox = yield* openSandbox(yield* admitSession(world));
+        const page = yield* listTokens(world.accountId, newest);
+        expect(page.items.map(({ name }) => name)).toEqual(["first token"]);
+        const principal = yield* authenticate(sandbox.cliHash, NOON);
+        expect(yield* deleteToken(world.accountId, principal?.tokenId ?? "", NOON)).toBe(false);
+        expect(yield* authenticate(sandbox.cliHash, NOON)).not.toBe(null);
+      }),
+    );
+  });
+};
+
+const checkProjects = (check: Check): void => {
+  describe("a project", () => {
+    check(
+      "is made, changed field by field, listed, and bound lists show it alone",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { get, update, list, active } = yield* Projects;
+        const made = yield* get(world.projectId);
+        expect(made).toEqual({
+          id: world.projectId,
+          accountId: world.accountId,
+          name: "shop",
+          status: "active",
+          repository: { kind: "hosted" },
+          defaultBranch: "main",
+          triggersPaused: false,
+          createdBy: world.userId,
+          manifest: { commit: null, syncedAt: null, error: null },
+          createdAt: NOON,
+          updatedAt: NOON,
+        });
+        expect(yield* update(world.projectId, { triggersPaused: true }, NOON + 1)).toEqual({
+          ...made,
+          triggersPaused: true,
+          updatedAt: NOON + 1,
+        });
+        expect(yield* update(randomUUID(), { name: "x" }, NOON)).toBe(null);
+        const other = yield* addProject(world, NOON + 2);
+        yield* update(world.projectId, { status: "archived", name: "old shop" }, NOON + 3);
+        const { items } = yield* list(world.accountId, { ...newest, onlyId: null });
+        expect(ids(items)).toEqual([other, world.projectId]);
+        const bound = yield* list(world.accountId, { ...newest, onlyId: world.projectId });
+        expect(bound.items).toMatchObject([{ name: "old shop", status: "archived" }]);
+        expect(ids(yield* active)).toEqual([other]);
+      }),
+    );
+
+    check(
+      "keeps the last manifest that parsed beside what was wrong with the newest",
+      Effect.gen(function* () {
+        const { projectId } = yield* makeWorld(3);
+        const { get, manifest, recordManifest, lastFired } = yield* Projects;
+        expect(yield* manifest(projectId)).toBe(null);
+        yield* recordManifest(projectId, { commit: "c1", text: "a = 1", error: null, now: NOON });
+        yield* recordManifest(projectId, { commit: "c2", text: null, error: "line 1", now: NOON + 1 });
+        expect(yield* manifest(projectId)).toEqual({ commit: "c1", text: "a = 1" });
+        expect((yield* get(projectId))?.manifest).toEqual({
+          commit: "c2",
+          syncedAt: NOON + 1,
+          error: "line 1",
+        });
+        yield* recordManifest(projectId, { commit: "c3", text: "", error: null, now: NOON + 2 });
+        expect(yield* manifest(projectId)).toEqual({ commit: "c3", text: "" });
+        expect(yield* lastFired(projectId)).toEqual(new Map());
+      }),
+    );
+  });
+};
+
+const checkSecrets = (check: Check): void => {
+  describe("secrets", () => {
+    check(
+      "are kept byte for byte under rising versions, fenced, and revised with every change",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(3);
+        const { put, get, list, nextVersion, sealed } = yield* Secrets;
+        const by = (now: number) => ({ userId, now });
+        const envelope = Uint8Array.from([0, 255, 10, 39, 92]);
+        expect(yield* nextVersion(projectId, "KEY")).toBe(1);
+        expect(yield* put({ projectId, name: "KEY", version: 1, envelope }, by(NOON))).toBe(true);
+        const stored = yield* get(projectId, "KEY");
+        expect(Uint8Array.from(stored?.envelope ?? [])).toEqual(envelope);
+        const fenced = yield* Effect.flip(put({ projectId, name: "KEY", version: 1, envelope }, by(NOON)));
+        expect(fenced._tag).toBe("Fenced");
+        expect(yield* nextVersion(projectId, "KEY")).toBe(2);
+        expect(yield* put({ projectId, name: "KEY", version: 2, envelope }, by(NOON + 1))).toBe(false);
+        yield* put({ projectId, name: "A_KEY", version: 1, envelope }, by(NOON + 2));
+        expect(yield* list(projectId)).toEqual({
+          secrets: [
+            { name: "A_KEY", createdAt: NOON + 2, updatedAt: NOON + 2, updatedBy: userId },
+            { name: "KEY", createdAt: NOON, updatedAt: NOON + 1, updatedBy: userId },
+          ],
+          revision: 3,
+        });
+        expect((yield* sealed(projectId)).map(({ name, version }) => [name, version])).toEqual([
+          ["A_KEY", 1],
+          ["KEY", 2],
+        ]);
+      }),
+    );
+
+    check(
+      "that were removed are gone, and their versions never come back [S07]",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(3);
+        const { put, get, list, nextVersion, remove, sealed } = yield* Secrets;
+        const envelope = Uint8Array.from([1]);
+        yield* put({ projectId, name: "KEY", version: 1, envelope }, { userId, now: NOON });
+        expect(yield* remove(projectId, "KEY", NOON + 1)).toBe(true);
+        expect(yield* remove(projectId, "KEY", NOON + 1)).toBe(false);
+        expect(yield* get(projectId, "KEY")).toBe(null);
+        expect(yield* sealed(projectId)).toEqual([]);
+        expect(yield* list(projectId)).toEqual({ secrets: [], revision: 2 });
+        expect(yield* nextVersion(projectId, "KEY")).toBe(2);
+        const isNew = yield* put({ projectId, name: "KEY", version: 2, envelope }, { userId, now: NOON + 2 });
+        expect(isNew).toBe(true);
+        expect((yield* list(projectId)).secrets[0]?.createdAt).toBe(NOON + 2);
+      }),
+    );
+
+    check(
+      "have one key check value, the first that was given",
+      Effect.gen(function* () {
+        const { keyCheck } = yield* Secrets;
+        expect(yield* keyCheck("first")).toBe("first");
+        expect(yield* keyCheck("second")).toBe("first");
+      }),
+    );
+  });
+};
+
+const openRequest = (world: World, fields: { readonly headRef: string; readonly now?: number }) => ({
+  id: randomUUID(),
+  projectId: world.projectId,
+  sessionId: null,
+  baseRef: "main",
+  title: "Add a button",
+  description: "",
+  createdBy: world.userId,
+  now: NOON,
+  ...fields,
+});
+
+const checkChangeRequests = (check: Check): void => {
+  describe("change requests", () => {
+    check(
+      "are numbered from 1 in each project, without gaps, one open one a branch",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { open, get, list } = yield* ChangeRequests;
+        const first = yield* open(openRequest(world, { headRef: "one" }));
+        expect(first).toMatchObject({ number: 1, status: "open", createdAt: NOON, updatedAt: NOON });
+        const taken = yield* Effect.flip(open(openRequest(world, { headRef: "one" })));
+        expect(taken).toMatchObject({ _tag: "Taken", what: "one" });
+        const second = yield* open(openRequest(world, { headRef: "two", now: NOON + 1 }));
+        expect(second.number).toBe(2);
+        const other = { ...world, projectId: yield* addProject(world) };
+        expect((yield* open(openRequest(other, { headRef: "one" }))).number).toBe(1);
+        expect(yield* get(world.projectId, 2)).toEqual(second);
+        expect(yield* get(world.projectId, 3)).toBe(null);
+        const page = yield* list(world.projectId, { ...newest, status: "open" });
+        expect(page.items.map(({ number }) => number)).toEqual([2, 1]);
+        expect((yield* list(world.projectId, { ...newest, status: "merged" })).items).toEqual([]);
+      }),
+    );
+  });
+};
+
+export const checkRecords = (check: Check): void => {
+  checkIdentity(check);
+  checkProjects(check);
+  checkSecrets(check);
+  checkChangeRequests(check);
+  check(
+    "says that it answers",
+    Effect.flatMap(StoreHealth, ({ ping }) => ping),
+  );
+};
