@@ -86,10 +86,30 @@ export const session = {
       { "data-key": "logs" },
       h("h2", {}, "Logs"),
       logs
-        ? h("pre", { class: "logs", tabindex: 0 }, logs)
+        ? h("pre", { class: "logs", tabindex: 0 }, logs.trimEnd().split("\n").flatMap(logLine))
         : h("p", { class: "quiet" }, "There are no logs."),
     ),
   ],
+};
+
+/** The daemon logs an object a line; what else a sandbox wrote stays as it is. @param {string} line */
+const logLine = (line) => {
+  const entry = entryOf(line);
+  if (entry === null) return `${line}\n`;
+  const { at, event, source, line: output, ...rest } = entry;
+  const fields = Object.entries(rest).map(([name, value]) => ` ${name}=${String(value)}`);
+  const said = output === undefined ? `${event}${fields.join("")}` : `${source ?? event}: ${output}`;
+  return [h("span", { class: "quiet" }, at.slice(11, 23)), ` ${said}\n`];
+};
+
+/** @param {string} line @returns {{at: string, event: string, source?: string, line?: string} | null} */
+const entryOf = (line) => {
+  try {
+    const entry = JSON.parse(line);
+    return typeof entry?.at === "string" && typeof entry.event === "string" ? entry : null;
+  } catch {
+    return null;
+  }
 };
 
 /** @param {Session} found @param {ChangeRequest[]} changes */
@@ -166,7 +186,6 @@ const sessionFacts = (found, sandbox) =>
     ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
-    ["Stopped because", found.stop_reason],
   ]);
 
 /** @param {string} projectId @param {ChangeRequest[]} changes */

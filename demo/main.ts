@@ -240,6 +240,7 @@ const main = async (once: boolean): Promise<number> => {
   } catch (cause) {
     if (!leaving.signal.aborted) process.stderr.write(`\nThe demo failed at ${messageOf(cause)}\n`);
   }
+  if (leaving.signal.aborted) narrator.plain("\nEnding the sessions and the service…", "quiet");
   const clean = await cleanUp(demo);
   if (outcome === null || !clean) return 1;
   if (once) process.stdout.write(`${JSON.stringify(outcome)}\n`);

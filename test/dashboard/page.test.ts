@@ -151,7 +151,9 @@ describe.skipIf(!hasChromium)(title, () => {
       const text = await page.locator("main").innerText();
       expect(text).toContain(SESSION_ID);
       expect(text).toContain("Pushed by: Codertocat");
-      expect(text).toContain("boot  runtime ready 1260 ms");
+      expect(text).toContain("06:52:05.045 listening port=8000");
+      expect(text).toContain("06:52:08.980 runtime: opencode server listening");
+      expect(text).toContain("a line of no form");
       expect(await page.title()).toBe("on-push · running · Platform");
     });
 

@@ -132,7 +132,12 @@ export const makeWorld = (now: number): World => ({
     active_at: ago(now, 93.1),
     ended_at: null,
   },
-  logs: "boot  clone 212 ms\nboot  runtime ready 1260 ms\nagent opencode server listening on http://127.0.0.1:4096\n",
+  logs: [
+    '{"at":"2026-11-20T06:52:05.045Z","event":"listening","port":8000}',
+    '{"at":"2026-11-20T06:52:08.980Z","event":"output","source":"runtime","line":"opencode server listening"}',
+    "a line of no form",
+    "",
+  ].join("\n"),
   listing: {
     triggers: [
       trigger(now, {}),

@@ -1,0 +1,158 @@
+import { spawn } from "node:child_process";
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import { verify } from "@octokit/webhooks-methods";
+import { describe, expect, it } from "vitest";
+import { eventOf, tipOf } from "../../demo/client.ts";
+import { bootSteps } from "../../demo/journey.ts";
+import { formatTime, makeNarrator } from "../../demo/narrator.ts";
+import { makeRepository, pushDelivery } from "../../demo/sample.ts";
+import { parseManifest } from "../../src/domain/manifest.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+
+describe("the sample project", () => {
+  it("has a manifest without errors, whose agents are there", () => {
+    const bytes = fs.readFileSync(path.join(ROOT, "demo/repository/platform.toml"));
+    const { triggers, errors } = parseManifest(bytes);
+    expect(errors).toEqual([]);
+    expect(triggers.map(({ slug, type }) => [slug, type])).toEqual([
+      ["on-push", "webhook"],
+      ["new-year", "cron"],
+    ]);
+    for (const { agent } of triggers) {
+      const file = path.join(ROOT, "demo/repository/.platform/runtime/agents", `${agent}.md`);
+      expect(fs.existsSync(file)).toBe(true);
+    }
+  });
+
+  it("becomes a repository with one commit, whatever git's own settings are", () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), "sample-"));
+    try {
+      makeRepository(directory);
+      expect(fs.readFileSync(path.join(directory, ".git/HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
+      expect(fs.existsSync(path.join(directory, ".git/refs/heads/main"))).toBe(true);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  it("is pushed to by a payload of GitHub's, signed as GitHub signs", async () => {
+    const { body, headers } = await pushDelivery("a secret", "an-id");
+    expect(await verify("a secret", body, headers["x-hub-signature-256"] ?? "")).toBe(true);
+    expect(JSON.parse(body)).toMatchObject({
+      ref: expect.stringMatching(/^refs\/heads\//),
+      head_commit: { id: expect.stringMatching(/^[0-9a-f]{40}$/) },
+    });
+    expect(headers).toMatchObject({ "x-github-event": "push", "x-github-delivery": "an-id" });
+  });
+});
+
+describe("what the demo reads", () => {
+  it("finds a branch's tip in git's advertisement, and no other branch's", () => {
+    const commit = "9c413c6173e12ca603879601e54a5456e11f504c";
+    const other = "51c5a2450612958698f886ddf8b4ab6828fe7811";
+    const refs =
+      `001e# service=git-upload-pack\n0000010e${other} HEAD\0multi_ack symref=HEAD:refs/heads/main\n` +
+      `003d${other} refs/heads/main\n003f${commit} refs/heads/session\n0000`;
+    expect(tipOf(refs, "session")).toBe(commit);
+    expect(tipOf(refs, "sess")).toBeNull();
+    expect(tipOf(`00b1${commit} refs/heads/first\0caps\n0000`, "first")).toBe(commit);
+  });
+
+  it("reads server-sent events and passes over comments", () => {
+    const data = { type: "session.status", at: "t", session_id: "s", data: { status: "running" } };
+    expect(eventOf(`id: 7\nevent: session.status\ndata: ${JSON.stringify(data)}`)).toEqual(data);
+    expect(eventOf("id: 1\nevent: open\ndata: {}")).toMatchObject({ type: "open" });
+    expect(eventOf(": keep")).toBeNull();
+  });
+
+  it("takes the steps of a boot from the daemon's log, and null where one is not there", () => {
+    const at = "2026-11-20T06:52:05.618Z";
+    const log = [
+      "what a program printed",
+      `{"at":"${at}","event":"checked out","commit":"c"}`,
+      `{"at":"2026-11-20T06:52:06.000Z","event":"agent runtime","state":"restarting"}`,
+    ].join("\n");
+    expect(bootSteps(log)).toEqual({ sandbox: null, clone: Date.parse(at), runtime: null });
+  });
+});
+
+const told = (colours: boolean): string => {
+  const lines: string[] = [];
+  const narrator = makeNarrator((text) => lines.push(text), colours);
+  narrator.say("session", "running", { at: 2500, origin: 1000 });
+  narrator.diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n");
+  return lines.join("");
+};
+
+describe("what the demo prints", () => {
+  it("gives each step its time, in plain text where there is no terminal", () => {
+    expect(told(false)).toBe(
+      "   +1.5 s  session         running\n    --- a/x\n    +++ b/x\n    @@ -1 +1 @@\n    -old\n    +new\n",
+    );
+    expect(formatTime(999)).toBe("999 ms");
+  });
+
+  it("colours what was added and removed on a terminal", () => {
+    expect(told(true)).toContain("\u001B[32m+new\u001B[0m");
+    expect(told(true)).toContain("\u001B[31m-old\u001B[0m");
+  });
+});
+
+/** Runs the demo as `npm run demo -- --once` does. */
+const runDemo = async (environment: Readonly<Record<string, string>>) => {
+  const child = spawn(process.execPath, ["demo/main.ts", "--once"], {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => (output.stdout += chunk.toString("utf8")));
+  child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString("utf8")));
+  const code = await new Promise<number | null>((resolve) => {
+    child.on("close", resolve);
+  });
+  return { code, ...output };
+};
+
+const demoDirectories = () => fs.readdirSync("/tmp").filter((name) => name.startsWith("demo-"));
+
+describe("the demo", () => {
+  it("says which step failed and why, exits 1 and leaves nothing behind", async () => {
+    const before = demoDirectories();
+    const { code, stdout, stderr } = await runDemo({ PLATFORM_SANDBOX_PROVIDER: "nonsense" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("The demo failed at starting the service:");
+    expect(stderr).toContain("PLATFORM_SANDBOX_PROVIDER");
+    expect(stdout).not.toContain("session_id");
+    expect(demoDirectories()).toEqual(before);
+  });
+
+  it("does the main job with the real parts and ends with one line of JSON", async () => {
+    const before = demoDirectories();
+    const { code, stdout, stderr } = await runDemo({});
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    const outcome = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "") as Record<string, unknown>;
+    expect(outcome).toMatchObject({
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      status: "running",
+      branch: outcome["session_id"],
+      commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+      change_request: 1,
+      sandbox_provider: "local",
+      agent_runtime: expect.stringMatching(/^opencode \d/),
+    });
+    const { accepted, branch, sandbox, clone, runtime, running, commit } = outcome["boot_ms"] as Record<
+      string,
+      number
+    >;
+    const steps = [accepted, branch, sandbox, clone, runtime, running, commit];
+    expect(steps.every((step) => Number.isInteger(step))).toBe(true);
+    expect(Math.max(branch ?? 0, sandbox ?? 0, clone ?? 0, runtime ?? 0)).toBeLessThanOrEqual(running ?? 0);
+    expect(stdout).toContain("+> Pushed by: Codertocat");
+    expect(demoDirectories()).toEqual(before);
+  });
+});
