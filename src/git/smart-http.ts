@@ -43,7 +43,7 @@ export interface GitCall {
    * Closes the client's connection. Run when no byte has moved for the idle time: a reader that has stopped reading
    * learns of no other end, and what waits to write to it would wait for ever.
    */
-  readonly disconnect?: Effect.Effect<void>;
+  readonly disconnect: Effect.Effect<void>;
 }
 
 export interface GitServeCall extends GitCall {
@@ -209,7 +209,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const stalled = new GitError({ code: "timeout", message: `No byte was moved for ${limit / 1000} s.` });
       const end = git.terminate.pipe(
         Effect.andThen(Deferred.fail(broken, stalled)),
-        Effect.andThen(wanted.call.disconnect ?? Effect.void),
+        Effect.andThen(wanted.call.disconnect),
       );
       yield* Effect.forkScoped(watch(end, () => lastByteAt, limit));
       const output = NodeStream.fromReadable({

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { NodeHttpServerRequest } from "@effect/platform-node";
 import { tokenHash } from "../domain/ids.ts";
 import type { WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
@@ -14,7 +15,7 @@ import type { Principal, Project } from "../store/records.ts";
 import { reaches } from "./access.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "./api/errors.ts";
 import { answering } from "./answers.ts";
-import { apiErrorResponse } from "./respond.ts";
+import { apiErrorResponse, wrongMethod } from "./respond.ts";
 import { gitFailed } from "./sessions.ts";
 
 /** The smart protocol over the repositories that live here. */
@@ -25,6 +26,8 @@ const serve = Effect.gen(function* () {
   const route = parseGitPath(request.url);
   if (route === null) return yield* notFound("repository");
   const policy = yield* policyFor(request, route);
+  const method = route.kind === "advertise" ? "GET" : "POST";
+  if (request.method !== method) return wrongMethod(method);
   if (route.service === null) {
     return yield* new Forbidden({
       error: "Use a git client with the smart protocol.",
@@ -37,6 +40,7 @@ const serve = Effect.gen(function* () {
     service: route.service,
     policy,
     protocol: request.headers["git-protocol"],
+    disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
   };
   const answer =
     route.kind === "advertise"

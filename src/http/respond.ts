@@ -9,3 +9,10 @@ export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServer
     status: statusOf(error),
     ...(error instanceof Unavailable ? { headers: { "retry-after": RETRY_AFTER_SECONDS } } : {}),
   });
+
+/** 405 with the methods that the address takes. */
+export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(
+    { error: `This address takes ${methods.join(", ")}.`, code: "method_not_allowed" },
+    { status: 405, headers: { allow: methods.join(", ") } },
+  );

@@ -1,10 +1,10 @@
 /** Every route there is, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
 import type { HttpServerRequest, HttpServerResponse } from "effect/http";
-import { HttpServerResponse as Response } from "effect/http";
 import { HttpApi } from "effect/http-api";
 import { Access, type Power } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { NotFound } from "./api/errors.ts";
+import { apiErrorResponse, wrongMethod } from "./respond.ts";
 import * as Context from "effect/Context";
 import * as Option from "effect/Option";
 
@@ -55,12 +55,6 @@ export const routeMiss = (
 ): HttpServerResponse.HttpServerResponse => {
   const [target = ""] = request.url.split("?");
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
-  if (methods.length === 0) {
-    const error = new NotFound({ error: "There is no such address.", code: "not_found" });
-    return Response.jsonUnsafe({ error: error.error, code: error.code }, { status: 404 });
-  }
-  return Response.jsonUnsafe(
-    { error: `This address takes ${methods.join(", ")}.`, code: "method_not_allowed" },
-    { status: 405, headers: { allow: methods.join(", ") } },
-  );
+  if (methods.length > 0) return wrongMethod(...methods);
+  return apiErrorResponse(new NotFound({ error: "There is no such address.", code: "not_found" }));
 };
