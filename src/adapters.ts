@@ -1,0 +1,66 @@
+/** Which adapter stands behind a port, by configuration: for main.ts and the CLI, which alone name concrete ones. */
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { bundleDaemon } from "../daemon/bundle.ts";
+import { agentBinaries } from "./agent-binaries.ts";
+import type { Config } from "./config.ts";
+import type { Installation } from "./installation.ts";
+import { daemonHttp } from "./sandbox/daemon-http.ts";
+import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
+import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/installation.ts";
+import { localProvider } from "./sandbox/local.ts";
+import { simulatedProvider } from "./sandbox/simulated.ts";
+import * as Client from "./store/postgres/client.ts";
+import * as Embedded from "./store/postgres/embedded.ts";
+import { postgresStore } from "./store/postgres/layer.ts";
+import { migrate } from "./store/postgres/migrate.ts";
+
+/** Where one service runs. */
+export interface Place {
+  readonly config: Config;
+  /** The real path of a data directory that this process owns. */
+  readonly dataDir: string;
+  readonly installation: Pick<Installation, "installationId" | "nodeId">;
+  /** The port of this service's listener, which sandboxes reach as platform.internal. */
+  readonly port: number;
+}
+
+/** The migrated store: in DATABASE_URL's Postgres, else in the embedded one. */
+export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) => {
+  const database =
+    config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
+  return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
+};
+
+/** The `local` provider's options; bundles the daemon. */
+export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
+  const { config, dataDir, installation, port } = place;
+  const daemonBundle = path.join(dataDir, "platform-agent.cjs");
+  yield* Effect.promise(() => bundleDaemon(daemonBundle));
+  return {
+    // Sockets need a short path, and sandboxes one that other users can pass: not the data directory.
+    runDir: path.join(tmpdir(), `platform-${installation.installationId.slice(-12)}`),
+    installationId: installation.installationId,
+    nodeId: installation.nodeId,
+    nodePath: process.execPath,
+    daemonBundle,
+    agentCommand: config.agentCommand,
+    agentAdapter: config.agentAdapter,
+    agentBinaries: agentBinaries(config.agentCommand, config.path),
+    limits: DEFAULT_LIMITS,
+    serviceUrl: `http://127.0.0.1:${port}`,
+    form: config.localForm,
+    path: config.path,
+  };
+});
+
+/** "Boots in milliseconds" (api.md 9). */
+const SIMULATED_BOOT_MS = 5;
+
+/** The sandbox provider with its way to daemons (PLATFORM_SANDBOX_PROVIDER). */
+export const sandboxes = (place: Place) =>
+  place.config.sandboxProvider === "simulated"
+    ? Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon)
+    : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), localProvider)), daemonHttp);

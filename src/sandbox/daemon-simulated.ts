@@ -1,0 +1,15 @@
+/** The twin of the daemon's control surface: every daemon is healthy at once and has taken its prompt. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { DaemonClient, type DaemonHealth } from "./daemon.ts";
+
+const HEALTHY: DaemonHealth = {
+  status: "ready",
+  runtime: { state: "ready" },
+  repo: { ready: true, branch: null, commit: null },
+  bootstrap: { state: "done" },
+  boot: [],
+  error: null,
+};
+
+export const simulatedDaemon = Layer.succeed(DaemonClient, { health: () => Effect.succeed(HEALTHY) });
