@@ -186,8 +186,10 @@ const openChangeRequest = async ({ client, narrator, projectId }: Journey, sessi
     session_id: session.id,
     title: "Note the push",
   });
+  const change = await client.get<{ base_ref: string; mergeable: boolean }>(`${path}/${String(number)}`);
   const diff = await client.text("GET", `${path}/${String(number)}/diff`);
-  narrator.say("change request", `#${String(number)}, ready to merge into the default branch:`);
+  const merges = change.mergeable ? "merges without conflicts" : "conflicts";
+  narrator.say("change request", `#${String(number)} into ${change.base_ref}, ${merges}:`);
   narrator.plain("");
   narrator.diff(diff);
   narrator.plain("");

@@ -31,18 +31,13 @@ export interface Opened {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the page over `world`, signed in unless told otherwise. */
-export const open = async (
-  browser: Browser,
-  world: World,
-  options: {
-    readonly csp?: boolean;
-    readonly signedIn?: boolean;
-    readonly width?: number;
-    readonly dark?: boolean;
-  } = {},
-): Promise<Opened> => {
-  const fake = await startFakeService(world, { csp: options.csp ?? true });
+interface Window {
+  readonly width?: number;
+  readonly dark?: boolean;
+}
+
+/** An empty page in a window of its own, and what the browser complains about while it is there. */
+export const newPage = async (browser: Browser, options: Window = {}) => {
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1200, height: 800 },
     colorScheme: options.dark === true ? "dark" : "light",
@@ -58,6 +53,17 @@ export const open = async (
       complaints.push(message.text());
     }
   });
+  return { context, page, complaints };
+};
+
+/** Opens the page over `world`, signed in unless told otherwise. */
+export const open = async (
+  browser: Browser,
+  world: World,
+  options: Window & { readonly csp?: boolean; readonly signedIn?: boolean } = {},
+): Promise<Opened> => {
+  const fake = await startFakeService(world, { csp: options.csp ?? true });
+  const { context, page, complaints } = await newPage(browser, options);
   await page.goto(options.signedIn === false ? fake.url : `${fake.url}/dashboard/open?code=${CODE}`);
   return {
     fake,

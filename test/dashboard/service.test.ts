@@ -1,0 +1,72 @@
+/** The page over the service itself: the real API, events, cookies and headers. Sandboxes are simulated: they are not the point. */
+import { randomBytes } from "node:crypto";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Client } from "../../demo/client.ts";
+import { makeRepository } from "../../demo/sample.ts";
+import { type Service, startService } from "../../demo/service.ts";
+import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
+import { hasChromium, launch, newPage } from "./browser.ts";
+
+const title = hasChromium
+  ? "the page over the service"
+  : "the page over the service (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  let browser: Browser;
+  let directory: string;
+  let service: Service;
+  let client: Client;
+
+  beforeAll(async () => {
+    // Short: below it lie sockets, whose whole path has at most a hundred bytes.
+    directory = fs.mkdtempSync("/tmp/page-");
+    fs.chmodSync(directory, 0o711);
+    makeRepository(path.join(directory, "greeter"));
+    const token = makeToken("pat", randomBytes(TOKEN_BYTES));
+    service = await startService({
+      PLATFORM_DATA_DIR: path.join(directory, "data"),
+      PLATFORM_BOOTSTRAP_TOKEN: token,
+      PLATFORM_IMPORT_ROOTS: directory,
+      PLATFORM_PORT: "0",
+      PLATFORM_SANDBOX_PROVIDER: "simulated",
+      TMPDIR: directory,
+    });
+    client = new Client({ baseUrl: service.baseUrl, token, signal: new AbortController().signal });
+    await client.send("POST", "/v1/projects", {
+      name: "greeter",
+      repository: { kind: "hosted", import_from: path.join(directory, "greeter") },
+    });
+    browser = await launch();
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+    fs.rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("signs in by a one-time link, fires a trigger, follows its session to running, and stops it [T08]", async () => {
+    const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
+    const { context, page, complaints } = await newPage(browser);
+    await page.goto(url);
+    await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Triggers", exact: true }).click();
+    await page.getByRole("button", { name: "Fire Note each push now" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Fire now" }).click();
+    await page.getByRole("link", { name: "Open it" }).click();
+    await page.locator("h1 .badge", { hasText: "running" }).waitFor();
+    await page.locator("main").getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Access token").waitFor();
+    expect(complaints).toEqual([]);
+    // A link opens once.
+    await page.goto(url);
+    await page.getByLabel("Access token").waitFor();
+    await context.close();
+  });
+});
