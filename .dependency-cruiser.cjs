@@ -1,0 +1,288 @@
+/**
+ * The import rules of the codebase (CONTRIBUTING.md, "Imports point one way"):
+ *
+ *   domain ← machines ← ports ← actors ← http ← service ← main, cli
+ *
+ * Adapters hang on the ports and are named by main and the CLI alone. Each rule says why it is there; `npm run check`
+ * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
+ */
+const PORTS = "^src/(store/(port|records)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
+const PROGRAMS = "^src/(main|cli)\\.ts$|^src/cli/";
+const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
+const ADAPTERS = "^src/(store|git|sandbox)/";
+/** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
+const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
+
+module.exports = {
+  forbidden: [
+    {
+      name: "no-cycles",
+      comment:
+        "Two files that need each other are one file, or have a third inside. Types may point both ways.",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "resolvable",
+      comment: "An import that leads nowhere fails at run time, where only one path may meet it.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: "no-development-packages",
+      comment: "The service, its daemon and the demo start from `npm ci --omit=dev` too.",
+      severity: "error",
+      from: { path: "^(src|daemon)/" },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "domain-is-the-innermost-ring",
+      comment:
+        "Pure values and functions know nobody: they are shared by the service, the daemon and the tests.",
+      severity: "error",
+      from: { path: "^src/domain/" },
+      to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/domain/" },
+    },
+    {
+      name: "domain-does-no-io",
+      comment:
+        "What the domain computes must be the same everywhere and always. Of builtins it has hashes, bytes and net's " +
+        "isIP and BlockList, which are arithmetic; of packages the readers of TOML and cron expressions and effect's values.",
+      severity: "error",
+      from: { path: "^src/domain/" },
+      to: {
+        dependencyTypes: ["core", "npm", "npm-dev"],
+        pathNot: [
+          "^node_modules/(smol-toml|cron-parser)/",
+          "^node_modules/effect/dist/(Result|Schema|Option|Predicate|SchemaIssue)\\.",
+          "^(crypto|buffer|path|util|net)$",
+        ],
+      },
+    },
+    {
+      name: "machines-are-pure",
+      comment:
+        "A machine is data and two functions over xstate and the domain: no effect, no clock, no client.",
+      severity: "error",
+      from: { path: "^src/machines/" },
+      to: { pathNot: ["^src/(machines|domain)/", "^node_modules/xstate/"] },
+    },
+    {
+      name: "xstate-stays-in-machines",
+      comment:
+        "The rest of the program sees declared events, commands and snapshots, so the library can be replaced.",
+      severity: "error",
+      from: { pathNot: "^src/machines/" },
+      to: { path: "^node_modules/xstate/" },
+    },
+    {
+      name: "ports-know-no-adapter",
+      comment: "A port that knows one of its adapters is no port.",
+      severity: "error",
+      from: { path: PORTS },
+      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(domain|machines)/", PORTS] },
+    },
+    {
+      name: "adapters-serve-ports",
+      comment: "An adapter is called, it does not call: the actors above it decide when.",
+      severity: "error",
+      from: { path: ADAPTERS, pathNot: PORTS },
+      to: { path: "^src/(actors|http|telemetry|[^/]+\\.ts$)|^demo/" },
+    },
+    {
+      name: "adapters-do-not-know-each-other",
+      comment: "The store, repositories and sandboxes meet in actors, through ports.",
+      severity: "error",
+      from: { path: "^src/(store|git|sandbox)/" },
+      to: { path: "^src/(store|git|sandbox)/", pathNot: ["^src/$1/", PORTS] },
+    },
+    {
+      name: "postgres-and-its-twin-are-strangers",
+      comment: "The twin stands for the database in tests; what both need is a pure file beside them.",
+      severity: "error",
+      from: { path: "^src/store/(postgres|memory)/" },
+      to: { path: "^src/store/(postgres|memory)/", pathNot: "^src/store/$1/" },
+    },
+    {
+      name: "actors-know-ports-only",
+      comment: "An actor runs over the simulated twins exactly as over the real adapters.",
+      severity: "error",
+      from: { path: "^src/actors/" },
+      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(domain|machines|actors)/", PORTS] },
+    },
+    {
+      name: "actors-touch-nothing-themselves",
+      comment: "Disk, processes and sockets are behind ports; randomness and time are effect's services.",
+      severity: "error",
+      from: { path: "^src/actors/" },
+      to: { path: `^(fs|child_process|worker_threads)(/|$)|${SOCKETS}` },
+    },
+    {
+      name: "http-asks-actors-and-ports",
+      comment:
+        "A handler decodes, asks one actor or reads one store, encodes. The git endpoint names the smart protocol's " +
+        "types: the protocol is itself HTTP, and its adapter is handed in.",
+      severity: "error",
+      from: { path: "^src/http/" },
+      to: {
+        path: "^(src|daemon|demo)/",
+        pathNot: ["^src/(domain|machines|actors|http)/", PORTS, "^src/git/smart-http\\.ts$"],
+      },
+    },
+    {
+      name: "definitions-without-handlers",
+      comment:
+        "The API's definitions are shared with the CLI and typed clients, which must not load the service. " +
+        "Types of a stored record may be named: they load nothing.",
+      severity: "error",
+      from: { path: "^src/http/api/" },
+      to: { path: "^src/", pathNot: ["^src/(domain|http/api)/"], dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "adapters-are-named-at-the-root",
+      comment:
+        "Which adapter stands behind a port is decided in one place (main, the CLI and what they share) or in a test.",
+      severity: "error",
+      from: { path: "^(src|daemon|demo)/", pathNot: [ADAPTERS, COMPOSITION] },
+      to: {
+        path: ADAPTERS,
+        pathNot: [PORTS, "^src/git/smart-http\\.ts$"],
+      },
+    },
+    {
+      name: "nobody-imports-the-root",
+      comment: "main and the CLI are programs, not libraries.",
+      severity: "error",
+      from: { pathNot: PROGRAMS },
+      to: { path: COMPOSITION },
+    },
+    {
+      name: "daemon-shares-machines-and-host",
+      comment:
+        "The daemon is its own program inside a sandbox. It shares the domain, the machines and the actor host, so that " +
+        "one invariant holds in both, and nothing that knows the service.",
+      severity: "error",
+      from: { path: "^daemon/" },
+      to: {
+        path: "^(src|demo|test)/",
+        pathNot: ["^src/(domain|machines)/", "^src/actors/(host|supervisor|volatile|inspector)\\.ts$"],
+      },
+    },
+    {
+      name: "host-is-free-of-the-store",
+      comment:
+        "The host goes into the daemon's bundle. It may name the store's Memory and StoreError, which are what it asks of " +
+        "whoever remembers its snapshots, as types: they are erased and pull nothing in.",
+      severity: "error",
+      from: { path: "^src/actors/(host|supervisor|volatile|inspector)\\.ts$" },
+      to: { path: "^src/(store|git|sandbox)/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "service-only-bundles-the-daemon",
+      comment:
+        "The service makes the daemon's bundle and starts it elsewhere; it never runs the daemon's code.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^daemon/", pathNot: "^daemon/bundle\\.ts$" },
+    },
+    {
+      name: "demo-is-a-client",
+      comment:
+        "The demo starts the service as anyone would and speaks to it over HTTP; it shares pure values at most.",
+      severity: "error",
+      from: { path: "^demo/" },
+      to: { path: "^(src|daemon)/", pathNot: "^src/domain/" },
+    },
+    {
+      name: "product-without-demo",
+      comment: "The scripted model and the sample repository are no part of the service.",
+      severity: "error",
+      from: { path: "^(src|daemon)/" },
+      to: { path: "^(demo|test)/" },
+    },
+    {
+      name: "sql-in-the-store",
+      comment: "SQL stands in store/postgres and migrations only, where every query has a name.",
+      severity: "error",
+      from: { pathNot: "^src/store/postgres/" },
+      to: { path: "^node_modules/(effect/dist/sql/|pg/|pg-cursor/|@types/pg/)" },
+    },
+    {
+      name: "cluster-in-one-file",
+      comment:
+        "Actors are reached through the address book of actors/actors.ts; the cluster is its only implementation.",
+      severity: "error",
+      from: { pathNot: "^src/(actors/cluster|service)\\.ts$" },
+      to: { path: "^node_modules/effect/dist/cluster/" },
+    },
+    {
+      name: "processes-are-started-by-adapters",
+      comment:
+        "A child process needs an owner, a deadline and an environment of its own: git/run, sandbox/*, embedded Postgres, the daemon's process.ts.",
+      severity: "error",
+      from: {
+        path: "^(src|daemon)/",
+        pathNot: [
+          "^src/git/run\\.ts$",
+          "^src/sandbox/",
+          "^src/store/postgres/embedded\\.ts$",
+          // What an agent must not be able to do is tried with real programs; pushes refused for their credential are
+          // told by a hook's process.
+          "^daemon/(process|rejections)\\.ts$",
+          "^daemon/doctor\\.mjs$",
+        ],
+      },
+      to: { path: "^child_process$" },
+    },
+    {
+      name: "sockets-belong-to-adapters",
+      comment:
+        "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
+        "speaks to daemons, http/server listens. The domain uses net for isIP and BlockList, which open nothing.",
+      severity: "error",
+      from: {
+        path: "^src/",
+        pathNot: [
+          "^src/domain/",
+          "^src/git/",
+          "^src/sandbox/",
+          "^src/store/postgres/",
+          "^src/http/server\\.ts$",
+          "^src/(main|cli)\\.ts$",
+          "^src/cli/",
+        ],
+      },
+      to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "platform-node-at-the-edge",
+      comment:
+        "Everything else runs on effect's own services and does not know that it runs on Node. The git endpoint closes the " +
+        "socket of a client that stopped reading, and the smart protocol hands a child's stream on.",
+      severity: "error",
+      from: {
+        pathNot: [
+          COMPOSITION,
+          "^src/service\\.ts$",
+          "^src/http/(server|git)\\.ts$",
+          "^src/git/smart-http\\.ts$",
+        ],
+      },
+      to: { path: "^node_modules/@effect/platform-node" },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default", "types"],
+      extensions: [".ts", ".mjs", ".cjs", ".js", ".json"],
+    },
+    // The sample repository is somebody else's project, and the dashboard is a browser's.
+    exclude: { path: "^demo/repository/" },
+  },
+};
