@@ -14,7 +14,7 @@ import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts"
 import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
 import { makeRepository, pushDelivery } from "./sample.ts";
 import { startScriptedModel } from "./scripted-model.ts";
-import { messageOf, type Service, startService } from "./service.ts";
+import { abortOf, messageOf, type Service, startService } from "./service.ts";
 
 /** Where one of these is in the environment, the agent thinks with the model it opens. */
 const MODEL_KEYS = [
@@ -79,27 +79,25 @@ const run = async (demo: Demo): Promise<Running> => {
 
   const token = makeToken("pat", randomBytes(TOKEN_BYTES));
   const service = await namedStep("starting the service", () =>
-    startService({
-      PLATFORM_DATA_DIR: path.join(directory, "data"),
-      // What it copies for its sandboxes goes when the directory goes.
-      TMPDIR: directory,
-      // Any that is free: the reader comes by the link.
-      PLATFORM_PORT: "0",
-      PLATFORM_BOOTSTRAP_TOKEN: token,
-      PLATFORM_IMPORT_ROOTS: directory,
-      ...gateway,
-    }),
+    startService(
+      {
+        PLATFORM_DATA_DIR: path.join(directory, "data"),
+        // What it copies for its sandboxes goes when the directory goes.
+        TMPDIR: directory,
+        // Any that is free: the reader comes by the link.
+        PLATFORM_PORT: "0",
+        PLATFORM_BOOTSTRAP_TOKEN: token,
+        PLATFORM_IMPORT_ROOTS: directory,
+        ...gateway,
+      },
+      signal,
+    ),
   );
   demo.undo.push(service.stop);
   narrator.say("service", `ready at ${service.baseUrl}`);
   const client = new Client({ baseUrl: service.baseUrl, token, signal });
   // A service that dies, and a reader who leaves, end every step at once.
-  const interrupted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => {
-      reject(new Error("interrupted"));
-    });
-  });
-  interrupted.catch(() => undefined);
+  const interrupted = abortOf(signal);
   const step: Step = (name, work) =>
     namedStep(name, () => Promise.race([work(), service.died, interrupted])).catch((cause: unknown) => {
       const log = service.log();

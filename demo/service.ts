@@ -8,6 +8,8 @@ import { setTimeout as delay } from "node:timers/promises";
 const MAIN = path.join(import.meta.dirname, "../src/main.ts");
 /** api.md 9: it ends within 10 s of SIGTERM; a little more on a loaded machine. */
 const STOP_MS = 20_000;
+/** The first start copies the database's programs and makes the database. */
+const START_MS = 120_000;
 const LAST_WORDS_MS = 500;
 /** Of its log, what is shown when it fails. */
 const LOG_LINES = 30;
@@ -26,9 +28,13 @@ export interface Service {
  * Starts it and waits for its `ready` line.
  *
  * @param settings environment variables on top of the caller's own
- * @throws when it ends before it is ready, with its last output
+ * @param signal gives up the waiting
+ * @throws when it ends before it is ready, or is not ready in time, with its last output
  */
-export const startService = async (settings: Readonly<Record<string, string>>): Promise<Service> => {
+export const startService = async (
+  settings: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Service> => {
   const child = spawn(process.execPath, [MAIN], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...ownEnvironment(), ...settings },
@@ -51,7 +57,11 @@ export const startService = async (settings: Readonly<Record<string, string>>): 
   readline.createInterface({ input: child.stderr }).on("line", remember);
   const stop = () => end(child, exited);
   try {
-    const baseUrl = await Promise.race([readyLine(child, remember), died]);
+    const baseUrl = await Promise.race([
+      readyLine(child, remember),
+      died,
+      abortOf(AbortSignal.any([signal, AbortSignal.timeout(START_MS)])),
+    ]);
     return { baseUrl, died, log: () => log, stop };
   } catch (cause) {
     await stop();
@@ -86,6 +96,19 @@ const end = async (child: ChildProcess, exited: Promise<unknown>): Promise<void>
 const ownEnvironment = (): NodeJS.ProcessEnv => {
   const { DATABASE_URL: _databaseUrl, ...rest } = process.env;
   return rest;
+};
+
+/** Rejects when the signal aborts, with its reason; unheard where nobody waits for it. */
+export const abortOf = (signal: AbortSignal): Promise<never> => {
+  const aborted = new Promise<never>((_, reject) => {
+    const refuse = () => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) refuse();
+    else signal.addEventListener("abort", refuse, { once: true });
+  });
+  aborted.catch(() => undefined);
+  return aborted;
 };
 
 export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

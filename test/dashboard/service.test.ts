@@ -25,15 +25,19 @@ describe.skipIf(!hasChromium)(title, () => {
     fs.chmodSync(directory, 0o711);
     makeRepository(path.join(directory, "greeter"));
     const token = makeToken("pat", randomBytes(TOKEN_BYTES));
-    service = await startService({
-      PLATFORM_DATA_DIR: path.join(directory, "data"),
-      PLATFORM_BOOTSTRAP_TOKEN: token,
-      PLATFORM_IMPORT_ROOTS: directory,
-      PLATFORM_PORT: "0",
-      PLATFORM_SANDBOX_PROVIDER: "simulated",
-      TMPDIR: directory,
-    });
-    client = new Client({ baseUrl: service.baseUrl, token, signal: new AbortController().signal });
+    const { signal } = new AbortController();
+    service = await startService(
+      {
+        PLATFORM_DATA_DIR: path.join(directory, "data"),
+        PLATFORM_BOOTSTRAP_TOKEN: token,
+        PLATFORM_IMPORT_ROOTS: directory,
+        PLATFORM_PORT: "0",
+        PLATFORM_SANDBOX_PROVIDER: "simulated",
+        TMPDIR: directory,
+      },
+      signal,
+    );
+    client = new Client({ baseUrl: service.baseUrl, token, signal });
     await client.send("POST", "/v1/projects", {
       name: "greeter",
       repository: { kind: "hosted", import_from: path.join(directory, "greeter") },
