@@ -1,13 +1,16 @@
 /**
  * The service's data directory (api.md 9 PLATFORM_DATA_DIR): made on first start, and owned by one service at a time.
  *
- * The owner writes its pid and start time into `owner.json`. A lock whose process is gone, or whose pid now belongs to
- * another process, is taken over. The file is made by link(2), so it is never seen half written.
+ *  O1 Who wants it writes a file of its own first (`owner.<random>.json`: pid and start time) and then looks at the
+ *     others: of two that come at once at least one sees the other, and whoever sees a living one steps back.
+ *  O2 A file whose process is gone, or whose pid now belongs to another process, counts for nothing and is removed. Names
+ *     are never used twice, so a removal cannot hit a living owner.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, link, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { processStartedAt } from "./process.ts";
@@ -38,9 +41,9 @@ interface Owner {
   readonly startedAt: string;
 }
 
-const LOCK = "owner.json";
-/** Each failed turn means that another service took the lock in between. */
-const MAX_TURNS = 5;
+const LOCK_FILE = /^owner\.[0-9a-f]{16}\.json$/;
+/** Services that start in the same moment may all step back: each tries again, at different times. */
+const RETRIES = { times: 6, schedule: Schedule.jittered(Schedule.exponential("5 millis")) } as const;
 
 const parseOwner = (text: string): Owner | null => {
   try {
@@ -56,51 +59,35 @@ const parseOwner = (text: string): Owner | null => {
 const isAlive = async (owner: Owner | null): Promise<boolean> =>
   owner !== null && (await processStartedAt(owner.pid)) === owner.startedAt;
 
-const isCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && Reflect.get(error, "code") === code;
+const ownerOf = async (file: string): Promise<Owner | null> =>
+  parseOwner(await readFile(file, "utf8").catch(() => ""));
 
-/** Takes a dead owner's lock away; puts it back when a living one got there first. */
-const removeStale = async (path: string, judged: string): Promise<void> => {
-  const aside = join(path, `owner.${randomBytes(6).toString("hex")}.stale`);
-  try {
-    await rename(join(path, LOCK), aside);
-  } catch (error) {
-    if (isCode(error, "ENOENT")) return;
-    throw error;
-  }
-  if ((await readFile(aside, "utf8")) !== judged) {
-    await link(aside, join(path, LOCK)).catch((error: unknown) => {
-      if (!isCode(error, "EEXIST")) throw error;
-    });
-  }
-  await rm(aside, { force: true });
+/** Another living owner; the files of dead ones are removed on the way. */
+const livingOther = async (path: string, mine: string): Promise<Owner | null> => {
+  const names = (await readdir(path)).filter((name) => LOCK_FILE.test(name) && name !== mine);
+  const others = await Promise.all(
+    names.map(async (name) => {
+      const owner = await ownerOf(join(path, name));
+      if (await isAlive(owner)) return owner;
+      await rm(join(path, name), { force: true });
+      return null;
+    }),
+  );
+  return others.find((owner) => owner !== null) ?? null;
 };
 
+/** @returns the path of the lock file. */
 const acquire = async (path: string): Promise<string> => {
-  const mine = { pid: process.pid, startedAt: (await processStartedAt(process.pid)) ?? "" };
-  const draft = join(path, `owner.${randomBytes(6).toString("hex")}.new`);
-  await writeFile(draft, JSON.stringify(mine), { mode: 0o600 });
-  try {
-    for (let turn = 0; turn < MAX_TURNS; turn += 1) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- each turn depends on what the former one found
-        await link(draft, join(path, LOCK));
-        return JSON.stringify(mine);
-      } catch (error) {
-        if (!isCode(error, "EEXIST")) throw error;
-      }
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const text = await readFile(join(path, LOCK), "utf8").catch(() => "");
-      const owner = parseOwner(text);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      if (owner !== null && (await isAlive(owner))) throw new DataDirectoryOwned({ path, pid: owner.pid });
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      await removeStale(path, text);
-    }
-    throw new Error("other services keep taking it");
-  } finally {
-    await rm(draft, { force: true });
-  }
+  const name = `owner.${randomBytes(8).toString("hex")}.json`;
+  const lock = join(path, name);
+  const owner = { pid: process.pid, startedAt: (await processStartedAt(process.pid)) ?? "" };
+  // Renamed into its place, so that no one reads half of it and takes it for a dead owner's.
+  await writeFile(`${lock}.new`, JSON.stringify(owner), { mode: 0o600 });
+  await rename(`${lock}.new`, lock);
+  const other = await livingOther(path, name);
+  if (other === null) return lock;
+  await rm(lock);
+  throw new DataDirectoryOwned({ path, pid: other.pid });
 };
 
 /**
@@ -123,6 +110,6 @@ export const claimDataDirectory = (
       },
       catch: (cause) =>
         cause instanceof DataDirectoryOwned ? cause : new DataDirectoryUnusable({ path: directory, cause }),
-    }),
-    ({ path, lock }) => Effect.promise(() => removeStale(path, lock)),
+    }).pipe(Effect.retry({ ...RETRIES, while: ({ _tag }) => _tag === "DataDirectoryOwned" })),
+    ({ lock }) => Effect.promise(() => rm(lock, { force: true })),
   ).pipe(Effect.map(({ path }) => path));

@@ -1,0 +1,203 @@
+import { describe, expect } from "vitest";
+import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { SqlError } from "effect/sql/SqlError";
+import * as Stream from "effect/Stream";
+import * as Client from "../../src/store/postgres/client.ts";
+import { violatedConstraint } from "../../src/store/postgres/errors.ts";
+import { Notifications } from "../../src/store/postgres/notifications.ts";
+import { freshDatabase, testDatabase } from "../support/postgres.ts";
+
+/** Runs a test with a client of an empty database. */
+const live = <E>(
+  name: string,
+  test: (sql: SqlClient.SqlClient) => Effect.Effect<void, E, SqlClient.SqlClient | Notifications>,
+) => {
+  it.live(name, () =>
+    Effect.provide(Effect.flatMap(SqlClient.SqlClient, test), testDatabase("empty"), { local: true }),
+  );
+};
+
+const createCodes = (sql: SqlClient.SqlClient) =>
+  sql`CREATE TABLE codes (code text CONSTRAINT codes_code_key UNIQUE)`;
+
+const backend = (sql: SqlClient.SqlClient) =>
+  Effect.map(sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`, ([row]) => row?.pid ?? 0);
+
+/** Ends a session from another one, as an operator or a failover does. */
+const kill = (sql: SqlClient.SqlClient, pid: number) => sql`SELECT pg_terminate_backend(${pid}, 5000)`;
+
+const reasonOf = (error: SqlError) => error.reason._tag;
+
+describe("values", () => {
+  live("come back as they were sent: instants as ms, bigints as text, bytes, JSON and lists", (sql) =>
+    Effect.gen(function* () {
+      const now = Date.UTC(2026, 10, 20, 12, 0, 0, 123);
+      const bytes = Uint8Array.from([0, 1, 255]);
+      const rows = yield* sql`
+        SELECT ${new Date(now)}::timestamptz AS instant, ${"9007199254740993"}::bigint AS big,
+          ${Buffer.from(bytes)}::bytea AS bytes, ${JSON.stringify({ a: [1, null, "ü"] })}::jsonb AS json,
+          ${["x", "y"]}::text[] AS list, NULL::timestamptz AS nothing`;
+      expect(rows).toEqual([
+        {
+          instant: now,
+          big: "9007199254740993",
+          bytes: Buffer.from(bytes),
+          json: { a: [1, null, "ü"] },
+          list: ["x", "y"],
+          nothing: null,
+        },
+      ]);
+      const zones = yield* sql`SELECT '2026-11-20 12:00:00+05:30'::timestamptz AS instant`;
+      expect(zones).toEqual([{ instant: Date.UTC(2026, 10, 20, 6, 30) }]);
+    }),
+  );
+
+  live("are streamed in portions, in order, also when the reader stops early", (sql) =>
+    Effect.gen(function* () {
+      const numbers = sql<{ readonly n: number }>`SELECT n FROM generate_series(1, 1000) AS n`;
+      const all = yield* Stream.runCollect(numbers.stream);
+      expect(all.map(({ n }) => n)).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1));
+      const few = yield* Stream.runCollect(Stream.take(numbers.stream, 3));
+      expect(few.map(({ n }) => n)).toEqual([1, 2, 3]);
+      expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+    }),
+  );
+});
+
+describe("errors", () => {
+  live("name the constraint that was violated", (sql) =>
+    Effect.gen(function* () {
+      yield* createCodes(sql);
+      yield* sql`INSERT INTO codes (code) VALUES ('a')`;
+      const error = yield* Effect.flip(sql`INSERT INTO codes (code) VALUES ('a')`);
+      expect(violatedConstraint(error)).toBe("codes_code_key");
+    }),
+  );
+
+  live("tell syntax, missing tables and ended statements apart", (sql) =>
+    Effect.gen(function* () {
+      expect(reasonOf(yield* Effect.flip(sql`SELEC 1`))).toBe("SqlSyntaxError");
+      expect(reasonOf(yield* Effect.flip(sql`SELECT * FROM nowhere`))).toBe("SqlSyntaxError");
+      const slow = sql.withTransaction(
+        Effect.andThen(sql`SET LOCAL statement_timeout = 20`, sql`SELECT pg_sleep(60)`),
+      );
+      expect(reasonOf(yield* Effect.flip(slow))).toBe("StatementTimeoutError");
+    }),
+  );
+
+  it.live("of a server that is not there are connection errors, not defects", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const error = yield* Effect.flip(sql`SELECT 1`);
+      expect(reasonOf(error)).toBe("ConnectionError");
+    }).pipe(Effect.provide(Client.layer({ url: "postgres://platform@localhost/x?host=/nowhere" }))),
+  );
+});
+
+describe("a transaction", () => {
+  live("writes all or nothing, and a nested one can fail alone", (sql) =>
+    Effect.gen(function* () {
+      yield* createCodes(sql);
+      const nested = sql.withTransaction(
+        Effect.andThen(sql`INSERT INTO codes (code) VALUES ('inner')`, Effect.fail("inner" as const)),
+      );
+      yield* sql.withTransaction(
+        Effect.andThen(sql`INSERT INTO codes (code) VALUES ('outer')`, Effect.ignore(nested)),
+      );
+      const failing = sql.withTransaction(
+        Effect.andThen(sql`INSERT INTO codes (code) VALUES ('lost')`, Effect.fail("outer" as const)),
+      );
+      expect(yield* Effect.flip(failing)).toBe("outer");
+      expect(yield* sql`SELECT code FROM codes`).toEqual([{ code: "outer" }]);
+    }),
+  );
+
+  live("runs its statements one at a time, also those of concurrent fibers", (sql) =>
+    Effect.gen(function* () {
+      const pids = yield* sql.withTransaction(
+        Effect.all(
+          Array.from({ length: 8 }, () => backend(sql)),
+          { concurrency: "unbounded" },
+        ),
+      );
+      expect(new Set(pids).size).toBe(1);
+    }),
+  );
+
+  live("announces only what was committed", (sql) =>
+    Effect.gen(function* () {
+      const said: string[] = [];
+      const say = (word: string) => sql.afterCommit(Effect.sync(() => said.push(word)).pipe(Effect.asVoid));
+      yield* sql.withTransaction(say("committed"));
+      yield* Effect.ignore(sql.withTransaction(Effect.andThen(say("rolled back"), Effect.fail("no"))));
+      expect(said).toEqual(["committed"]);
+    }),
+  );
+});
+
+describe("a session that the server ends", () => {
+  live("costs the statement under way an error and the next one nothing", (sql) =>
+    Effect.gen(function* () {
+      const pid = yield* Deferred.make<number>();
+      const asleep = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* Deferred.succeed(pid, yield* backend(sql));
+            yield* sql`SELECT pg_sleep(60)`;
+          }),
+        ),
+      );
+      yield* kill(sql, yield* Deferred.await(pid));
+      const error = yield* Effect.flip(Fiber.join(asleep));
+      expect(error._tag === "SqlError" && reasonOf(error)).toBe("ConnectionError");
+      expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+    }),
+  );
+
+  live("between two statements of a transaction fails it without a defect", (sql) =>
+    Effect.gen(function* () {
+      const killer = yield* Effect.map(freshDatabase("empty"), (url) => Client.layer({ url }));
+      const attempt = sql.withTransaction(
+        Effect.gen(function* () {
+          const pid = yield* backend(sql);
+          yield* Effect.provide(
+            Effect.flatMap(SqlClient.SqlClient, (other) => kill(other, pid)),
+            killer,
+          );
+          yield* sql`SELECT 1`;
+        }),
+      );
+      const error = yield* Effect.flip(attempt);
+      expect(error._tag === "SqlError" && reasonOf(error)).toBe("ConnectionError");
+      expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+    }).pipe(Effect.scoped),
+  );
+});
+
+describe("notifications", () => {
+  live("are heard from the moment listening began, until the connection ends", (sql) =>
+    Effect.gen(function* () {
+      const { listen } = yield* Notifications;
+      const began = yield* Deferred.make<void>();
+      const heard = yield* Deferred.make<string>();
+      const listening = yield* Effect.forkChild(
+        listen("test_channel", (payload) => {
+          if (payload === null) Deferred.doneUnsafe(began, Effect.void);
+          else Deferred.doneUnsafe(heard, Effect.succeed(payload));
+        }),
+      );
+      yield* Deferred.await(began);
+      yield* sql`SELECT pg_notify('test_channel', 'hello')`;
+      expect(yield* Deferred.await(heard)).toBe("hello");
+      yield* sql`
+        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE query = 'LISTEN test_channel' AND pid <> pg_backend_pid()`;
+      const error = yield* Effect.flip(Fiber.join(listening));
+      expect(reasonOf(error)).toBe("ConnectionError");
+    }),
+  );
+});
