@@ -47,10 +47,10 @@ export const startService = async (
     if (log.length > LOG_LINES) log.shift();
   };
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-  const died = exited.then(async ([code, signal]): Promise<never> => {
+  const died = exited.then(async ([code, killedBy]): Promise<never> => {
     // Its last words are still on their way.
     await Promise.race([once(child, "close"), delay(LAST_WORDS_MS)]);
-    throw new Error(`the service ended by itself (${signal ?? `exit code ${String(code)}`})`);
+    throw new Error(`the service ended by itself (${killedBy ?? `exit code ${String(code)}`})`);
   });
   // Whoever waits for it hears of it; nobody has to.
   died.catch(() => undefined);
