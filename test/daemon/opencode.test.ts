@@ -55,6 +55,7 @@ class Model {
 
 const config = (baseURL: string): string =>
   JSON.stringify({
+    permission: { webfetch: "deny" },
     provider: {
       scripted: {
         npm: "@ai-sdk/openai-compatible",
@@ -124,6 +125,15 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
     expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
     expect(daemon.output).not.toContain("canary word");
+  });
+
+  test("runs with the platform's defaults below the project's own settings", async () => {
+    await daemon.logged("ready");
+    expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
+      autoupdate: false,
+      snapshot: false,
+      permission: { "*": "allow", webfetch: "deny" },
+    });
   });
 
   test("knows no agent of an unknown name, which health then says", async () => {

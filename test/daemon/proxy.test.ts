@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { answerOf, Served, signal } from "./support/served.ts";
+import { answerOf, contextHeader, Served, signal } from "./support/served.ts";
 
 type Take = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -54,6 +54,8 @@ describe("requests", () => {
     });
     expect(await framed("POST", { "content-length": "0" })).toEqual({ length: "0", body: "" });
     expect(await framed("GET", {})).toEqual({ body: "" });
+    const bare = `POST / HTTP/1.1\r\nHost: x\r\nX-Platform-User-Context: ${contextHeader()}\r\nConnection: close\r\n\r\n`;
+    expect(await served.raw(bare)).toContain('{"length":"0","body":""}');
   });
 
   test("to a port reach that port with the rest of the path as it was written [X06]", async () => {

@@ -1,6 +1,6 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { getShortestPaths } from "xstate/graph";
 import { startActor, type Handlers } from "../../src/actors/host.ts";
