@@ -11,7 +11,7 @@ import { readdir, readFile } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
-import { SqlError } from "effect/sql/SqlError";
+import type { SqlError } from "effect/sql/SqlError";
 
 /** The database cannot be brought to this program's schema; `message` says what to do. */
 export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
@@ -79,33 +79,40 @@ const remaining = (
   });
 
 /**
- * Runs what is missing.
+ * Runs what is missing of `known`, in its order.
  *
  * @returns the names of the migrations that ran now.
  */
-export const migrate: Effect.Effect<readonly string[], MigrationRefused | SqlError, SqlClient.SqlClient> =
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient;
-    const known = yield* loadMigrations;
-    return yield* sql.withTransaction(
-      Effect.gen(function* () {
-        // Held to the end of the transaction; whoever waits here finds everything done.
-        yield* sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`;
-        yield* sql`
+export const runMigrations = Effect.fn("store.migrate")(function* (known: readonly Migration[]) {
+  const sql = yield* SqlClient.SqlClient;
+  return yield* sql.withTransaction(
+    Effect.gen(function* () {
+      // Held to the end of the transaction; whoever waits here finds everything done.
+      yield* sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`;
+      yield* sql`
         CREATE TABLE IF NOT EXISTS schema_migrations (
           name text NOT NULL CONSTRAINT schema_migrations_pkey PRIMARY KEY,
           checksum text NOT NULL,
           applied_at timestamptz NOT NULL DEFAULT now()
         )`;
-        const applied = yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name`;
-        const missing = yield* remaining(known, applied);
-        for (const { name, sql: text, checksum } of missing) {
-          yield* sql.unsafe(text);
-          yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
-        }
-        // A dump that was loaded into another server: these rows lie in its future and would hide from readers.
-        yield* sql`DELETE FROM events WHERE tx >= pg_snapshot_xmax(pg_current_snapshot())`;
-        return missing.map(({ name }) => name);
-      }),
-    );
-  }).pipe(Effect.withSpan("store.migrate"));
+      const applied =
+        yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`;
+      const missing = yield* remaining(known, applied);
+      for (const { name, sql: text, checksum } of missing) {
+        yield* sql.unsafe(text);
+        yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
+      }
+      return missing.map(({ name }) => name);
+    }),
+  );
+});
+
+/** A dump that was loaded into another server: rows that lie in that server's future would hide from readers. */
+const removeFutureEvents = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`DELETE FROM events WHERE tx >= pg_snapshot_xmax(pg_current_snapshot())`,
+);
+
+/** Brings the database to this program's schema; to be run at every start, before anything else uses it. */
+export const migrate: Effect.Effect<readonly string[], MigrationRefused | SqlError, SqlClient.SqlClient> =
+  Effect.tap(Effect.flatMap(loadMigrations, runMigrations), () => removeFutureEvents);

@@ -1,0 +1,305 @@
+-- What an empty database and all migrations give; written by test/store/migrate.test.ts.
+
+CREATE TYPE project_session_status AS ENUM ('queued', 'branching', 'provisioning', 'running', 'stopped', 'failed', 'completed');
+
+CREATE TYPE session_sandbox_status AS ENUM ('provisioning', 'active', 'stopped', 'error', 'archived');
+
+CREATE TABLE accounts (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  tier text NOT NULL,
+  session_cap integer NOT NULL,
+  active_sessions integer NOT NULL DEFAULT 0,
+  drained_turns bigint NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT accounts_active_sessions_not_negative CHECK ((active_sessions >= 0)),
+  CONSTRAINT accounts_pkey PRIMARY KEY (id),
+  CONSTRAINT accounts_session_cap_not_negative CHECK ((session_cap >= 0))
+);
+
+CREATE TABLE change_requests (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  number integer NOT NULL,
+  session_id uuid,
+  head_ref text NOT NULL,
+  base_ref text NOT NULL,
+  title text NOT NULL,
+  description text NOT NULL,
+  status text NOT NULL,
+  created_by uuid,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT change_requests_number_key UNIQUE (project_id, number),
+  CONSTRAINT change_requests_pkey PRIMARY KEY (id),
+  CONSTRAINT change_requests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT change_requests_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
+);
+CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX change_requests_open_head_key ON public.change_requests USING btree (project_id, head_ref) WHERE (status = 'open'::text);
+
+CREATE TABLE clone_credentials (
+  hash text NOT NULL,
+  project_id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  sandbox_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT clone_credentials_pkey PRIMARY KEY (hash),
+  CONSTRAINT clone_credentials_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT clone_credentials_sandbox_fkey FOREIGN KEY (sandbox_id) REFERENCES session_sandboxes(id),
+  CONSTRAINT clone_credentials_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
+);
+CREATE INDEX clone_credentials_sandbox_idx ON public.clone_credentials USING btree (sandbox_id, expires_at);
+
+CREATE TABLE event_horizons (
+  project_id uuid NOT NULL,
+  tx xid8 NOT NULL,
+  id bigint NOT NULL,
+  CONSTRAINT event_horizons_pkey PRIMARY KEY (project_id),
+  CONSTRAINT event_horizons_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+
+CREATE TABLE events (
+  tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id uuid NOT NULL,
+  session_id uuid,
+  type text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  data jsonb NOT NULL,
+  CONSTRAINT events_pkey PRIMARY KEY (tx, id),
+  CONSTRAINT events_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+CREATE INDEX events_at_idx ON public.events USING btree (at);
+CREATE INDEX events_project_idx ON public.events USING btree (project_id, tx, id);
+
+CREATE TABLE fire_queue (
+  fire_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  trigger_slug text NOT NULL,
+  kind text NOT NULL,
+  session jsonb NOT NULL,
+  queued_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  arrival bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  CONSTRAINT fire_queue_fire_fkey FOREIGN KEY (fire_id) REFERENCES fires(id) ON DELETE CASCADE,
+  CONSTRAINT fire_queue_pkey PRIMARY KEY (fire_id)
+);
+CREATE INDEX fire_queue_account_idx ON public.fire_queue USING btree (account_id, project_id, arrival);
+CREATE UNIQUE INDEX fire_queue_cron_key ON public.fire_queue USING btree (project_id, trigger_slug) WHERE (kind = 'cron'::text);
+
+CREATE TABLE fires (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  trigger_slug text NOT NULL,
+  kind text NOT NULL,
+  status text NOT NULL,
+  reason text,
+  scheduled_for timestamp with time zone,
+  received_at timestamp with time zone NOT NULL,
+  delivery_id text,
+  answers_delivery boolean NOT NULL,
+  session_id uuid,
+  attempts integer NOT NULL,
+  replay_of uuid,
+  fired_at timestamp with time zone,
+  CONSTRAINT fires_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
+  CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
+  CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),
+  CONSTRAINT fires_pkey PRIMARY KEY (id),
+  CONSTRAINT fires_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT fires_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text])))
+);
+CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (project_id, trigger_slug, delivery_id) WHERE answers_delivery;
+CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
+CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at DESC, id DESC);
+CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at DESC, id DESC);
+
+CREATE TABLE outbox (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  actor_kind text NOT NULL,
+  actor_id uuid NOT NULL,
+  command jsonb NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text]))),
+  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+);
+CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);
+
+CREATE TABLE project_manifests (
+  project_id uuid NOT NULL,
+  read_commit text,
+  synced_at timestamp with time zone NOT NULL,
+  error text,
+  commit_sha text,
+  text text,
+  CONSTRAINT project_manifests_good_reading_whole CHECK (((commit_sha IS NULL) = (text IS NULL))),
+  CONSTRAINT project_manifests_pkey PRIMARY KEY (project_id),
+  CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+
+CREATE TABLE project_secrets (
+  project_id uuid NOT NULL,
+  name text NOT NULL,
+  version integer NOT NULL,
+  envelope bytea,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  updated_by uuid,
+  CONSTRAINT project_secrets_pkey PRIMARY KEY (project_id, name),
+  CONSTRAINT project_secrets_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT project_secrets_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
+  CONSTRAINT project_secrets_version_positive CHECK ((version > 0))
+);
+
+CREATE TABLE project_sessions (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  status project_session_status NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  state_context jsonb NOT NULL,
+  base_ref text NOT NULL,
+  base_commit text,
+  name text,
+  agent_name text NOT NULL,
+  agent_model text,
+  initial_prompt text,
+  metadata jsonb NOT NULL,
+  trigger_slug text,
+  fire_id uuid,
+  created_by uuid NOT NULL,
+  origin text NOT NULL,
+  failure jsonb,
+  failed_at timestamp with time zone,
+  stop_reason text,
+  provisioned_at timestamp with time zone NOT NULL,
+  boot_deadline_at timestamp with time zone NOT NULL,
+  bootstrap_accepted_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  running_at timestamp with time zone,
+  stopped_at timestamp with time zone,
+  deleted_at timestamp with time zone,
+  CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),
+  CONSTRAINT project_sessions_failure_dated CHECK (((failure IS NULL) = (failed_at IS NULL))),
+  CONSTRAINT project_sessions_origin_known CHECK ((origin = ANY (ARRAY['session'::text, 'trigger'::text]))),
+  CONSTRAINT project_sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT project_sessions_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT project_sessions_status_written CHECK ((status <> ALL (ARRAY['queued'::project_session_status, 'branching'::project_session_status, 'completed'::project_session_status]))),
+  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'deleted'::text])))
+);
+CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);
+CREATE INDEX project_sessions_list_idx ON public.project_sessions USING btree (project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX project_sessions_live_idx ON public.project_sessions USING btree (account_id) WHERE (status = ANY (ARRAY['provisioning'::project_session_status, 'running'::project_session_status]));
+
+CREATE TABLE project_trigger_runtime (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  last_fired_at timestamp with time zone NOT NULL,
+  CONSTRAINT project_trigger_runtime_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT project_trigger_runtime_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+
+CREATE TABLE projects (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  name text NOT NULL,
+  status text NOT NULL DEFAULT 'active'::text,
+  repository jsonb NOT NULL,
+  default_branch text NOT NULL,
+  triggers_paused boolean NOT NULL DEFAULT false,
+  secrets_revision integer NOT NULL DEFAULT 0,
+  change_requests integer NOT NULL DEFAULT 0,
+  drained_turn bigint NOT NULL DEFAULT 0,
+  created_by uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT projects_pkey PRIMARY KEY (id),
+  CONSTRAINT projects_status_known CHECK ((status = ANY (ARRAY['active'::text, 'archived'::text])))
+);
+CREATE INDEX projects_account_idx ON public.projects USING btree (account_id, created_at DESC, id DESC);
+
+CREATE TABLE schema_migrations (
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT schema_migrations_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE session_sandboxes (
+  id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  provider text NOT NULL,
+  node_id text NOT NULL,
+  status session_sandbox_status NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  state_context jsonb NOT NULL,
+  failure jsonb,
+  boot_deadline_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  active_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  CONSTRAINT session_sandboxes_end_dated CHECK (((status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status])) = (ended_at IS NULL))),
+  CONSTRAINT session_sandboxes_error_has_reason CHECK (((status <> 'error'::session_sandbox_status) OR (failure IS NOT NULL))),
+  CONSTRAINT session_sandboxes_pkey PRIMARY KEY (id),
+  CONSTRAINT session_sandboxes_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
+);
+CREATE UNIQUE INDEX session_sandboxes_live_key ON public.session_sandboxes USING btree (session_id) WHERE (status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status]));
+CREATE INDEX session_sandboxes_session_idx ON public.session_sandboxes USING btree (session_id, created_at DESC, id DESC);
+
+CREATE TABLE settings (
+  key text NOT NULL,
+  value text NOT NULL,
+  CONSTRAINT settings_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE tokens (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  project_id uuid,
+  session_id uuid,
+  sandbox_id uuid,
+  kind text NOT NULL,
+  origin text NOT NULL,
+  name text NOT NULL,
+  hash text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT tokens_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT tokens_hash_key UNIQUE (hash),
+  CONSTRAINT tokens_kind_known CHECK ((kind = ANY (ARRAY['access'::text, 'sandbox'::text]))),
+  CONSTRAINT tokens_origin_known CHECK ((origin = ANY (ARRAY['user'::text, 'session'::text, 'trigger'::text]))),
+  CONSTRAINT tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT tokens_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT tokens_sandbox_bound CHECK (((sandbox_id IS NULL) OR (project_id IS NOT NULL))),
+  CONSTRAINT tokens_sandbox_fkey FOREIGN KEY (sandbox_id) REFERENCES session_sandboxes(id),
+  CONSTRAINT tokens_sandbox_whole CHECK (((session_id IS NULL) = (sandbox_id IS NULL))),
+  CONSTRAINT tokens_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT tokens_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, created_at DESC, id DESC) WHERE ((sandbox_id IS NULL) AND (revoked_at IS NULL));
+
+CREATE TABLE users (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT users_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT users_pkey PRIMARY KEY (id)
+);
+CREATE INDEX users_account_idx ON public.users USING btree (account_id);

@@ -1,0 +1,104 @@
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
+import { describe, expect } from "vitest";
+import { loadMigrations, migrate, runMigrations } from "../../src/store/postgres/migrate.ts";
+import { testDatabase } from "../support/postgres.ts";
+import { dumpSchema } from "../support/schema-dump.ts";
+
+const onEmptyDatabase = <E>(name: string, test: Effect.Effect<void, E, SqlClient.SqlClient>) => {
+  it.live(name, () => Effect.provide(test, testDatabase("empty"), { local: true }));
+};
+
+const migration = (name: string, sql: string) => ({ name, sql, checksum: `checksum of ${sql}` });
+const one = migration("0001_one.sql", "CREATE TABLE one (a integer)");
+const two = migration("0002_two.sql", "CREATE TABLE two (a integer)");
+
+describe("migrations", () => {
+  onEmptyDatabase(
+    "make schema.sql of an empty database",
+    Effect.gen(function* () {
+      yield* migrate;
+      const schema = yield* dumpSchema;
+      // After a new migration: `vitest run -u test/store/migrate` writes the file anew.
+      yield* Effect.promise(() => expect(schema).toMatchFileSnapshot("../../migrations/schema.sql"));
+    }),
+  );
+
+  onEmptyDatabase(
+    "run once, also when two services start at the same time",
+    Effect.gen(function* () {
+      const names = (yield* loadMigrations).map(({ name }) => name);
+      const runs = yield* Effect.all([migrate, migrate], { concurrency: "unbounded" });
+      expect(runs.map(({ length }) => length).toSorted((a, b) => a - b)).toEqual([0, names.length]);
+      expect(runs.flat()).toEqual(names);
+      expect(yield* migrate).toEqual([]);
+    }),
+  );
+
+  it.live("begin with lines that say why, one subject a file, numbered without gaps", () =>
+    Effect.gen(function* () {
+      const known = yield* loadMigrations;
+      for (const [index, { name, sql }] of known.entries()) {
+        expect(name.slice(0, 4)).toBe(String(index + 1).padStart(4, "0"));
+        expect(sql).toMatch(/^-- \S/);
+      }
+    }),
+  );
+
+  onEmptyDatabase(
+    "go forward from where the database is",
+    Effect.gen(function* () {
+      expect(yield* runMigrations([one])).toEqual(["0001_one.sql"]);
+      expect(yield* runMigrations([one, two])).toEqual(["0002_two.sql"]);
+    }),
+  );
+
+  onEmptyDatabase(
+    "leave a database alone that a newer version has used",
+    Effect.gen(function* () {
+      yield* runMigrations([one, two]);
+      const error = yield* Effect.flip(runMigrations([one]));
+      expect(error.message).toMatch(/has migration 0002_two\.sql.*newer version/s);
+    }),
+  );
+
+  onEmptyDatabase(
+    "refuse a file that was edited after it ran, and one put in before a later one",
+    Effect.gen(function* () {
+      yield* runMigrations([two]);
+      const edited = { ...two, checksum: "another" };
+      expect((yield* Effect.flip(runMigrations([edited]))).message).toMatch(/0002_two\.sql was changed/);
+      expect((yield* Effect.flip(runMigrations([one, two]))).message).toMatch(/0001_one\.sql was not run/);
+    }),
+  );
+
+  onEmptyDatabase(
+    "leave nothing of a run in which one fails",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* Effect.flip(runMigrations([one, migration("0002_bad.sql", "CREATE TABLE two (a nonsense)")]));
+      expect(yield* sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`).toEqual([]);
+    }),
+  );
+});
+
+describe("a dump that was loaded into another server", () => {
+  onEmptyDatabase(
+    "loses the events that lie in that server's future",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* migrate;
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`SET LOCAL session_replication_role = replica`;
+          yield* sql`
+            INSERT INTO events (tx, project_id, type, at, data)
+            VALUES ('9000000000', gen_random_uuid(), 'x', now(), '{}'), ('3', gen_random_uuid(), 'y', now(), '{}')`;
+        }),
+      );
+      yield* migrate;
+      expect(yield* sql`SELECT type FROM events`).toEqual([{ type: "y" }]);
+    }),
+  );
+});
