@@ -56,6 +56,8 @@ const TRIGGER = "on-push";
 /** A model of the real world thinks for a while; a boot has a deadline of its own. */
 const AGENT_DEADLINE_MS = 10 * 60 * 1000;
 const LOOK_MS = 100;
+/** Of a command or a sentence of the agent's, as much as a terminal's line holds beside the time. */
+const LINE_LENGTH = 90;
 
 /** Walks from the webhook to the change request. */
 export const travel = async (journey: Journey, delivery: Delivery): Promise<Outcome> => {
@@ -176,7 +178,8 @@ const awaitCommit = async (
 };
 
 const describe = ({ tool, text }: AgentAct): string => {
-  const line = text.trim().split("\n")[0] ?? "";
+  const [first = ""] = text.trim().split("\n");
+  const line = first.length > LINE_LENGTH ? `${first.slice(0, LINE_LENGTH)}…` : first;
   return tool === null ? `says: ${line}` : `${tool}: ${line}`;
 };
 
