@@ -45,8 +45,8 @@ export const answerNotReady = (response: ServerResponse): void => {
   });
 };
 
-export const answerUnreachable = (response: ServerResponse, port: number): void =>
+export const answerUnreachable = (response: ServerResponse, { host }: { readonly host: string }): void =>
   answerError(response, 502, {
-    error: `Port ${port} in the sandbox did not answer: nothing listens there, or it hung up.`,
+    error: `${host} in the sandbox did not answer: nothing listens there, or it hung up.`,
     code: "upstream_unreachable",
   });

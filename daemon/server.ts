@@ -11,9 +11,16 @@ import {
   verifyUserContext,
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
-import { answerError, answerJson, answerNotReady, answerRefusal, answerUnauthenticated } from "./answer.ts";
-import { valuesOf } from "./headers.ts";
-import { Proxy, responseOn, type Upstream } from "./proxy.ts";
+import { valuesOf } from "../src/proxy/headers.ts";
+import { Proxy, responseOn, type Upstream } from "../src/proxy/proxy.ts";
+import {
+  answerError,
+  answerJson,
+  answerNotReady,
+  answerRefusal,
+  answerUnauthenticated,
+  answerUnreachable,
+} from "./answer.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
 
@@ -36,7 +43,7 @@ const KEEP_ALIVE_MS = 65_000;
 
 export class DaemonServer {
   readonly #options: ServerOptions;
-  readonly #proxy = new Proxy();
+  readonly #proxy = new Proxy(answerUnreachable);
   readonly #servers: Server[] = [];
 
   constructor(options: ServerOptions) {
@@ -125,8 +132,8 @@ export class DaemonServer {
 
   /** Null while the runtime cannot take requests. */
   #upstream(route: Extract<Route, { path: string }>): Upstream | null {
-    if (route.kind === "port") return { port: route.port, path: route.path };
-    return this.#options.report.serving ? { port: this.#options.runtimePort, path: route.path } : null;
+    if (route.kind === "port") return loopback(route.port, route.path);
+    return this.#options.report.serving ? loopback(this.#options.runtimePort, route.path) : null;
   }
 
   /** Node refuses to send some targets that its parser lets in, e.g. ones with bytes above 0xff. */
@@ -152,3 +159,11 @@ export class DaemonServer {
     );
   }
 }
+
+/** The host is always this machine's loopback address, as a number (threats.md X03, X04). */
+const loopback = (port: number, path: string): Upstream => ({
+  at: { host: "127.0.0.1", port },
+  path,
+  host: `127.0.0.1:${port}`,
+  headers: [],
+});

@@ -36,6 +36,7 @@ import { identityHandlers } from "./http/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
 import { liveRoutes } from "./http/live.ts";
 import { projectsHandlers } from "./http/projects.ts";
+import { makeRelay } from "./http/relay.ts";
 import { sandboxHandlers } from "./http/sandbox.ts";
 import { secretsHandlers } from "./http/secrets.ts";
 import type { Listener } from "./http/server.ts";
@@ -153,8 +154,6 @@ const routes = Layer.mergeAll(
   dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
 ).pipe(Layer.provide([authorizedLayer, answeringLayer]));
 
-const noRaw = { request: () => false, upgrade: () => false };
-
 /**
  * Runs the service in the caller's scope: when it returns, actors are awake and requests are answered.
  *
@@ -171,7 +170,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config, options.masterKey);
-      yield* options.listener.attach(yield* HttpRouter.toHttpEffect(routes), noRaw);
+      yield* options.listener.attach(yield* HttpRouter.toHttpEffect(routes), yield* makeRelay);
       started = true;
       return token;
     }),

@@ -1,6 +1,6 @@
 /** Which headers pass a proxy and which do not, over Node's flat raw lists `[name, value, name, value, …]`. */
 import type { IncomingMessage } from "node:http";
-import { USER_CONTEXT_HEADER } from "../src/domain/user-context.ts";
+import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 
 /** Connection-level headers (RFC 9110, 7.6.1). `Trailer` stays: trailers are passed on. */
 const HOP_BY_HOP = new Set([
@@ -14,7 +14,7 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-/** Never handed to the runtime or a port: the context, the caller's credential, and what only we may say (X11, X13). */
+/** Never handed on: the context, the caller's credential, and what only we may say (X11, X13). */
 const OURS = new Set([
   USER_CONTEXT_HEADER,
   "authorization",
@@ -64,8 +64,8 @@ const framing = (request: IncomingMessage): string[] => {
   return EXPECTS_BODY.has(request.method ?? "") ? ["content-length", "0"] : [];
 };
 
-/** Raw headers of the request to 127.0.0.1:`port`. */
-export const requestHeaders = (request: IncomingMessage, port: number): string[] => {
+/** Raw headers of the request to `host`. */
+export const requestHeaders = (request: IncomingMessage, host: string): string[] => {
   const headers = pairs(request.rawHeaders);
   const dropped = listed(headers);
   const passed = headers.filter(([raw]) => {
@@ -74,7 +74,7 @@ export const requestHeaders = (request: IncomingMessage, port: number): string[]
   });
   return [
     "host",
-    `127.0.0.1:${port}`,
+    host,
     ...passed.flat(),
     ...framing(request),
     "x-forwarded-for",

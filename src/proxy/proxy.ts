@@ -1,5 +1,6 @@
 /**
- * Passes requests and WebSockets to a port on 127.0.0.1 (spec.md 4.3, api.md 7).
+ * Passes requests and WebSockets on: the service to a sandbox's daemon, the daemon to the agent runtime and to ports on
+ * 127.0.0.1 (spec.md 4.3, api.md 3 and 7). Shared by both, since what must be right is the same.
  *
  *  Q1 Bytes flow with back-pressure both ways; nothing is collected, nothing open is timed out.
  *  Q2 A client that leaves takes its upstream request with it.
@@ -19,16 +20,21 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { answerUnreachable } from "./answer.ts";
 import { pairs, requestHeaders, responseHeaders } from "./headers.ts";
 
-/** Where a request goes; the host is always this machine's loopback address (threats.md X03, X04). */
+/** Where a request goes: never a host of the client's (threats.md X03, X04), decided by whoever made this. */
 export interface Upstream {
-  readonly port: number;
+  readonly at: { readonly host: string; readonly port: number } | { readonly socketPath: string };
   readonly path: string;
+  /** Value of the Host header. */
+  readonly host: string;
+  /** Raw headers to add, name before value. */
+  readonly headers: readonly string[];
 }
 
-const LOOPBACK = "127.0.0.1";
+/** Answers a client whose upstream did not answer; called while no byte of an answer was sent. */
+export type AnswerUnreachable = (response: ServerResponse, to: Upstream) => void;
+
 const UPGRADE = ["connection", "Upgrade", "upgrade", "websocket"];
 
 /** Idle connections are let go before an upstream resets them: a reset met by a request could not be retried (Q4). */
@@ -37,6 +43,11 @@ const IDLE_MS = 1000;
 export class Proxy {
   readonly #agent = new Agent({ keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" });
   readonly #upgraded = new Set<Duplex>();
+  readonly #unreachable: AnswerUnreachable;
+
+  constructor(unreachable: AnswerUnreachable) {
+    this.#unreachable = unreachable;
+  }
 
   /** Passes one request on and its answer back. */
   pass(request: IncomingMessage, response: ServerResponse, to: Upstream): void {
@@ -49,7 +60,7 @@ export class Proxy {
     upstream.on("response", (answer) => passAnswer(answer, response));
     upstream.on("error", () => {
       if (response.headersSent) response.destroy();
-      else answerUnreachable(response, to.port);
+      else this.#unreachable(response, to);
     });
     // Q2: `close` without `finish` is a client that went away.
     response.on("close", () => {
@@ -80,7 +91,7 @@ export class Proxy {
     upstream.on("response", (answer) => passAnswer(answer, response));
     upstream.on("error", () => {
       if (response.headersSent) client.destroy();
-      else answerUnreachable(response, to.port);
+      else this.#unreachable(response, to);
     });
     client.on("close", () => upstream.destroy());
     upstream.end();
@@ -123,11 +134,10 @@ export const responseOn = (request: IncomingMessage, socket: Duplex): ServerResp
 };
 
 const open = (request: IncomingMessage, to: Upstream, agent: Agent | false): ClientRequest => {
-  const headers = requestHeaders(request, to.port);
+  const headers = [...requestHeaders(request, to.host), ...to.headers];
   if (agent === false) headers.push(...UPGRADE);
   return httpRequest({
-    host: LOOPBACK,
-    port: to.port,
+    ...to.at,
     method: request.method,
     path: to.path,
     headers,

@@ -1,0 +1,148 @@
+/**
+ * The relay to a session's daemon (api.md 3, `/runtime/*` and `/ports/{port}/*`): authenticates, checks the session,
+ * signs a fresh user context, and joins the two connections byte by byte (src/proxy). It stands below Effect's router,
+ * since it needs the bare connection: for WebSockets, trailers, aborts that must be passed on.
+ *
+ *  L1 The path decides the session and port before anything else; what follows them is passed on as it came.
+ *  L2 The caller's credential never reaches the sandbox, and the daemon's context never comes from the caller.
+ *  L3 Programs only: no cookie is taken here (api.md 3 "preview" is for browsers).
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { tokenHash, tokenKind, parseUuid } from "../domain/ids.ts";
+import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { Keyring } from "../actors/keyring.ts";
+import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
+import { linkTarget } from "../sandbox/daemon-http.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Identity } from "../store/port.ts";
+import type { Session } from "../store/records.ts";
+import { hasPower } from "./access.ts";
+import { BadGateway, bodyOf, Conflict, Internal, isApiError, statusOf, type ApiError } from "./api/errors.ts";
+import { answering, sessionFor } from "./answers.ts";
+import { forbidden, unauthorized } from "./authorize.ts";
+import type { RawRoutes } from "./server.ts";
+
+interface Target {
+  readonly pid: string;
+  readonly sid: string;
+  /** Target at the daemon, query included. */
+  readonly path: string;
+}
+
+const RELAY = /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:runtime(?=[/?]|$)|(ports\/[^/?]+))(.*)$/s;
+
+/** What a request target relays to; null: it is no relay's. */
+export function relayTarget(target: string): Target | null {
+  const [, project = "", session = "", port, rest = ""] = RELAY.exec(target) ?? [];
+  const [pid, sid] = [parseUuid(project), parseUuid(session)];
+  if (pid === null || sid === null) return null;
+  const path = rest.startsWith("/") ? rest : `/${rest}`;
+  // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
+  return { pid, sid, path: port === undefined ? path : `/proxy/${port.slice("ports/".length)}${path}` };
+}
+
+const notRunning = ({ status }: Session): Conflict =>
+  new Conflict({
+    error: `The session is ${status}; the relay needs it running.`,
+    code: "session_not_running",
+  });
+
+/** Where an authentic request goes: the daemon of the session's current sandbox, with a context of its own. */
+const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
+  const caller = yield* bearer(request);
+  if (!hasPower(caller, "work")) return yield* forbidden(caller);
+  const session = yield* sessionFor(caller, target);
+  if (session.status !== "running" || session.sandboxId === null) return yield* notRunning(session);
+  const keyring = yield* Keyring;
+  const provider = yield* SandboxProvider;
+  const link = yield* Effect.catchTag(provider.link(session.sandboxId), "SandboxError", () =>
+    Effect.fail(notRunning(session)),
+  );
+  const context = signUserContext(
+    {
+      userId: caller.user.id,
+      sessionId: session.id,
+      role: caller.origin,
+      nowMs: yield* Clock.currentTimeMillis,
+    },
+    keyring.serviceKey(session.sandboxId),
+  );
+  const upstream: Upstream = {
+    at: linkTarget(link),
+    path: target.path,
+    host: "daemon",
+    headers: [USER_CONTEXT_HEADER, context],
+  };
+  return upstream;
+});
+
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
+  const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
+  if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
+  const caller = yield* (yield* Identity).authenticate(tokenHash(token), yield* Clock.currentTimeMillis);
+  return caller ?? (yield* unauthorized());
+});
+
+const answerError = (response: ServerResponse, error: ApiError): void => {
+  // A body that nobody will read ends with the connection.
+  response.writeHead(statusOf(error), { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify(bodyOf(error)));
+};
+
+const unreachable = (response: ServerResponse): void =>
+  answerError(
+    response,
+    new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
+  );
+
+/** The relay's raw routes, for the listener; they live as long as the scope. */
+export const makeRelay = Effect.gen(function* () {
+  type Needs = Effect.Services<ReturnType<typeof upstreamFor>>;
+  const context = yield* Effect.context<Needs>();
+  const scope = yield* Effect.scope;
+  const proxy = yield* Effect.acquireRelease(
+    Effect.sync(() => new Proxy(unreachable)),
+    (opened) => Effect.sync(() => opened.close()),
+  );
+
+  const decide = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void => {
+    const target = relayTarget(request.url ?? "");
+    if (target === null) return;
+    const decided = answering(upstreamFor(request, target)).pipe(
+      Effect.map(pass),
+      Effect.catch((error: unknown) =>
+        isApiError(error) ? Effect.succeed(answerError(response, error)) : Effect.die(error),
+      ),
+      Effect.catchCause((cause) =>
+        Effect.andThen(
+          Effect.logError("a relayed request failed", cause),
+          Effect.sync(() =>
+            answerError(
+              response,
+              new Internal({ error: "The service failed to answer.", code: "internal_error" }),
+            ),
+          ),
+        ),
+      ),
+    );
+    Effect.runForkWith(context)(Effect.forkIn(decided, scope));
+  };
+
+  const routes: RawRoutes = {
+    request: (request, response) => {
+      if (relayTarget(request.url ?? "") === null) return false;
+      decide(request, response, (to) => proxy.pass(request, response, to));
+      return true;
+    },
+    upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (relayTarget(request.url ?? "") === null) return false;
+      const response = responseOn(request, socket);
+      decide(request, response, (to) => proxy.upgrade(request, response, { socket, head, to }));
+      return true;
+    },
+  };
+  return routes;
+});
