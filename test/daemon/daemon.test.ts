@@ -62,6 +62,7 @@ describe("a boot", () => {
     await daemon.git("commit", "--quiet", "--allow-empty", "-m", "work");
     await daemon.git("push", "--quiet", "origin", "HEAD");
     await daemon.git("fetch", "--quiet", "origin");
+    expect(await daemon.git("config", "--get-all", "remote.origin.fetch")).toContain("refs/heads/main:");
     expect(
       (await daemon.git("log", "--format=%s %an", `origin/main..origin/${daemon.sessionId}`)).trim(),
     ).toBe("work default");
