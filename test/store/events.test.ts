@@ -1,0 +1,77 @@
+import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { describe, expect } from "vitest";
+import { Events, Sessions } from "../../src/store/port.ts";
+import * as Client from "../../src/store/postgres/client.ts";
+import { postgresStore } from "../../src/store/postgres/layer.ts";
+import { admitSession, makeWorld, type World } from "../conformance/store-fixture.ts";
+import { freshDatabase, storeOfFile } from "../support/postgres.ts";
+
+const store = storeOfFile();
+
+const read = Effect.fnUntraced(function* (world: World, cursor: string | null) {
+  const { after } = yield* Events;
+  return yield* after({ projectId: world.projectId, sessionId: null, cursor, limit: 100 });
+});
+
+describe("a reader of events", () => {
+  it.live("sees a commit only when no older transaction can still put one before it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const world = yield* makeWorld(5);
+      const begin = yield* read(world, null);
+      const [wrote, mayCommit] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+      const slow = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`
+              INSERT INTO events (project_id, type, at, data) VALUES (${world.projectId}, 'slow', now(), '{}')`;
+            yield* Deferred.succeed(wrote, undefined);
+            yield* Deferred.await(mayCommit);
+          }),
+        ),
+      );
+      yield* Deferred.await(wrote);
+      yield* admitSession(world);
+      const between = yield* read(world, begin.cursor);
+      expect(between.events).toEqual([]);
+      yield* Deferred.succeed(mayCommit, undefined);
+      yield* Fiber.join(slow);
+      const all = yield* read(world, between.cursor);
+      expect(all.events.map(({ type }) => type)).toEqual(["slow", "session.status"]);
+    }).pipe(Effect.provide(store, { local: true })),
+  );
+
+  it.live("on another node is woken by a commit on this one", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase("migrated");
+      const node = () => Layer.provideMerge(postgresStore, Client.layer({ url }));
+      const world = yield* Effect.provide(makeWorld(5), node(), { local: true });
+      yield* Effect.gen(function* () {
+        const here = yield* Layer.build(node());
+        const there = yield* Layer.build(Layer.fresh(node()));
+        const { changed } = yield* Effect.provide(Events, there);
+        const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(there));
+        // Both nodes listen: their sessions are known to the server by the statement they ran last.
+        yield* sql<{ readonly nodes: number }>`
+          SELECT count(*)::integer AS nodes FROM pg_stat_activity
+          WHERE query = 'LISTEN platform_events' AND state = 'idle' AND datname = current_database()`.pipe(
+          Effect.repeat({ until: ([row]) => row?.nodes === 2 }),
+        );
+        const woken = yield* Effect.forkChild(changed(world.projectId), { startImmediately: true });
+        const id = yield* Effect.provide(admitSession(world), here);
+        yield* Fiber.join(woken);
+        expect(
+          yield* Effect.provide(
+            Effect.flatMap(Sessions, ({ get }) => get(id)),
+            there,
+          ),
+        ).not.toBe(null);
+      }).pipe(Effect.scoped);
+    }).pipe(Effect.scoped),
+  );
+});
