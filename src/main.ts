@@ -5,8 +5,10 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { NodeRuntime } from "@effect/platform-node";
+import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { singleRunner } from "./actors/cluster.ts";
 import { keyringLayer } from "./actors/keyring.ts";
@@ -69,4 +71,8 @@ const refused = (error: unknown): Effect.Effect<never> =>
 
 NodeRuntime.runMain(
   Effect.scoped(serve).pipe(Effect.catch(refused), Effect.provide(logLayer(process.stderr.isTTY))),
+  // A signal ends the service in order, which is what was asked for: exit 0 (api.md 9).
+  {
+    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1),
+  },
 );
