@@ -1,0 +1,171 @@
+/** The repository's own manners (CONTRIBUTING.md): what no compiler, linter or import rule looks at. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+
+const ROOT = path.join(import.meta.dirname, "..");
+
+/** Files under version control, in git's order; safe.directory: the checkout may be another user's. */
+const FILES = execFileSync("git", ["-c", "safe.directory=*", "ls-files", "-z"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .split("\0")
+  .filter((file) => file !== "" && existsSync(path.join(ROOT, file)));
+
+const read = (file: string): string => readFileSync(path.join(ROOT, file), "utf8");
+const inFolder = (folder: string): readonly string[] => FILES.filter((file) => file.startsWith(`${folder}/`));
+
+/** Programs, migrations and scripts: what a person reads from top to bottom. */
+const CODE = FILES.filter((file) => /\.(?:ts|js|mjs|cjs|sql|sh)$/.test(file));
+/** Kept by a test that writes them. */
+const GENERATED = new Set(["migrations/schema.sql"]);
+
+/** `file:line text` of every line that matches. */
+const matches = (files: readonly string[], pattern: RegExp): readonly string[] =>
+  files.flatMap((file) =>
+    read(file)
+      .split("\n")
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1} ${line.trim()}`] : [])),
+  );
+
+test("keeps every file within 400 lines", () => {
+  const long = CODE.filter((file) => !GENERATED.has(file))
+    .map((file) => ({ file, lines: read(file).split("\n").length - 1 }))
+    .filter(({ lines }) => lines > 400);
+  expect(long).toEqual([]);
+});
+
+test("names no machine's paths and no package registry", () => {
+  const places = /(?<![\w/.])[/](?:home|Users|work)[/]\w|registry[.]\w+[.](?:org|com)/;
+  expect(matches(FILES, places)).toEqual([]);
+});
+
+test("locks packages by their hash and leaves it to the installer where they come from", () => {
+  expect(matches(["package-lock.json"], /"resolved":/)).toEqual([]);
+  expect(read("package-lock.json")).toContain('"integrity": "sha512-');
+});
+
+test("pins every package to one exact version", () => {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
+  const pinned = /^(?:npm:@?[\w/-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/;
+  const loose = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }).filter(
+    ([, version]) => typeof version !== "string" || !pinned.test(version),
+  );
+  expect(loose).toEqual([]);
+});
+
+test("has no place for what has no name", () => {
+  const vague = /(?:^|[/.-])(?:utils?|common|misc|helpers?|managers?)(?:[/.-]|$)/;
+  expect(FILES.filter((file) => vague.test(file))).toEqual([]);
+});
+
+test("leaves nothing for later and no test switched off", () => {
+  const later = /\b(?:TO[D]O|FIX[M]E|XX[X])\b/;
+  const off = /\b(?:it|test|describe)(?:\.\w+)*\.(?:only|skip|todo|fails)\b/;
+  expect(matches(FILES, later)).toEqual([]);
+  expect(matches(inFolder("test"), off)).toEqual([]);
+});
+
+test("numbers migrations without a gap and names each by its subject", () => {
+  const names = inFolder("migrations")
+    .map((file) => path.basename(file))
+    .filter((name) => name !== "schema.sql");
+  const numbers = names.map((name) => /^(\d{4})_[a-z]+(?:_[a-z]+)*\.sql$/.exec(name)?.[1] ?? name);
+  expect(numbers).toEqual(names.map((_, index) => String(index + 1).padStart(4, "0")));
+});
+
+test("begins each migration with why it is there", () => {
+  const silent = inFolder("migrations").filter((file) => !read(file).startsWith("-- "));
+  expect(silent).toEqual([]);
+});
+
+/** How many cases each chapter of the list of threats has; a test names the case it covers at the end of its name. */
+const THREATS: Readonly<Record<string, number>> = {
+  W: 40, // webhook endpoint
+  P: 12, // prompt templates
+  M: 21, // manifest
+  C: 21, // cron
+  X: 20, // daemon and proxy
+  A: 9, // user context
+  G: 14, // git
+  S: 11, // secrets and environment
+  T: 10, // tokens and tenancy
+  R: 12, // races and crashes
+  I: 22, // invariants
+};
+
+test("cites cases of the list of threats that exist", () => {
+  const tests = inFolder("test").filter((file) => file.endsWith(".ts"));
+  const cited = tests.flatMap((file) =>
+    [...read(file).matchAll(/\[((?:[A-Z]\d{1,2})(?:, [A-Z]\d{1,2})*)\](?=["'`])/g)].flatMap(([, ids = ""]) =>
+      ids.split(", ").map((id) => ({ file, id })),
+    ),
+  );
+  const unknown = cited.filter(({ id }) => {
+    const [letter = "", number] = [id.slice(0, 1), Number(id.slice(1))];
+    // Invariants carry plain numbers, cases two digits.
+    const wellFormed = letter === "I" ? `I${number}` : letter + String(number).padStart(2, "0");
+    return id !== wellFormed || number < 1 || number > (THREATS[letter] ?? 0);
+  });
+  expect(cited.length).toBeGreaterThan(100);
+  expect(unknown).toEqual([]);
+});
+
+const names = (folder: string): readonly string[] =>
+  FILES.filter((file) => path.dirname(file) === folder && file.endsWith(".ts")).map((file) =>
+    path.basename(file, ".ts"),
+  );
+
+test("tests each file of the domain under its own name", () => {
+  // Declarations alone: types, schemas and constants.
+  const declarations = new Set(["failure", "launch", "session"]);
+  const tested = new Set(names("test/domain"));
+  const untested = names("src/domain").filter(
+    (name) => !declarations.has(name) && !tested.has(`${name}.test`),
+  );
+  expect(untested).toEqual([]);
+});
+
+test("keeps one name for one noun: definition and handler, machine and interpreter", () => {
+  const shared = new Set(["api", "access", "errors", "schemas"]);
+  const definitions = names("src/http/api").filter((name) => !shared.has(name));
+  expect(names("src/http")).toEqual(expect.arrayContaining(definitions));
+  // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts.
+  const machines = names("src/machines").filter((name) => name !== "step" && name !== "agent-runtime");
+  expect(names("src/actors")).toEqual(expect.arrayContaining(machines));
+});
+
+/** The programs hand their environment to config.ts and daemon/settings.ts; git is started with our PATH. */
+const ENVIRONMENT_READERS = new Set(["src/main.ts", "src/cli.ts", "src/git/run.ts", "daemon/start.ts"]);
+
+test("reads the environment in one place a program", () => {
+  const readers = new Set(
+    matches(
+      [...inFolder("src"), ...inFolder("daemon")].filter((file) => file.endsWith(".ts")),
+      /process\.env\b/,
+    ).map((line) => line.slice(0, line.indexOf(":"))),
+  );
+  expect([...readers].filter((file) => !ENVIRONMENT_READERS.has(file))).toEqual([]);
+});
+
+test("documents every setting that is read, and no other", () => {
+  const settings = [...read("src/config.ts").matchAll(/"((?:PLATFORM_[A-Z_]+)|DATABASE_URL)"/g)].map(
+    ([, name]) => name,
+  );
+  const rows = read("README.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| `"));
+  const documented = rows.flatMap((row) =>
+    [...(row.split("|")[1] ?? "").matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name),
+  );
+  expect([...new Set(documented)].toSorted()).toEqual([...new Set(settings)].toSorted());
+  expect(documented.length).toBe(new Set(documented).size);
+});
+
+test("has the golden files that others rely on", () => {
+  const goldens = ["migrations/schema.sql", "src/machines/README.md", "test/golden/openapi.json"];
+  expect(goldens.filter((file) => !FILES.includes(file))).toEqual([]);
+  expect(inFolder("test/golden/environment").length).toBeGreaterThan(0);
+});
