@@ -82,8 +82,6 @@ export const travel = async (journey: Journey, delivery: Delivery): Promise<Outc
   const { commit, seenAt } = await step("waiting for the agent's commit", () =>
     awaitCommit(journey, session, sentAt),
   );
-  narrator.say("commit", `${commit} on branch ${session.branch_name}`, { at: seenAt, origin: sentAt });
-
   const number = await step("opening the change request", () => openChangeRequest(journey, session));
   const since = (at: number | null): number | null => (at === null ? null : Math.round(at - sentAt));
   const logged = bootSteps(await client.text("GET", `${path}/logs?follow=0`));
@@ -164,6 +162,7 @@ const awaitCommit = async (
     const tip = await client.branchTip(projectId, session.branch_name);
     if (tip !== null && tip !== session.base_commit && tip !== pushed?.commit) {
       pushed = { commit: tip, seenAt: epochMs() };
+      narrator.say("commit", `${tip} on the session branch`, { at: pushed.seenAt, origin: sentAt });
     }
     if (atRest && pushed !== null) return pushed;
     if (atRest) {

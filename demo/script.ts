@@ -156,4 +156,5 @@ const firstLine = (prompt: string): string =>
     .find((line) => line !== "")
     ?.slice(0, 60) ?? "Untitled";
 
-const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const shellQuote = (text: string): string =>
+  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -44,6 +44,8 @@ export const newPage = async (browser: Browser, options: Window = {}) => {
     locale: "en-GB",
     timezoneId: "UTC",
   });
+  // Ends a hung test on a busy machine; it asserts nothing about speed.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));

@@ -1,8 +1,11 @@
 import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { hasChromium, launch, open, type Opened } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+
+// Real programs on a busy machine: a limit that ends a hung test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
 const world = () => makeWorld(Date.now());
