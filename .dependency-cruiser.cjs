@@ -3,6 +3,7 @@
  *
  *   domain ← machines ← ports ← actors ← http ← service ← main, cli
  *
+ * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy.
  * Adapters hang on the ports and are named by main and the CLI alone. Each rule says why it is there; `npm run check`
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
@@ -128,7 +129,7 @@ module.exports = {
       from: { path: "^src/http/" },
       to: {
         path: "^(src|daemon|demo)/",
-        pathNot: ["^src/(domain|machines|actors|http)/", PORTS, "^src/git/smart-http\\.ts$"],
+        pathNot: ["^src/(domain|machines|actors|http|proxy)/", PORTS, "^src/git/smart-http\\.ts$"],
       },
     },
     {
@@ -161,14 +162,22 @@ module.exports = {
     {
       name: "daemon-shares-machines-and-host",
       comment:
-        "The daemon is its own program inside a sandbox. It shares the domain, the machines and the actor host, so that " +
-        "one invariant holds in both, and nothing that knows the service.",
+        "The daemon is its own program inside a sandbox. It shares the domain, the machines, the actor host and the " +
+        "proxy, so that one invariant holds in both, and nothing that knows the service.",
       severity: "error",
       from: { path: "^daemon/" },
       to: {
         path: "^(src|demo|test)/",
-        pathNot: ["^src/(domain|machines)/", "^src/actors/(host|supervisor|volatile|inspector)\\.ts$"],
+        pathNot: ["^src/(domain|machines|proxy)/", "^src/actors/(host|supervisor|volatile|inspector)\\.ts$"],
       },
+    },
+    {
+      name: "proxy-knows-no-program",
+      comment:
+        "The service and the daemon both pass requests on with it; who may, and where to, is theirs to say.",
+      severity: "error",
+      from: { path: "^src/proxy/" },
+      to: { path: "^(src|daemon|demo)/", pathNot: "^src/(domain|proxy)/" },
     },
     {
       name: "host-is-free-of-the-store",
@@ -240,7 +249,7 @@ module.exports = {
       name: "sockets-belong-to-adapters",
       comment:
         "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, http/server listens. The domain uses net for isIP and BlockList, which open nothing.",
+        "speaks to daemons, the proxy passes on to the target it is given, http/server listens. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
@@ -249,7 +258,8 @@ module.exports = {
           "^src/git/",
           "^src/sandbox/",
           "^src/store/postgres/",
-          "^src/http/server\\.ts$",
+          "^src/proxy/",
+          "^src/http/(server|relay)\\.ts$",
           "^src/(main|cli)\\.ts$",
           "^src/cli/",
         ],
