@@ -32,7 +32,11 @@ const DEFAULT_AGENT = "default";
 /** Holds against the project's configuration: file snapshots cost seconds on a large repository (facts.md). */
 const FIXED = JSON.stringify({ autoupdate: false, share: "disabled", snapshot: false });
 /** Nobody may be there to answer a question, and the sandbox is the boundary: a project can ask for less. */
-const DEFAULTS = JSON.stringify({ permission: { "*": "allow" } });
+const DEFAULTS = JSON.stringify({
+  // opencode writes the schema into a configuration file that has none.
+  $schema: "https://opencode.ai/config.json",
+  permission: { "*": "allow" },
+});
 
 export const opencodeAdapter = (port: number): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
