@@ -165,12 +165,16 @@ function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
 }
 
 function timedOut({ health }: LastWord): Failure {
-  if (health === null)
+  if (health === null) {
     return { code: "boot_timeout", message: "the boot deadline passed before the daemon answered" };
+  }
   const missing = health.repo.ready ? "the agent runtime was not ready" : "the repository was not cloned";
-  const code = !health.repo.ready && health.error !== null ? "clone_failed" : "boot_timeout";
-  return {
-    code,
-    message: `${missing} before the boot deadline${health.error === null ? "" : `: ${health.error}`}`,
-  };
+  const reason = health.error === null ? "" : `: ${health.error}`;
+  return { code: overdue(health), message: `${missing} before the boot deadline${reason}` };
+}
+
+/** What held a boot up: a daemon that has something to complain of says which part it is. */
+function overdue(health: DaemonHealth): Failure["code"] {
+  if (health.error === null) return "boot_timeout";
+  return health.repo.ready ? "runtime_failed" : "clone_failed";
 }

@@ -1,0 +1,127 @@
+/**
+ * Sessions through the whole real service: embedded Postgres, git over HTTP, namespaces, daemon, agent runtime. The
+ * service runs as a process of its own and is killed, its sandboxes are looked at from outside.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sandboxesStartHere } from "../support/requirements.ts";
+import { Installation, type Life } from "../support/process-service.ts";
+
+/** Processes whose command line names the sandbox: its outermost one on this machine does. */
+const processesOf = (sandboxId: string): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(sandboxId);
+      } catch {
+        return false; // It ended while it was looked at.
+      }
+    })
+    .map(Number);
+
+/** Directories of a sandbox below any run directory. */
+const directoriesOf = (sandboxId: string): string[] =>
+  readdirSync(tmpdir())
+    .filter((name) => name.startsWith("platform-"))
+    .map((name) => path.join(tmpdir(), name, "s", sandboxId))
+    .filter((directory) => existsSync(directory));
+
+const TIMEOUT_MS = 180_000;
+
+describe.runIf(sandboxesStartHere)("a session on real parts", () => {
+  let installation: Installation;
+  let life: Life;
+  let projectId: string;
+
+  beforeAll(async () => {
+    installation = await Installation.open();
+    life = await installation.start();
+    projectId = await life.project(installation.sample);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await life.end("SIGTERM");
+    await installation.close();
+  }, TIMEOUT_MS);
+
+  const create = async (body: Record<string, unknown>): Promise<string> =>
+    String((await life.call("POST", `/v1/projects/${projectId}/sessions`, body))["id"]);
+  const sandboxOf = (id: string) => life.call("GET", `/v1/projects/${projectId}/sessions/${id}/sandbox`);
+
+  it(
+    "reaches running after the service was killed while it was provisioning, and its prompt is taken once",
+    async () => {
+      const id = await create({ initial_prompt: "write kept.txt: once" });
+      await life.end("SIGKILL");
+      life = await installation.start();
+      await life.session(projectId, id, ["running"]);
+      const runtime = `/v1/projects/${projectId}/sessions/${id}/runtime/session`;
+      const sessions = (await life.call("GET", runtime)) as unknown as { title: string }[];
+      expect(sessions.filter(({ title }) => title === id).length).toBeLessThanOrEqual(1);
+      await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "goes on when the service ends in order and starts again, and leaves nothing behind when it is stopped",
+    async () => {
+      const id = await create({});
+      await life.session(projectId, id, ["running"]);
+      const { id: sandboxId } = (await sandboxOf(id)) as { id: string };
+      expect(processesOf(sandboxId).length).toBeGreaterThan(0);
+
+      expect(await life.end("SIGTERM")).toBe(0);
+      expect(processesOf(sandboxId).length).toBeGreaterThan(0);
+      life = await installation.start();
+      expect((await life.session(projectId, id, ["running", "failed"]))["status"]).toBe("running");
+
+      const stopped = await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
+      expect(stopped).toMatchObject({ status: "stopped", stop_reason: "requested" });
+      await expect.poll(() => processesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "fails as lost, frees its slot and is cleared away when its sandbox dies",
+    async () => {
+      const id = await create({});
+      await life.session(projectId, id, ["running"]);
+      const { id: sandboxId } = (await sandboxOf(id)) as { id: string };
+      for (const pid of processesOf(sandboxId)) process.kill(pid, "SIGKILL");
+
+      const failed = await life.session(projectId, id, ["failed"]);
+      expect(failed).toMatchObject({ failure: { code: "sandbox_lost" } });
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+      const { account } = (await life.call("GET", "/v1/me")) as { account: { active_sessions: number } };
+      expect(account.active_sessions).toBe(0);
+      expect(await sandboxOf(id)).toMatchObject({ status: "error" });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "fails with the runtime's last words when the agent runtime cannot start",
+    async () => {
+      expect(await life.end("SIGTERM")).toBe(0);
+      life = await installation.start({
+        PLATFORM_AGENT_ADAPTER: "plain",
+        PLATFORM_AGENT_COMMAND: "ls /no/such/agent",
+        PLATFORM_BOOT_TIMEOUT_MS: "5000",
+      });
+      const id = await create({});
+      const failed = await life.session(projectId, id, ["failed"]);
+      expect(failed["failure"]).toMatchObject({
+        code: "runtime_failed",
+        message: expect.stringContaining("/no/such/agent") as string,
+      });
+      const { account } = (await life.call("GET", "/v1/me")) as { account: { active_sessions: number } };
+      expect(account.active_sessions).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+});

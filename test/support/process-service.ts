@@ -1,0 +1,119 @@
+/** The real service as a process of its own on embedded defaults, for tests that kill it and look from outside. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { makeRepository } from "../../demo/sample.ts";
+import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
+
+export const TOKEN = `platform_pat_${"A".repeat(43)}`;
+const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
+
+export type Json = Record<string, unknown>;
+
+/** One installation: a data directory, a sample repository to import, the scripted model; service lives come and go. */
+export class Installation {
+  readonly directory = mkdtempSync(path.join(tmpdir(), "platform-e2e-"));
+  readonly dataDir = path.join(this.directory, "data");
+  readonly sample = path.join(this.directory, "import", "sample");
+  #model: ScriptedModel | null = null;
+
+  static async open(): Promise<Installation> {
+    const installation = new Installation();
+    mkdirSync(installation.sample, { recursive: true });
+    makeRepository(installation.sample);
+    installation.#model = await startScriptedModel();
+    return installation;
+  }
+
+  /** Starts a life of the service and waits for its `ready` line. */
+  async start(settings: Readonly<Record<string, string>> = {}): Promise<Life> {
+    const { DATABASE_URL: _ours, ...environment } = process.env;
+    const child = spawn(process.execPath, [MAIN], {
+      cwd: this.directory,
+      env: {
+        ...environment,
+        PLATFORM_PORT: "0",
+        PLATFORM_DATA_DIR: this.dataDir,
+        PLATFORM_BOOTSTRAP_TOKEN: TOKEN,
+        PLATFORM_IMPORT_ROOTS: path.join(this.directory, "import"),
+        PLATFORM_LLM_BASE_URL: this.#model?.url ?? "",
+        PLATFORM_LLM_API_KEY: "scripted",
+        PLATFORM_LLM_TIERS: '["free"]',
+        ...settings,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const log: string[] = [];
+    createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /^ready (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
+      if (url !== undefined) return new Life(child, url);
+    }
+    throw new Error(`the service did not become ready:\n${log.slice(-20).join("\n")}`);
+  }
+
+  async close(): Promise<void> {
+    await this.#model?.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** One life of the service, from start to signal. */
+export class Life {
+  readonly url: string;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess, url: string) {
+    this.#child = child;
+    this.url = url;
+  }
+
+  /** Ends it with a signal; resolves with its exit code, null where the signal itself ended it. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const exit = once(this.#child, "exit");
+    this.#child.kill(signal);
+    const [code] = (await exit) as [number | null];
+    return code;
+  }
+
+  async call(method: string, target: string, body?: Json): Promise<Json> {
+    const answer = await fetch(`${this.url}${target}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${text}`);
+    return text === "" ? {} : (JSON.parse(text) as Json);
+  }
+
+  async project(sample: string): Promise<string> {
+    const repository = { kind: "hosted", import_from: sample };
+    const { id } = await this.call("POST", "/v1/projects", { name: "sample", repository });
+    return String(id);
+  }
+
+  /** Follows the session's events until its status is one of `statuses`, and returns the session. */
+  async session(projectId: string, id: string, statuses: readonly string[]): Promise<Json> {
+    const target = `/v1/projects/${projectId}/sessions/${id}`;
+    const events = await fetch(`${this.url}${target}/events`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    const reader = events.body?.getReader();
+    if (reader === undefined) throw new Error("the event stream has no body");
+    try {
+      for (;;) {
+        // Asked after the stream is open: what happens from here on is announced there.
+        const session = await this.call("GET", target);
+        if (statuses.includes(String(session["status"]))) return session;
+        const { done } = await reader.read();
+        if (done) throw new Error("the event stream ended");
+      }
+    } finally {
+      await reader.cancel();
+    }
+  }
+}
