@@ -210,6 +210,7 @@ const stopOrphan = (place: Place): Effect.Effect<void> =>
 interface Server {
   readonly pid: number;
   readonly exited: Promise<number | null>;
+  readonly isRunning: () => boolean;
 }
 
 const SETTINGS = {
@@ -247,7 +248,11 @@ const launch = async (place: Place): Promise<Server> => {
     await exited;
     throw new Error("it was not started");
   }
-  return { pid: child.pid, exited };
+  return {
+    pid: child.pid,
+    exited,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+  };
 };
 
 const lastWords = (place: Place): Effect.Effect<string> =>
@@ -267,7 +272,8 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
     yield* stopOrphan(place);
     const server = yield* Effect.acquireRelease(
       attempt("cannot be started", () => launch(place)),
-      ({ pid }) => stop(pid),
+      // One that ended by itself is not signalled: its pid may be another's by now.
+      ({ pid, isRunning }) => Effect.suspend(() => (isRunning() ? stop(pid) : Effect.void)),
     );
     const ready = Effect.promise(() => postmaster(place)).pipe(
       Effect.delay(POLL),
