@@ -32,16 +32,21 @@ interface Target {
   readonly path: string;
 }
 
-const RELAY = /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:runtime(?=[/?]|$)|(ports\/[^/?]+))(.*)$/s;
+const RELAY =
+  /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
+/** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
+const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 
 /** What a request target relays to; null: it is no relay's. */
 export function relayTarget(target: string): Target | null {
-  const [, project = "", session = "", port, rest = ""] = RELAY.exec(target) ?? [];
+  const [, project = "", session = "", abort, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
+  if (abort !== undefined) return { pid, sid, path: "/platform/abort" };
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
-  return { pid, sid, path: port === undefined ? path : `/proxy/${port.slice("ports/".length)}${path}` };
+  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };
+  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path };
 }
 
 const notRunning = ({ status }: Session): Conflict =>

@@ -80,6 +80,15 @@ export class Life {
   }
 
   async call(method: string, target: string, body?: Json): Promise<Json> {
+    const text = await this.#answer(method, target, body);
+    return text === "" ? {} : (JSON.parse(text) as Json);
+  }
+
+  text(target: string): Promise<string> {
+    return this.#answer("GET", target);
+  }
+
+  async #answer(method: string, target: string, body?: Json): Promise<string> {
     const answer = await fetch(`${this.url}${target}`, {
       method,
       headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
@@ -87,7 +96,7 @@ export class Life {
     });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${text}`);
-    return text === "" ? {} : (JSON.parse(text) as Json);
+    return text;
   }
 
   async project(sample: string): Promise<string> {
