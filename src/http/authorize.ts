@@ -6,14 +6,16 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
 import * as SchemaIssue from "effect/SchemaIssue";
 import { HttpRouter, HttpServerRequest } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
-import { tokenHash, tokenKind } from "../domain/ids.ts";
+import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
 import { Identity } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
-import { Access, Answering, Authorized, Caller } from "./api/access.ts";
+import { answering } from "./answers.ts";
+import { Access, Answering, Authorized, Caller, type Power } from "./api/access.ts";
 import { BadRequest, Forbidden, notFound, Unauthorized } from "./api/errors.ts";
 import { DashboardSessions } from "./dashboard-sessions.ts";
 
@@ -45,6 +47,15 @@ export const authenticator = Effect.gen(function* () {
   });
 });
 
+const isServiceKey = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  tokenKind(BEARER.exec(headers["authorization"] ?? "")?.[1] ?? "") === "sbx";
+
+const sandboxEnded = (): Forbidden =>
+  new Forbidden({
+    error: "A clone credential is given to the sandbox of a live session; this service key is not one's.",
+    code: "forbidden",
+  });
+
 const tokenHashOfBearer = (token: string | undefined): string | null =>
   token === undefined || tokenKind(token) === null ? null : tokenHash(token);
 
@@ -55,16 +66,26 @@ export const authorizedLayer = Layer.effect(
   Authorized,
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
+    const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null) =>
+      answering(authenticate(request)).pipe(
+        // The key of an ended sandbox is told what every other token is told there (api.md 6: anything else 403).
+        Effect.mapError((error) =>
+          error instanceof Unauthorized && power === "clone" && isServiceKey(request)
+            ? sandboxEnded()
+            : error,
+        ),
+      );
     return Authorized.of((handle, { endpoint }) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest;
-        const caller = yield* Effect.catchTag(authenticate(request), "StoreError", Effect.die);
         const power = powerOf(endpoint);
+        const caller = yield* callerOf(request, Option.getOrNull(power));
         // An endpoint that forgot to name its power is nobody's.
         if (power._tag === "None" || !hasPower(caller, power.value)) return yield* forbidden(caller);
         const { params } = yield* HttpRouter.RouteContext;
-        const projectId = params["pid"];
-        if (projectId !== undefined && power.value !== "clone" && !reaches(caller, projectId)) {
+        // What is no id at all is the decoder's to refuse, for every token alike.
+        const projectId = parseUuid(params["pid"] ?? "");
+        if (projectId !== null && power.value !== "clone" && !reaches(caller, projectId)) {
           return yield* notFound("project");
         }
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);

@@ -8,11 +8,16 @@ import { apiErrorResponse, wrongMethod } from "./respond.ts";
 import * as Context from "effect/Context";
 import * as Option from "effect/Option";
 
+/** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made. */
+export type RoutePower = Power | "git" | "person";
+
 export interface Route {
+  /** `*`: any. */
   readonly method: string;
+  /** `:name` is one segment; a last `*` is whatever follows. */
   readonly pattern: string;
-  /** The power it asks for; null: no token is needed. */
-  readonly power: Power | null;
+  /** null: no token is needed. */
+  readonly power: RoutePower | null;
 }
 
 const apiRoutes = (): readonly Route[] => {
@@ -40,13 +45,24 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", power: "read" },
+  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", power: "work" },
+  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/ports/:port/*", power: "work" },
+  { method: "GET", pattern: "/v1/git/:repository/info/refs", power: "git" },
+  { method: "POST", pattern: "/v1/git/:repository/git-upload-pack", power: "git" },
+  { method: "POST", pattern: "/v1/git/:repository/git-receive-pack", power: "git" },
+  { method: "GET", pattern: "/", power: null },
+  { method: "GET", pattern: "/dashboard/open", power: null },
+  { method: "POST", pattern: "/dashboard/session", power: null },
+  { method: "GET", pattern: "/dashboard/session", power: null },
+  { method: "DELETE", pattern: "/dashboard/session", power: null },
+  { method: "POST", pattern: "/dashboard/links", power: "person" },
 ];
 
 export const ROUTES: readonly Route[] = [...apiRoutes(), ...RAW_ROUTES];
 
 const matchers = ROUTES.map(({ method, pattern }) => ({
   method,
-  path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+")}$`),
+  path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
 }));
 
 /** 405 with `Allow` for a path that other methods have, else 404 (threats.md W27, W28). */

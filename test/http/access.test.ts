@@ -1,0 +1,366 @@
+/** Every route × every kind of token (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
+import { ROUTES, type Route } from "../../src/http/routes.ts";
+import type { Answer, RequestOptions } from "../support/service.ts";
+import { eventually, fields, makeUserToken, runSession } from "./world.ts";
+
+let cast: Cast;
+beforeAll(async () => {
+  cast = await startCast();
+});
+afterAll(() => cast.service.close());
+
+/** What becomes of a request: let in, or refused with this status. */
+type Fate = "in" | 401 | 403 | 404;
+
+const strangers = { none: 401, unknown: 401, expired: 401, revoked: 401 } as const;
+/** Tokens that are good, but not for this. */
+const good = (fates: Readonly<Record<Exclude<TokenKind, keyof typeof strangers>, Fate>>) => ({
+  ...strangers,
+  ...fates,
+});
+
+const everyone = {
+  none: "in",
+  unknown: "in",
+  expired: "in",
+  revoked: "in",
+  user: "in",
+  bound: "in",
+  elsewhere: "in",
+  foreign: "in",
+  session: "in",
+  trigger: "in",
+  sandbox: "in",
+} as const;
+
+/** api.md 1 as a table: what a route asks for → what becomes of each kind of token. */
+const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
+  nothing: everyone,
+  self: good({
+    user: "in",
+    bound: "in",
+    elsewhere: "in",
+    foreign: "in",
+    session: "in",
+    trigger: 403,
+    sandbox: 403,
+  }),
+  account: good({
+    user: "in",
+    bound: 403,
+    elsewhere: 403,
+    foreign: "in",
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  read: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: "in",
+    trigger: "in",
+    sandbox: 403,
+  }),
+  work: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: "in",
+    trigger: 403,
+    sandbox: 403,
+  }),
+  propose: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: "in",
+    trigger: "in",
+    sandbox: 403,
+  }),
+  govern: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  clone: good({
+    user: 403,
+    bound: 403,
+    elsewhere: 403,
+    foreign: 403,
+    session: 403,
+    trigger: 403,
+    sandbox: "in",
+  }),
+  git: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  person: good({
+    user: "in",
+    bound: "in",
+    elsewhere: "in",
+    foreign: "in",
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+};
+
+/** A request that does what its route is for. */
+interface Call {
+  /** Path from the version on; made anew for each caller, so that one may destroy what it names. */
+  readonly target: (kind: TokenKind) => string | Promise<string>;
+  readonly body?: (kind: TokenKind) => unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What somebody who is let in is answered. */
+  readonly answers: readonly number[];
+  /** Without a project in the path each token sees what is its own. */
+  readonly fates?: Partial<Record<TokenKind, Fate>>;
+}
+
+const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
+const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
+const at = (target: string, ...answers: readonly number[]): Call => ({ target: () => target, answers });
+const ownThings = { elsewhere: "in", foreign: "in" } as const;
+
+const CALLS: Readonly<Record<string, Call>> = {
+  "GET /v1/me": at("/v1/me", 200),
+  "GET /v1/tokens": at("/v1/tokens", 200),
+  "POST /v1/tokens": { ...at("/v1/tokens", 201), body: () => ({ name: "made by the table" }) },
+  "DELETE /v1/tokens/:id": {
+    target: async () => `/v1/tokens/${(await makeUserToken(cast.service)).id}`,
+    answers: [204],
+    fates: { foreign: 404 },
+  },
+  "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
+  "POST /v1/projects": {
+    ...at("/v1/projects", 201),
+    body: () => ({ name: "made by the table", repository: { kind: "hosted" } }),
+  },
+  "GET /v1/projects/:pid": { target: project(""), answers: [200] },
+  "PATCH /v1/projects/:pid": { target: project(""), body: () => ({ name: "renamed" }), answers: [200] },
+  "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
+  "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
+  "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
+  "POST /v1/projects/:pid/sessions": { target: project("/sessions"), body: () => ({}), answers: [201] },
+  "GET /v1/projects/:pid/sessions/:sid": { target: inSession(""), answers: [200] },
+  "PATCH /v1/projects/:pid/sessions/:sid": {
+    target: inSession(""),
+    body: () => ({ name: "renamed" }),
+    answers: [200],
+  },
+  "POST /v1/projects/:pid/sessions/:sid/stop": {
+    target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}/stop`,
+    answers: [200],
+  },
+  "POST /v1/projects/:pid/sessions/:sid/restart": { target: inSession("/restart"), answers: [409] },
+  "DELETE /v1/projects/:pid/sessions/:sid": {
+    target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
+    answers: [204],
+  },
+  "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
+  "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
+  "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
+  // Nothing answers in a simulated sandbox.
+  "* /v1/projects/:pid/sessions/:sid/runtime/*": { target: inSession("/runtime/session"), answers: [502] },
+  "* /v1/projects/:pid/sessions/:sid/ports/:port/*": { target: inSession("/ports/3000/"), answers: [502] },
+  "GET /v1/projects/:pid/secrets": { target: project("/secrets"), answers: [200] },
+  "PUT /v1/projects/:pid/secrets/:name": {
+    target: project("/secrets/BY_THE_TABLE"),
+    body: () => ({ value: "x" }),
+    answers: [200, 201],
+  },
+  "DELETE /v1/projects/:pid/secrets/:name": { target: project("/secrets/NOT_THERE"), answers: [404] },
+  "GET /v1/projects/:pid/triggers": { target: project("/triggers"), answers: [200] },
+  "POST /v1/projects/:pid/triggers/:slug/fire": {
+    target: project("/triggers/push/fire"),
+    body: () => ({}),
+    answers: [202],
+  },
+  "POST /v1/projects/:pid/triggers/:slug/preview": {
+    target: project("/triggers/push/preview"),
+    body: () => ({ kind: "manual" }),
+    answers: [200],
+  },
+  "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
+  "GET /v1/queue": at("/v1/queue", 200),
+  "POST /v1/projects/:pid/change-requests": {
+    target: project("/change-requests"),
+    body: (kind) => ({
+      title: "t",
+      ...(kind === "trigger" ? { session_id: cast.triggerSid } : { head_ref: "feature" }),
+    }),
+    // The branch has its change request already; the trigger's session has committed nothing.
+    answers: [409, 422],
+  },
+  "GET /v1/projects/:pid/change-requests": { target: project("/change-requests"), answers: [200] },
+  "GET /v1/projects/:pid/change-requests/:number": { target: project("/change-requests/1"), answers: [200] },
+  "GET /v1/projects/:pid/change-requests/:number/diff": {
+    target: project("/change-requests/1/diff"),
+    answers: [200],
+  },
+  "GET /v1/projects/:pid/git/clone-credential": {
+    target: project("/git/clone-credential"),
+    answers: [200],
+  },
+  "POST /v1/webhooks/projects/:pid/:slug": {
+    target: () => `/v1/webhooks/projects/${cast.pid}/push`,
+    // Bearer tokens mean nothing here: without a signature nobody fires.
+    answers: [401],
+  },
+  "GET /v1/git/:repository/info/refs": {
+    target: () => `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`,
+    answers: [200],
+  },
+  "POST /v1/git/:repository/git-upload-pack": {
+    target: () => `/v1/git/${cast.pid}.git/git-upload-pack`,
+    headers: { "content-type": "application/x-git-upload-pack-request" },
+    body: () => "0000",
+    answers: [200],
+  },
+  "POST /v1/git/:repository/git-receive-pack": {
+    target: () => `/v1/git/${cast.pid}.git/git-receive-pack`,
+    headers: { "content-type": "application/x-git-receive-pack-request" },
+    body: () => "0000",
+    answers: [200],
+  },
+  "GET /healthz": at("/healthz", 200),
+  "GET /readyz": at("/readyz", 200),
+  "GET /openapi.json": at("/openapi.json", 200),
+  "GET /docs": at("/docs", 200),
+  "GET /": at("/", 200),
+  "GET /dashboard/open": at("/dashboard/open?code=none", 303),
+  // Signing in takes a token in the body, and this one is none.
+  "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
+  "GET /dashboard/session": at("/dashboard/session", 401),
+  "DELETE /dashboard/session": at("/dashboard/session", 204),
+  "POST /dashboard/links": at("/dashboard/links", 201),
+};
+
+/** A session to lose for whoever is let in; anybody else names one that must stay. */
+const spare = (kind: TokenKind): Promise<string> =>
+  FATES["work"]?.[kind] === "in" ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
+
+const isGit = (route: Route): boolean => route.power === "git";
+
+const headersOf = (route: Route, kind: TokenKind): Readonly<Record<string, string>> => {
+  const token = cast.tokens[kind];
+  if (!isGit(route) || token === null) return {};
+  return { authorization: `Basic ${Buffer.from(`x:${token}`).toString("base64")}` };
+};
+
+const call = async (route: Route, kind: TokenKind): Promise<Answer> => {
+  const { target, body, headers } = callOf(route);
+  const options: RequestOptions = {
+    token: isGit(route) ? null : cast.tokens[kind],
+    headers: { ...headers, ...headersOf(route, kind) },
+    ...(body === undefined ? {} : { body: body(kind) }),
+  };
+  return cast.service.request(route.method === "*" ? "GET" : route.method, await target(kind), options);
+};
+
+const nameOf = ({ method, pattern }: Route): string => `${method} ${pattern}`;
+
+const callOf = (route: Route): Call => {
+  const found = CALLS[nameOf(route)];
+  if (found === undefined) throw new Error(`the table has no call for ${nameOf(route)}`);
+  return found;
+};
+
+const fateOf = (route: Route, kind: TokenKind): Fate => {
+  const fate = callOf(route).fates?.[kind] ?? FATES[route.power ?? "nothing"]?.[kind];
+  if (fate === undefined) throw new Error(`the table knows nothing of the power ${route.power}`);
+  return fate;
+};
+
+const CODES = { 401: "unauthorized", 403: "forbidden", 404: "not_found" } as const;
+
+const kinds = Object.keys(everyone) as TokenKind[];
+
+describe("every route", () => {
+  it.each(ROUTES.map((route) => [nameOf(route), route] as const))(
+    "%s lets in whom it should and refuses the others [T01] [T02] [T05]",
+    async (_, route) => {
+      for (const kind of kinds) {
+        const answer = await call(route, kind);
+        const fate = fateOf(route, kind);
+        const seen = `${kind}: ${answer.status} ${answer.text.slice(0, 200)}`;
+        if (fate === "in") expect(callOf(route).answers, seen).toContain(answer.status);
+        else {
+          expect(answer.status, seen).toBe(fate);
+          expect(fields(answer)["code"], seen).toBe(CODES[fate]);
+        }
+      }
+    },
+  );
+
+  it("is in this table, and nothing else is", () => {
+    expect(Object.keys(CALLS).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
+  });
+});
+
+describe("a refusal", () => {
+  it("of git asks for a password, and only where one could help", async () => {
+    const target = `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`;
+    const asked = await cast.service.request("GET", target, { token: null });
+    expect([asked.status, asked.headers["www-authenticate"]]).toEqual([
+      401,
+      'Basic realm="platform", charset="UTF-8"',
+    ]);
+    const foreign = await cast.service.request("GET", target, {
+      headers: { authorization: `Basic ${Buffer.from(`x:${cast.tokens.foreign}`).toString("base64")}` },
+    });
+    expect([foreign.status, foreign.headers["www-authenticate"]]).toEqual([404, undefined]);
+  });
+
+  it.each(["Bearer", "Bearer ", "Basic eDp5", "bearer\tx", "Bearer a b", "Token x", "Bearer platform_pat_x"])(
+    "answers the header %j as it answers no header",
+    async (authorization) => {
+      const none = await cast.service.request("GET", "/v1/me", { token: null });
+      const answer = await cast.service.request("GET", "/v1/me", { token: null, headers: { authorization } });
+      expect([answer.status, answer.text]).toEqual([401, none.text]);
+    },
+  );
+});
+
+describe("a stopped session", () => {
+  it("takes its tokens with it: all of them are dead at once [T03]", async () => {
+    const ended = await newFeatureSession(cast);
+    const before = await cast.service.request("GET", `/v1/projects/${cast.pid}`, { token: ended.cliToken });
+    expect(before.status).toBe(200);
+    await cast.service.request("POST", `/v1/projects/${cast.pid}/sessions/${ended.sid}/stop`);
+    const after = await cast.service.request("GET", `/v1/projects/${cast.pid}`, { token: ended.cliToken });
+    expect(after.status).toBe(401);
+  });
+
+  it("gets no clone credential any more [G10]", async () => {
+    const ended = await newFeatureSession(cast);
+    const ask = (pid: string) =>
+      cast.service.request("GET", `/v1/projects/${pid}/git/clone-credential`, { token: ended.serviceKey });
+    expect((await ask(cast.pid)).status).toBe(200);
+    expect((await ask(cast.elsewhere)).status).toBe(403);
+    expect((await ask(randomUUID())).status).toBe(403);
+    await cast.service.request("POST", `/v1/projects/${cast.pid}/sessions/${ended.sid}/stop`);
+    // Until the sandbox is gone its daemon may still push what it saves.
+    await eventually(async () => {
+      const answer = await ask(cast.pid);
+      expect([answer.status, fields(answer)["code"]]).toEqual([403, "forbidden"]);
+    });
+  });
+});

@@ -1,0 +1,117 @@
+/** One service with everybody who may call it: a token of every kind, and what they call for. */
+import { randomBytes, randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
+import { Identity } from "../../src/store/port.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import {
+  deliver,
+  expectStatus,
+  fields,
+  makeAccount,
+  makeProject,
+  makeUserToken,
+  putSecret,
+  reached,
+  runSession,
+  sandboxEnvironment,
+  SECRET,
+  SECRET_NAME,
+  webhookEntry,
+} from "./world.ts";
+
+export type TokenKind =
+  | "none"
+  | "unknown"
+  | "expired"
+  | "revoked"
+  /** A user's, account-wide. */
+  | "user"
+  /** A user's, bound to the project that is called for. */
+  | "bound"
+  /** A user's, bound to another project of the account. */
+  | "elsewhere"
+  /** Another account's user's. */
+  | "foreign"
+  /** PLATFORM_CLI_TOKEN of a session that a person created. */
+  | "session"
+  /** PLATFORM_CLI_TOKEN of a session that a webhook spawned. */
+  | "trigger"
+  /** PLATFORM_TOKEN. */
+  | "sandbox";
+
+export interface Cast {
+  readonly service: TestService;
+  readonly tokens: Readonly<Record<TokenKind, string | null>>;
+  /** The project, its running sessions, and another project of the same account. */
+  readonly pid: string;
+  readonly sid: string;
+  readonly triggerSid: string;
+  readonly elsewhere: string;
+}
+
+const newToken = (): string => makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
+
+const makeExpired = async (service: TestService): Promise<string> => {
+  const me = fields(await service.request("GET", "/v1/me"));
+  const token = newToken();
+  await service.inside(
+    Effect.flatMap(Identity, (identity) =>
+      identity.createToken({
+        id: randomUUID(),
+        accountId: String((me["account"] as { id: string }).id),
+        userId: String((me["user"] as { id: string }).id),
+        projectId: null,
+        name: "expired",
+        hash: tokenHash(token),
+        origin: "user",
+        expiresAt: 1,
+        now: 0,
+      }),
+    ),
+  );
+  return token;
+};
+
+const makeRevoked = async (service: TestService): Promise<string> => {
+  const { id, token } = await makeUserToken(service);
+  expectStatus(await service.request("DELETE", `/v1/tokens/${id}`), 204);
+  return token;
+};
+
+/** A running session with the tokens of its sandbox. */
+export const newFeatureSession = async ({ service, pid }: Pick<Cast, "service" | "pid">) => {
+  const sid = await runSession(service, pid, { base_ref: "feature" });
+  const environment = await sandboxEnvironment(service, sid);
+  return {
+    sid,
+    cliToken: environment["PLATFORM_CLI_TOKEN"] ?? "",
+    serviceKey: environment["PLATFORM_TOKEN"] ?? "",
+  };
+};
+
+export const startCast = async (): Promise<Cast> => {
+  const service = await startTestService();
+  const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+  await putSecret(service, pid, SECRET_NAME, SECRET);
+  const elsewhere = await makeProject(service);
+  const person = await newFeatureSession({ service, pid });
+  const triggerSid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
+  await reached(service, pid, triggerSid, "running");
+  const proposal = { title: "A feature", head_ref: "feature" };
+  expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body: proposal }), 201);
+  const tokens = {
+    none: null,
+    unknown: newToken(),
+    expired: await makeExpired(service),
+    revoked: await makeRevoked(service),
+    user: service.token,
+    bound: (await makeUserToken(service, { project_id: pid })).token,
+    elsewhere: (await makeUserToken(service, { project_id: elsewhere })).token,
+    foreign: await makeAccount(service),
+    session: person.cliToken,
+    trigger: (await sandboxEnvironment(service, triggerSid))["PLATFORM_CLI_TOKEN"] ?? "",
+    sandbox: person.serviceKey,
+  };
+  return { service, tokens, pid, sid: person.sid, triggerSid, elsewhere };
+};

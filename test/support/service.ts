@@ -1,0 +1,206 @@
+/**
+ * The real service in the test's own process: every endpoint, actor and table of it, over Postgres and hosted
+ * repositories, with simulated sandboxes and a scripted daemon. Time is real: a test waits on an event or asks again
+ * (`eventually`), never for a span of time.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Logger from "effect/Logger";
+import * as Scope from "effect/Scope";
+import type * as SqlClient from "effect/sql/SqlClient";
+import { Pool } from "undici";
+import { singleRunner } from "../../src/actors/cluster.ts";
+import { keyringLayer } from "../../src/actors/keyring.ts";
+import { readConfig, type Environment } from "../../src/config.ts";
+import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
+import { hostedBackend } from "../../src/git/hosted.ts";
+import { smartHttp } from "../../src/git/smart-http.ts";
+import { openListener } from "../../src/http/server.ts";
+import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { runService, type Ports } from "../../src/service.ts";
+import * as Client from "../../src/store/postgres/client.ts";
+import { postgresStore } from "../../src/store/postgres/layer.ts";
+import { freshDatabase } from "./postgres.ts";
+import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
+
+/** What a test may ask directly, beside the API. */
+export type Inside = Ports | SimulatedSandboxes | SqlClient.SqlClient;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  /** The body as JSON; null where it is none. */
+  readonly json: unknown;
+}
+
+export interface RequestOptions {
+  /** An object is sent as JSON; text and bytes as they are, without a content type. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The bearer; null sends none. The default is the account's first token. */
+  readonly token?: string | null;
+}
+
+export type Ask = (method: string, target: string, options?: RequestOptions) => Promise<Answer>;
+
+export interface TestService {
+  readonly url: string;
+  readonly port: number;
+  /** The address of the service's own database. */
+  readonly databaseUrl: string;
+  /** The bootstrap account's account-wide user token. */
+  readonly token: string;
+  readonly daemon: DaemonScript;
+  /** What was logged so far, a line an entry. */
+  readonly logs: readonly string[];
+  /** Where repositories may be imported from, and where the service keeps its own files. */
+  readonly importRoot: string;
+  readonly dataDir: string;
+  /** Sends `target` exactly as it is written. */
+  readonly request: Ask;
+  /** Asks a port. */
+  readonly inside: <A, E>(use: Effect.Effect<A, E, Inside>) => Promise<A>;
+  readonly close: () => Promise<void>;
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+const isPlain = (body: unknown): body is string | Uint8Array | null | undefined =>
+  body === undefined || body === null || typeof body === "string" || body instanceof Uint8Array;
+
+const asker = (pool: Pool, ownToken: string): Ask => {
+  const send: Ask = async (method, target, { body, headers = {}, token = ownToken } = {}) => {
+    const response = await pool.request({
+      method: method as "GET",
+      path: target,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(isPlain(body) ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      body: isPlain(body) ? (body ?? null) : JSON.stringify(body),
+    });
+    const isLive = response.headers["content-type"] === "text/event-stream";
+    // A live stream has no end to wait for (support/event-stream.ts reads them).
+    if (isLive) response.body.on("error", () => undefined).destroy();
+    const text = isLive ? "" : await response.body.text();
+    return {
+      status: response.statusCode,
+      headers: response.headers as Answer["headers"],
+      text,
+      json: jsonOf(text),
+    };
+  };
+  return send;
+};
+
+const logsInto = (lines: string[]) =>
+  Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
+
+interface Place {
+  readonly root: string;
+  readonly dataDir: string;
+  readonly importRoot: string;
+}
+
+const makePlace = (): Place => {
+  const root = realpathSync(mkdtempSync(path.join(tmpdir(), "platform-service-")));
+  const place = { root, dataDir: path.join(root, "data"), importRoot: path.join(root, "import") };
+  for (const directory of [place.dataDir, place.importRoot]) mkdirSync(directory);
+  return place;
+};
+
+/** Everything the service stands on, built in the caller's scope. */
+const stage = Effect.fnUntraced(function* (
+  directory: string,
+  daemon: Layer.Layer<never> | DaemonScript["layer"],
+) {
+  const databaseUrl = yield* freshDatabase("migrated");
+  const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
+  const context = yield* Layer.build(
+    Layer.mergeAll(
+      Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
+      hostedBackend({ directory }),
+      simulatedProvider({ bootMs: 1 }),
+      daemon,
+      keyringLayer({ current: master, former: [] }),
+      singleRunner,
+    ),
+  );
+  return { databaseUrl, master, context: context as Context.Context<Inside> };
+});
+
+/**
+ * Starts a service on a database, a data directory and a port of its own.
+ *
+ * @param environment settings as an operator would give them, e.g. PLATFORM_TIER_CAPS.
+ */
+export async function startTestService(environment: Environment = {}): Promise<TestService> {
+  const scope = Effect.runSync(Scope.make());
+  const place = makePlace();
+  const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
+  const daemon = scriptedDaemon();
+  const logs: string[] = [];
+  const config = readConfig(
+    {
+      PLATFORM_PORT: "0",
+      PLATFORM_DATA_DIR: place.dataDir,
+      PLATFORM_BOOTSTRAP_TOKEN: token,
+      PLATFORM_IMPORT_ROOTS: place.importRoot,
+      ...environment,
+    },
+    place.root,
+  );
+  const directory = path.join(place.dataDir, "repositories");
+  const start = Effect.gen(function* () {
+    const { databaseUrl, master, context } = yield* stage(directory, daemon.layer);
+    const listener = yield* openListener(config);
+    const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
+    yield* runService({
+      config,
+      dataDir: place.dataDir,
+      nodeId: "test-node",
+      masterKey: master,
+      publicUrl: url,
+      git: smartHttp({ directory }),
+      ports: Layer.succeedContext(context),
+      listener,
+    });
+    return { databaseUrl, context, port: listener.port };
+  });
+  const { databaseUrl, context, port } = await Effect.runPromise(
+    start.pipe(Scope.provide(scope), Effect.provide(logsInto(logs))),
+  );
+  const origin = `http://127.0.0.1:${port}`;
+  const pool = new Pool(origin, { connections: 64, pipelining: 1 });
+  return {
+    url: origin,
+    port,
+    databaseUrl,
+    token,
+    daemon,
+    logs,
+    importRoot: place.importRoot,
+    dataDir: place.dataDir,
+    request: asker(pool, token),
+    inside: (use) => Effect.runPromise(Effect.provideContext(use, context)),
+    close: async () => {
+      await pool.destroy();
+      await Effect.runPromise(Scope.close(scope, Exit.void));
+      rmSync(place.root, { recursive: true, force: true });
+    },
+  };
+}
