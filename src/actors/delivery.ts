@@ -1,15 +1,8 @@
 /** Delivery of a message that a command carries: at least once, as long as its receiver exists. */
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import * as Schedule from "effect/Schedule";
 import type { TellError } from "./actors.ts";
 import type { Told } from "./host.ts";
-
-/** 50 ms doubling to 5 s, with jitter, until the receiver answers. */
-const again = Schedule.exponential("50 millis").pipe(
-  Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(5)))),
-  Schedule.jittered,
-);
+import { backoff } from "./supervisor.ts";
 
 /**
  * Tells until told. A receiver that is not there, or does not take the event any more, is as good as told: the world
@@ -18,7 +11,7 @@ const again = Schedule.exponential("50 millis").pipe(
 export const told = <S>(delivery: Effect.Effect<Told<S>, TellError>): Effect.Effect<undefined> =>
   delivery.pipe(
     Effect.catchTag("ActorNotFound", () => Effect.void),
-    Effect.retry(again),
+    Effect.retry(backoff("50 millis", "5 seconds")),
     Effect.orDie,
     Effect.as(undefined),
   );

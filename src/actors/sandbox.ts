@@ -14,6 +14,7 @@ import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+import { backoff } from "./supervisor.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions {}
 
@@ -133,11 +134,7 @@ const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: L
 const destroyedForSure = (destroy: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
   destroy.pipe(
     Effect.tapError((error) => Effect.logError("a sandbox could not be destroyed; trying again", { error })),
-    Effect.retry(
-      Schedule.exponential("100 millis").pipe(
-        Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(30)))),
-      ),
-    ),
+    Effect.retry(backoff("100 millis", "30 seconds")),
     Effect.orDie,
   );
 

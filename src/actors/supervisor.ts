@@ -24,7 +24,7 @@ export class RestartsExhausted extends Schema.TaggedError<RestartsExhausted>()("
 }) {}
 
 /** `base` doubling up to `cap`, each between 80 % and 120 % of it, so that crashed actors do not come back in step. */
-const backoff = (base: Duration.Input, cap: Duration.Input) =>
+export const backoff = (base: Duration.Input, cap: Duration.Input) =>
   Schedule.exponential(base).pipe(
     Schedule.modifyDelay(({ duration }) =>
       Effect.succeed(Duration.min(duration, Duration.fromInputUnsafe(cap))),
