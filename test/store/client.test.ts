@@ -118,13 +118,41 @@ describe("a transaction", () => {
 
   live("runs its statements one at a time, also those of concurrent fibers", (sql) =>
     Effect.gen(function* () {
+      // pg queues statements by itself, warns of it, and will no longer do so in its next version.
+      const warnings: string[] = [];
+      const hear = ({ message }: Error) => {
+        warnings.push(message);
+      };
+      process.on("warning", hear);
       const pids = yield* sql.withTransaction(
         Effect.all(
           Array.from({ length: 8 }, () => backend(sql)),
           { concurrency: "unbounded" },
         ),
       );
+      process.off("warning", hear);
       expect(new Set(pids).size).toBe(1);
+      expect(warnings).toEqual([]);
+    }),
+  );
+
+  live("that is interrupted is rolled back, and its connection is good for the next one", (sql) =>
+    Effect.gen(function* () {
+      yield* createCodes(sql);
+      const begun = yield* Deferred.make<void>();
+      const fiber = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`INSERT INTO codes (code) VALUES ('lost')`;
+            yield* Deferred.succeed(begun, undefined);
+            yield* sql`SELECT pg_sleep(0.05)`;
+            return yield* Effect.never;
+          }),
+        ),
+      );
+      yield* Deferred.await(begun);
+      yield* Fiber.interrupt(fiber);
+      expect(yield* sql`SELECT code FROM codes`).toEqual([]);
     }),
   );
 
