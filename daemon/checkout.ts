@@ -6,6 +6,7 @@
  * branches are never removed, so fetching all of them would grow with every session. Not shallow: after a restart
  * the branch has left its base behind, and a shallow one could neither be merged nor compared with it.
  */
+import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
@@ -37,7 +38,7 @@ export interface CheckoutOptions {
 /** A connection on which nothing moves for this long has failed (threats.md, Faults: git hangs). */
 const STALL_S = 20;
 const RETRY_FIRST = "250 millis";
-const RETRY_LONGEST_MS = 5000;
+const RETRY_LONGEST = Duration.seconds(5);
 const MAX_MESSAGE_LENGTH = 2000;
 
 /**
@@ -76,7 +77,7 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
 };
 
 const backoff = Schedule.exponential(RETRY_FIRST).pipe(
-  Schedule.modifyDelay(({ duration }) => Effect.succeed(Math.min(Number(duration), RETRY_LONGEST_MS))),
+  Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, RETRY_LONGEST))),
 );
 
 const readClone = (

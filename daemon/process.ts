@@ -41,6 +41,8 @@ const OUTPUT_GRACE_MS = 1000;
 /** A started process group. */
 export class ProcessGroup {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  /** From then on its number may be another group's. */
+  #gone = false;
   /**
    * Completes when the group's first process has ended, what it left of its group was killed, and the output was
    * read. A process that left the group may hold the output open: that is waited for only so long.
@@ -58,6 +60,7 @@ export class ProcessGroup {
       const end = yield* Effect.promise(() => ended);
       if (end instanceof LaunchFailure) return yield* end;
       yield* this.#signal("SIGKILL");
+      this.#gone = true;
       yield* Effect.timeoutOption(
         Effect.promise(() => closed),
         OUTPUT_GRACE_MS,
@@ -104,11 +107,10 @@ export class ProcessGroup {
     );
   }
 
-  /** A group that is gone already needs no signal. */
   #signal(signal: NodeJS.Signals): Effect.Effect<void> {
     return Effect.sync(() => {
       try {
-        if (this.#child.pid !== undefined) process.kill(-this.#child.pid, signal);
+        if (this.#child.pid !== undefined && !this.#gone) process.kill(-this.#child.pid, signal);
       } catch (error) {
         if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
       }

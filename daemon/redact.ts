@@ -11,11 +11,13 @@ export class Redactor {
     for (const secret of secrets) this.add(secret);
   }
 
-  /** Also covers the spelling a URL would give the secret. */
+  /** Also covers the spelling a URL would give the secret, and each line of one that has several. */
   add(secret: string): void {
-    if (secret.length < MIN_SECRET_LENGTH) return;
-    this.#secrets.add(secret);
-    this.#secrets.add(encodeURIComponent(secret));
+    for (const part of new Set([secret, ...secret.split(/\r?\n/)])) {
+      if (part.length < MIN_SECRET_LENGTH) continue;
+      this.#secrets.add(part);
+      this.#secrets.add(encodeURIComponent(part));
+    }
   }
 
   redact(text: string): string {

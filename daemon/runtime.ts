@@ -35,10 +35,10 @@ export interface RuntimeOptions {
   readonly whenCheckedOut: Effect.Effect<void>;
 }
 
-/** The supervised runtime. `restart` and `stop` return when the machine has taken the request. */
+/** The supervised runtime. */
 export interface Runtime {
+  /** Returns when the machine has taken the request. */
   readonly restart: Effect.Effect<void>;
-  readonly stop: Effect.Effect<void>;
 }
 
 /** Between two questions whether a starting runtime answers. */
@@ -48,6 +48,8 @@ const FOLLOW_AGAIN = "1 second";
 /** How many of the last output lines are kept for the health report, and how much of each. */
 const KEPT_LINES = 20;
 const MAX_LINE_LENGTH = 500;
+/** A line without an end is cut rather than kept growing. */
+const MAX_PENDING_LENGTH = 64 * 1024;
 const MAILBOX = 64;
 /** Crashes of a handler, not of the runtime: those are the machine's to count. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
@@ -72,10 +74,8 @@ export const superviseRuntime = Effect.fnUntraced(function* (
     Effect.orDie,
   );
   yield* Deferred.succeed(interpreter.actor, actor);
-  return {
-    restart: interpreter.tell({ type: "restart.requested" }),
-    stop: interpreter.tell({ type: "stop.requested" }),
-  };
+  yield* Effect.addFinalizer(() => interpreter.tell({ type: "stop.requested" }));
+  return { restart: interpreter.tell({ type: "restart.requested" }) };
 });
 
 class Interpreter {
@@ -120,9 +120,9 @@ class Interpreter {
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
     const { launch, report, redactor, log } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const tail = new Tail((line) => log("output", { source: "runtime", line }));
+      const tail = new Tail(redactor, (line) => log("output", { source: "runtime", line }));
       const exit = yield* Effect.acquireUseRelease(
-        ProcessGroup.start(launch(), (_, chunk) => tail.add(chunk)),
+        ProcessGroup.start(launch(), (stream, chunk) => tail.add(stream, chunk)),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
@@ -132,12 +132,11 @@ class Interpreter {
         (group) => group.end,
       );
       tail.flush();
-      const output = tail.lines.map((line) => redactor.redact(line));
       const at = yield* Clock.currentTimeMillis;
       const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
-      const last = { ...ended, at: new Date(at).toISOString(), output };
+      const last = { ...ended, at: new Date(at).toISOString(), output: tail.lines };
       report.setRuntime({ pid: null, last_exit: last });
-      report.setError("runtime", describe(exit, output));
+      report.setError("runtime", describe(exit, tail.lines));
       return { type: "process.exited", run, atMs: at };
     });
   }
@@ -176,33 +175,40 @@ const describe = (exit: Result.Result<Exit, LaunchFailure>, output: readonly str
   return `the agent runtime ended ${how}; its last output: ${output.join("\n") || "(none)"}`;
 };
 
-/** The last lines of an output stream. */
+/** The last lines of a process's output, redacted. */
 class Tail {
   readonly lines: string[] = [];
-  readonly #onLine: (line: string) => void;
-  readonly #decoder = new StringDecoder("utf8");
-  #rest = "";
+  readonly #keep: (line: string) => void;
+  readonly #streams = { stdout: new Lines(), stderr: new Lines() };
 
-  constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine;
+  constructor(redactor: Redactor, onLine: (line: string) => void) {
+    this.#keep = (line) => {
+      // Redacted whole, then cut: half a secret would not be known as one.
+      const kept = redactor.redact(line).slice(0, MAX_LINE_LENGTH);
+      this.lines.push(kept);
+      if (this.lines.length > KEPT_LINES) this.lines.shift();
+      onLine(kept);
+    };
   }
 
-  add(chunk: Buffer): void {
-    const lines = (this.#rest + this.#decoder.write(chunk)).split("\n");
-    // A line without an end is cut rather than kept growing.
-    this.#rest = (lines.pop() ?? "").slice(0, MAX_LINE_LENGTH);
-    for (const line of lines) this.#keep(line);
+  add(stream: "stdout" | "stderr", chunk: Buffer): void {
+    for (const line of this.#streams[stream].take(chunk)) this.#keep(line);
   }
 
+  /** Keeps what came without an end of line. */
   flush(): void {
-    if (this.#rest !== "") this.#keep(this.#rest);
-    this.#rest = "";
+    for (const { rest } of Object.values(this.#streams)) if (rest !== "") this.#keep(rest);
   }
+}
 
-  #keep(line: string): void {
-    const cut = line.slice(0, MAX_LINE_LENGTH);
-    this.lines.push(cut);
-    if (this.lines.length > KEPT_LINES) this.lines.shift();
-    this.#onLine(cut);
+/** Cuts one stream into lines. */
+class Lines {
+  rest = "";
+  readonly #decoder = new StringDecoder("utf8");
+
+  take(chunk: Buffer): string[] {
+    const lines = (this.rest + this.#decoder.write(chunk)).split("\n");
+    this.rest = (lines.pop() ?? "").slice(0, MAX_PENDING_LENGTH);
+    return lines;
   }
 }

@@ -205,6 +205,7 @@ describe("the agent runtime", () => {
     const { own, child } = JSON.parse((await daemon.ask("/spawn")).body) as { own: number; child: number };
     expect([isThere(own), isThere(child)]).toEqual([true, true]);
     expect(await daemon.end("SIGTERM")).toBe(0);
+    expect(daemon.log.at(-1)).toMatchObject({ event: "agent runtime", state: "stopped" });
     expect([isThere(own), isThere(child)]).toEqual([false, false]);
   });
 });

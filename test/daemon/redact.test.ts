@@ -10,6 +10,11 @@ test("masks every secret, also as a URL would spell it, and ones added later", (
   );
 });
 
+test("masks each line of a secret that has several, as a key file has", () => {
+  const redactor = new Redactor(["first-line\nsecond-line\n"]);
+  expect(redactor.redact("printed: second-line")).toBe("printed: [redacted]");
+});
+
 test("leaves text alone that only holds a very short value", () => {
   expect(new Redactor(["", "a", "12345"]).redact("a 12345 banana")).toBe("a 12345 banana");
 });
