@@ -3,6 +3,14 @@
 # SIGTERM and SIGINT on to the daemon, its child, and ends with the daemon's exit code; the kernel then ends
 # everything else in the sandbox. A shell reaps whatever it did not start while it waits; Node would not.
 
+# PID 1 is deaf to a signal that it has no trap for: from the first moment on it must hear that it is to end.
+daemon=
+pass() {
+  if [ -n "$daemon" ]; then kill -s "$1" "$daemon" 2>/dev/null; else exit 143; fi
+}
+trap 'pass TERM' TERM
+trap 'pass INT' INT
+
 # A provider that waits for PID 1 hands it descriptor 3. Where there is none, or nobody listens any more, go on.
 { echo up >&3; } 2>/dev/null
 exec 3>&-
@@ -16,8 +24,6 @@ else
   node /usr/local/bin/platform-agent &
 fi
 daemon=$!
-trap 'kill -TERM "$daemon" 2>/dev/null' TERM
-trap 'kill -INT "$daemon" 2>/dev/null' INT
 
 # `wait` also returns when a trap has run: ask again until the daemon is gone. If a trap cut the last wait short, the
 # daemon's own code is still to be had; 127 means that it was told before.

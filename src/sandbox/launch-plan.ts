@@ -170,6 +170,7 @@ const NESTED_NAMESPACES = [
   "mount -t tmpfs -o mode=755,size=64k tmpfs /run/platform",
   "mkdir /run/platform/agent",
   "mount --no-canonicalize --bind . /run/platform/agent",
+  "mount -o remount,bind,ro /run/platform/agent",
   "mount -o remount,bind,ro /run/platform",
   "echo 0 > /proc/sys/user/max_user_namespaces",
   'cd "$here"',

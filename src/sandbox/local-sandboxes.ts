@@ -266,15 +266,16 @@ export class LocalSandboxes {
   /** Ends a sandbox for a reason; its directory stays until it is destroyed. */
   async #end(entry: Entry, exit: SandboxExit): Promise<void> {
     if (entry.ended) return;
-    await this.#settle(entry, exit);
-    await killSandbox(entry.paths, entry.record);
+    await this.#settle(entry, exit, () => killSandbox(entry.paths, entry.record));
   }
 
-  async #settle(entry: Entry, exit: SandboxExit): Promise<void> {
+  async #settle(entry: Entry, exit: SandboxExit, end: () => Promise<void> = async () => {}): Promise<void> {
     entry.ended = true;
     entry.egress.close();
     // Destroyed meanwhile: there is nowhere left to write it down.
-    entry.exit.resolve(await writeExit(entry.paths, exit).catch(() => exit));
+    const told = await writeExit(entry.paths, exit).catch(() => exit);
+    await end();
+    entry.exit.resolve(told);
   }
 
   #takeUids(id: string): number {

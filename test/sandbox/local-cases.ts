@@ -1,0 +1,273 @@
+/** The cases of `local` in one form: the conformance suite, the probes, and what is particular to this provider. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type Server, createServer } from "node:http";
+import * as Effect from "effect/Effect";
+import * as ManagedRuntime from "effect/ManagedRuntime";
+import { localProvider } from "../../src/sandbox/local.ts";
+import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { processesSeeing } from "../../src/sandbox/processes.ts";
+import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
+import { probes } from "../conformance/sandbox-probes.ts";
+import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
+
+/** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
+export interface LocalWorld {
+  readonly setup: LocalSetup;
+  readonly subject: Subject;
+  readonly port: number;
+}
+
+/** Answers every request with what it was asked, and some bulk. */
+export const openService = async (): Promise<Server> => {
+  const service = createServer((request, response) => {
+    response.end(`${request.method} ${request.url} for ${request.headers.host}: ${"x".repeat(100_000)}`);
+  });
+  service.listen(0, "127.0.0.1");
+  await once(service, "listening");
+  return service;
+};
+
+/** Asks for a URL through the proxy, as a program that obeys http_proxy does; prints the status and the length. */
+const fetchScript = (url: string): string =>
+  `node -e '
+  require("node:http").request({ host: "127.0.0.1", port: 3128, path: "${url}", headers: { host: new URL("${url}").host } }, (answer) => {
+    let text = "";
+    answer.on("data", (chunk) => (text += chunk)).on("end", () => console.log(answer.statusCode, text.slice(0, 60), text.length));
+  }).end()'`;
+
+/** Cases that share one sandbox, which is booted by the first that asks and destroyed by the last case. */
+const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
+  const runtime = ManagedRuntime.make(subject.layer);
+  const spec = specOf(randomUUID());
+  let booted: Promise<void> | null = null;
+  const boot = () =>
+    (booted ??= runtime.runPromise(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec))));
+  const inside = (name: string, body: Effect.Effect<void, unknown, SandboxProvider>): Case => ({
+    name,
+    run: Effect.tryPromise({
+      try: async () => {
+        await boot();
+        await runtime.runPromise(body);
+      },
+      catch: (error) => error,
+    }),
+  });
+  const agent = (script: string) => runIn(spec.id, "agent", script);
+  const world = { runDir: setup.runDir, canary: CANARY, hostPort: port };
+
+  return [
+    inside(
+      "lays the sandbox out as the spec does",
+      Effect.gen(function* () {
+        const writable = yield* agent(
+          'set -e; pwd; touch /workspace/a "$HOME/a" /tmp/a /dev/shm/a; test -x /usr/local/bin/platform-agent; echo $HOME',
+        );
+        assert.equal(writable.stderr, "");
+        assert.equal(writable.stdout, "/workspace\n/opt/platform/home\n");
+        const first = yield* runIn(spec.id, "daemon", "tr '\\0' ' ' < /proc/1/cmdline");
+        assert.match(first.stdout, /\/usr\/local\/bin\/platform-entrypoint/);
+        const health = JSON.parse(yield* ask(spec.id, "/platform/health")) as { readonly ppid: number };
+        assert.equal(health.ppid, 1);
+      }),
+    ),
+    inside(
+      "gives the token to the daemon alone and project secrets to the agent alone [S05]",
+      Effect.gen(function* () {
+        const environment = yield* ask(spec.id, "/environment");
+        assert.ok(environment.includes(`${CANARY}-token`));
+        assert.ok(!environment.includes(`${CANARY}-secret`));
+        assert.ok(!environment.includes("PLATFORM_WORKSPACE"));
+        const { stdout } = yield* agent("env");
+        assert.ok(!stdout.includes(`${CANARY}-token`));
+        assert.ok(stdout.includes(`SOME_API_KEY=${CANARY}-secret`));
+        const commands = processesSeeing(`/s/${spec.id}`).map((pid) =>
+          readFileSync(`/proc/${pid}/cmdline`, "utf8"),
+        );
+        assert.ok(commands.length > 0 && !commands.join("").includes(CANARY));
+      }),
+    ),
+    inside(
+      "runs nothing as root, in no user namespace",
+      Effect.sync(() => {
+        const own = process.getuid?.() ?? 0;
+        for (const pid of processesSeeing(`/s/${spec.id}`)) {
+          const uids = (/^Uid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "").split(
+            "\t",
+          );
+          for (const uid of uids.map(Number))
+            assert.ok(uid !== 0 && (own === 0 ? uid > 65_536 : uid === own));
+        }
+      }),
+    ),
+    inside(
+      "gives the agent no capability, no new privileges, and the filter where there is one",
+      Effect.gen(function* () {
+        const { stdout } = yield* agent("cat /proc/self/status");
+        for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
+          assert.match(stdout, new RegExp(`^${set}:\\s+0+$`, "m"));
+        }
+        assert.match(stdout, /^NoNewPrivs:\s+1$/m);
+        assert.match(stdout, setup.form === "bubblewrap" ? /^Seccomp:\s+2$/m : /^Seccomp:\s+0$/m);
+      }),
+    ),
+    inside(
+      "reaps orphans",
+      Effect.gen(function* () {
+        const script = `for n in 1 2 3 4 5 6 7 8 9 10; do (sleep 0.01 &); done
+          for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+            sleep 0.05; grep -l '^State:.Z' /proc/[0-9]*/status || { echo none; exit 0; }; done`;
+        assert.match((yield* runIn(spec.id, "daemon", script)).stdout, /none/);
+        assert.match((yield* agent(script)).stdout, /none/);
+      }),
+    ),
+    inside(
+      "lets the agent work with git",
+      Effect.gen(function* () {
+        const done = yield* agent(
+          "set -e; git init -q /workspace/r; cd /workspace/r; echo 1 > f; git add f; git -c user.name=a -c user.email=a@b.c commit -qm one; git log --format=%s",
+        );
+        assert.deepEqual([done.code, done.stdout], [0, "one\n"]);
+      }),
+    ),
+    inside(
+      "carries the agent's requests to the service, streams and tunnels included",
+      Effect.gen(function* () {
+        const { stdout } = yield* agent(fetchScript("http://platform.internal/v1/me?x=1"));
+        assert.match(stdout, /^200 GET \/v1\/me\?x=1 for platform.internal: x+ 1000\d\d\n$/);
+      }),
+    ),
+    inside(
+      "lets the agent read what the daemon puts there for it, and nothing else of the daemon's",
+      Effect.gen(function* () {
+        yield* runIn(
+          spec.id,
+          "daemon",
+          "umask 022; echo credential > /run/platform/agent/c; echo own > /run/platform/own; chmod 600 /run/platform/own",
+        );
+        assert.equal((yield* agent("cat /run/platform/agent/c")).stdout, "credential\n");
+        assert.notEqual((yield* agent("cat /run/platform/own")).code, 0);
+        assert.notEqual((yield* agent("echo x > /run/platform/agent/c")).code, 0);
+      }),
+    ),
+    inside(
+      "ends all that the agent started when the daemon kills as the agent",
+      Effect.gen(function* () {
+        const script = "setsid sleep 1234 & (setsid sh -c 'sleep 1234 & sleep 1234' &) ; sleep 1234";
+        const { pid } = JSON.parse(
+          yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true }),
+        ) as { readonly pid: number };
+        yield* ask(spec.id, `/kill/${pid}`);
+        yield* agent("kill -KILL -1");
+        const left = yield* runIn(
+          spec.id,
+          "daemon",
+          `for try in 1 2 3 4 5 6 7 8 9 10; do
+          grep -l 'sleep.123[4]' /proc/[0-9]*/cmdline || { echo none; exit 0; }; sleep 0.05; done`,
+        );
+        assert.match(left.stdout, /none/);
+      }),
+    ),
+    ...probes(world, setup.form === "bubblewrap").map(({ name, script }) =>
+      inside(
+        `does not let the agent ${name}`,
+        Effect.gen(function* () {
+          const { code, stdout, stderr } = yield* agent(script);
+          assert.notEqual(code, 0, `it succeeded: ${stdout}${stderr}`);
+          assert.notEqual(code, 127, `a program is missing: ${stderr}`);
+        }),
+      ),
+    ),
+    inside(
+      "takes down with the sandbox whatever the agent left running",
+      Effect.gen(function* () {
+        const provider = yield* SandboxProvider;
+        const script =
+          "for n in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 1000 & sleep 1000' & done; sleep 1000";
+        yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
+        yield* provider.destroy(spec.id);
+        assert.deepEqual(yield* subject.leftovers(spec.id), []);
+        yield* runtime.disposeEffect;
+      }),
+    ),
+  ];
+};
+
+/** Cases about limits, each with a sandbox that has little. */
+const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
+  const mib = 1024 * 1024;
+  const layer = localProvider(
+    localOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
+  );
+  const exceeds = (name: string, code: string, script: string): Case => ({
+    name,
+    run: Effect.gen(function* () {
+      const provider = yield* SandboxProvider;
+      const spec = specOf(randomUUID());
+      yield* sandbox(spec);
+      yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
+      assert.equal((yield* provider.awaitExit(spec.id)).code, code);
+      assert.deepEqual(processesSeeing(`/s/${spec.id}`), []);
+    }).pipe(Effect.scoped, Effect.provide(layer)),
+  });
+  return [
+    exceeds(
+      "ends a sandbox that takes more memory than it may",
+      "memory_exceeded",
+      "node -e 'const kept = []; setInterval(() => kept.push(Buffer.alloc(32 << 20, 1)), 20)'",
+    ),
+    exceeds(
+      "ends a sandbox that fills its disk",
+      "disk_exceeded",
+      "while :; do head -c 16777216 /dev/zero >> /workspace/fill; sleep 0.02; done",
+    ),
+  ];
+};
+
+const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
+  const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>
+    Effect.provide(body, subject.layer);
+  return [
+    {
+      name: "ends with the daemon's exit code",
+      run: Effect.gen(function* () {
+        const provider = yield* SandboxProvider;
+        const spec = specOf(randomUUID());
+        yield* sandbox(spec);
+        yield* subject.end(spec.id);
+        assert.match((yield* provider.awaitExit(spec.id)).message, /code 7/);
+      }).pipe(Effect.scoped, Effect.provide(subject.layer)),
+    },
+    {
+      name: "opens the way out again for a sandbox that a later service finds",
+      run: Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        yield* serviceOf(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec)));
+        const { stdout } = yield* serviceOf(
+          runIn(spec.id, "agent", fetchScript("http://platform.internal/again")),
+        );
+        assert.match(stdout, /^200 GET \/again/);
+        yield* serviceOf(Effect.flatMap(SandboxProvider, (provider) => provider.destroy(spec.id)));
+      }),
+    },
+    {
+      name: "says in the doctor's report that everything but the watched limits is the kernel's",
+      run: Effect.gen(function* () {
+        const report = yield* Effect.flatMap(SandboxProvider, (provider) => provider.doctor);
+        assert.deepEqual([report.usable, report.problem], [true, null]);
+        const weak = report.findings
+          .filter(({ how }) => how === "not at all")
+          .map(({ subject: what }) => what);
+        assert.deepEqual(weak, setup.form === "bubblewrap" ? [] : ["system calls"]);
+      }).pipe(Effect.provide(subject.layer)),
+    },
+  ];
+};
+
+/** Every case, in the order in which they are to run. */
+export const localCases = (setup: LocalSetup, port: number): readonly Case[] => {
+  const world = { setup, port, subject: localSubject(setup, `http://127.0.0.1:${port}`) };
+  return [...sandboxCases(world.subject), ...ownCases(world), ...sharedCases(world), ...limitCases(world)];
+};

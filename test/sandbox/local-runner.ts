@@ -1,0 +1,24 @@
+/**
+ * Runs the cases of `local` as the user it is started as, and prints one JSON line a case: `{name, failure}`. Bundled
+ * and started by local.test.ts, since an ordinary user's run needs a process of that user.
+ */
+import type { AddressInfo } from "node:net";
+import * as Effect from "effect/Effect";
+import { runCase } from "../conformance/sandbox.ts";
+import { localCases, openService } from "./local-cases.ts";
+import type { LocalSetup } from "./local-subject.ts";
+
+/** A case that hangs fails, and the rest goes on. */
+const CASE_TIMEOUT = "45 seconds";
+
+const service = await openService();
+const setup = JSON.parse(process.argv[2] ?? "") as LocalSetup;
+for (const { name, run } of localCases(setup, (service.address() as AddressInfo).port)) {
+  // eslint-disable-next-line no-await-in-loop -- cases count sandboxes and processes: one at a time
+  const failure = await runCase({ name, run: Effect.timeout(run, CASE_TIMEOUT) }).then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  process.stdout.write(`${JSON.stringify({ name, failure })}\n`);
+}
+process.exit(0);

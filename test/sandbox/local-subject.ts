@@ -1,0 +1,99 @@
+/** `local` as the conformance suite's subject, and how its cases talk to the stand-in daemon inside. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/installation.ts";
+import { localProvider } from "../../src/sandbox/local.ts";
+import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { processesSeeing } from "../../src/sandbox/processes.ts";
+import type { Subject } from "../conformance/sandbox.ts";
+
+/** What the test process hands to the child that runs the cases. */
+export interface LocalSetup {
+  readonly runDir: string;
+  readonly nodePath: string;
+  readonly daemon: string;
+  readonly form: "bubblewrap" | "namespaces";
+  readonly path: string;
+}
+
+export const localOptions = (
+  setup: LocalSetup,
+  serviceUrl: string,
+  limits: Partial<LocalLimits> = {},
+): LocalOptions => ({
+  runDir: setup.runDir,
+  installationId: "0e6f1c52-conformance",
+  nodeId: "node-1",
+  nodePath: setup.nodePath,
+  daemonBundle: setup.daemon,
+  agentCommand: ["node"],
+  agentAdapter: "plain",
+  agentBinaries: [],
+  limits: { ...DEFAULT_LIMITS, ...limits },
+  serviceUrl,
+  form: setup.form,
+  path: setup.path,
+});
+
+/** One request to the stand-in daemon. */
+const call = (socketPath: string, path: string, body?: unknown): Promise<string> => {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const outgoing = request({ socketPath, path, method: body === undefined ? "GET" : "POST" }, (incoming) => {
+    let text = "";
+    incoming.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    incoming.on("end", () => resolve(text));
+    incoming.on("error", reject);
+  });
+  outgoing.on("error", reject);
+  outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  return promise;
+};
+
+/** Asks the stand-in daemon of a sandbox, waiting for it to listen. */
+export const ask = Effect.fnUntraced(function* (id: string, path: string, body?: unknown) {
+  const provider = yield* SandboxProvider;
+  const link = yield* provider.link(id);
+  assert.ok(link.kind === "unix");
+  const ready = Effect.tryPromise(() => call(link.path, "/platform/health"));
+  yield* Effect.retry(ready, { schedule: Schedule.spaced("10 millis"), times: 2000 });
+  return yield* Effect.tryPromise(() => call(link.path, path, body));
+});
+
+export interface Ran {
+  /** Exit code, or the name of the signal. */
+  readonly code: number | string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly pid: number;
+}
+
+/** Runs a shell script in a sandbox. */
+export const runIn = (id: string, as: "agent" | "daemon", script: string) =>
+  Effect.map(ask(id, "/run", { as, argv: ["sh", "-c", script] }), (text) => JSON.parse(text) as Ran);
+
+const groupsOf = (id: string): string[] =>
+  execFileSync("find", ["/sys/fs/cgroup", "-name", id], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  })
+    .split("\n")
+    .filter(Boolean);
+
+export const localSubject = (setup: LocalSetup, serviceUrl: string): Subject => ({
+  layer: localProvider(localOptions(setup, serviceUrl)),
+  // The daemon ends while it answers, so the answer may not come.
+  end: (id) => Effect.ignore(ask(id, "/exit/7")),
+  leftovers: (id) =>
+    Effect.sync(() => [
+      ...processesSeeing(`/s/${id}`).map((pid) => `process ${pid}`),
+      ...groupsOf(id),
+      ...(existsSync(join(setup.runDir, "s", id)) ? [`directory of ${id}`] : []),
+      ...(readFileSync("/proc/self/mountinfo", "utf8").includes(id) ? [`mount of ${id}`] : []),
+    ]),
+  persistent: true,
+});

@@ -1,0 +1,135 @@
+/**
+ * The conformance suite and the probes over `local`, in both forms, as root and as an ordinary user. The cases run in
+ * this process as its own user; a root process runs them once more in a child of another user (local-runner.ts,
+ * bundled into a directory which that user can read).
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findTools } from "../../src/sandbox/tools.ts";
+import { runCase } from "../conformance/sandbox.ts";
+import { localCases, openService } from "./local-cases.ts";
+import type { LocalSetup } from "./local-subject.ts";
+
+const path = process.env["PATH"] ?? "";
+const tools = findTools(path);
+const isRoot = process.geteuid?.() === 0;
+/** `nobody`, present everywhere. */
+const OTHER_USER = 65_534;
+/** For all cases of the other user's child together. */
+const CHILD_TIMEOUT_MS = 300_000;
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** What this machine lacks for a form, null where it lacks nothing. */
+const missing = (form: LocalSetup["form"]): string | null => {
+  const lacks = [...tools.missing, ...(form === "bubblewrap" && tools.bwrap === null ? ["bwrap"] : [])];
+  return lacks.length === 0 ? null : `not installed: ${lacks.join(", ")}`;
+};
+
+const setupOf = (form: LocalSetup["form"], runDir: string): LocalSetup => ({
+  runDir,
+  nodePath: process.execPath,
+  daemon: here("stand-in-daemon.mjs"),
+  form,
+  path,
+});
+
+const service = await openService();
+const { port } = service.address() as AddressInfo;
+/** Below /tmp: a sandbox's uid cannot reach into a home. */
+const directory = await mkdtemp("/tmp/platform-test-");
+await chmod(directory, 0o711);
+
+afterAll(async () => {
+  service.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const results = (lines: AsyncIterable<string>, told: Map<string, PromiseWithResolvers<string | null>>) =>
+  (async () => {
+    for await (const line of lines) {
+      const { name, failure } = JSON.parse(line) as {
+        readonly name: string;
+        readonly failure: string | null;
+      };
+      told.get(name)?.resolve(failure);
+    }
+    for (const one of told.values()) one.resolve("the other user's process ended before this case");
+  })();
+
+/** Copies what the child needs to where the other user can read it, and bundles the cases into one file there. */
+const prepareChild = async (): Promise<{
+  readonly runner: string;
+  readonly node: string;
+  readonly daemon: string;
+}> => {
+  const root = join(directory, "other");
+  // The bundle lies as deep as the provider's sources do, which find the entrypoint beside them.
+  const runner = join(root, "bundle", "src", "runner.mjs");
+  const node = join(root, "node");
+  const daemon = join(root, "stand-in-daemon.mjs");
+  await mkdir(join(root, "bundle", "src"), { recursive: true });
+  await cp(here("../../daemon"), join(root, "daemon"), { recursive: true });
+  await Promise.all([
+    cp(process.execPath, node),
+    cp(here("stand-in-daemon.mjs"), daemon),
+    build({
+      entryPoints: [here("local-runner.ts")],
+      outfile: runner,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      logLevel: "silent",
+    }),
+  ]);
+  return { runner, node, daemon };
+};
+
+const asOtherUser = (form: LocalSetup["form"]): void => {
+  const runDir = join(directory, `other-${form}`);
+  const told = new Map(
+    localCases(setupOf(form, runDir), port).map(({ name }) => [name, Promise.withResolvers<string | null>()]),
+  );
+  beforeAll(async () => {
+    const { runner, node, daemon } = await prepareChild();
+    await mkdir(runDir);
+    await chown(runDir, OTHER_USER, OTHER_USER);
+    const setup = { ...setupOf(form, runDir), nodePath: node, daemon };
+    const child = spawn(node, [runner, JSON.stringify(setup)], {
+      uid: OTHER_USER,
+      gid: OTHER_USER,
+      cwd: "/",
+      env: { PATH: path, HOME: runDir },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child, "spawn");
+    void results(createInterface({ input: child.stdout }), told);
+  });
+  for (const [name, { promise }] of told) {
+    it(name, { timeout: CHILD_TIMEOUT_MS }, async () => {
+      expect(await promise).toBeNull();
+    });
+  }
+};
+
+for (const form of ["bubblewrap", "namespaces"] as const) {
+  const lacks = missing(form);
+  describe.skipIf(lacks !== null)(
+    `local, ${form}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
+    () => {
+      for (const one of localCases(setupOf(form, join(directory, form)), port))
+        it(one.name, () => runCase(one));
+    },
+  );
+  describe.skipIf(lacks !== null || !isRoot)(
+    `local, ${form}, as another user ${lacks ?? (isRoot ? "" : "(only root can start one)")}`,
+    () => asOtherUser(form),
+  );
+}
