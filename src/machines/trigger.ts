@@ -3,7 +3,8 @@
  *
  * Webhooks and manual fires pass by this machine: they are admitted at once. It owns the timer of a cron trigger.
  *
- *  T1 A due instant is fired once: while one is being admitted no other timer is armed.
+ *  T1 A due instant of one definition is fired once: while it is being admitted no other of its timers is armed. (An
+ *     instant that two definitions share has one ledger row: I2.)
  *  T2 A timer that was armed for another instant, or for an earlier definition, changes nothing.
  *  T3 An instant that was admitted, queued or skipped is accounted for before the next one is armed.
  *  T4 Reading the same schedule again changes nothing: a due instant whose timer is on its way is not passed over.

@@ -1,0 +1,107 @@
+import * as Effect from "effect/Effect";
+import { expect, test } from "vitest";
+import { LIVE_SESSION_STATUSES, SESSION_STATUSES } from "../../src/domain/session.ts";
+import {
+  session,
+  sessionMachine,
+  type SessionCommand,
+  type SessionEvent,
+  type SessionSnapshot,
+} from "../../src/machines/session.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Sessions } from "../../src/store/port.ts";
+import { admitSession, makeWorld } from "../conformance/store-fixture.ts";
+import { describeModel, everyStep } from "./model.ts";
+
+const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;
+
+/** Two sandboxes speak: in most states at least one of them is a former or a strange one. */
+const ofSandbox = (sandboxId: string): SessionEvent[] => [
+  { type: "sandbox.live", sandboxId },
+  { type: "sandbox.failed", sandboxId, failure },
+  { type: "sandbox.lost", sandboxId, failure },
+  { type: "restart.requested", sandboxId },
+];
+
+const events: SessionEvent[] = [
+  { type: "branch.created", commit: "c0ffee", sandboxId: "first" },
+  { type: "branch.failed", failure },
+  ...ofSandbox("first"),
+  ...ofSandbox("second"),
+  { type: "stop.requested" },
+  { type: "delete.requested" },
+  { type: "idle.elapsed" },
+];
+
+const isTerminal = ({ state }: SessionSnapshot) => !LIVE_SESSION_STATUSES.includes(state);
+const commanded = <Type extends SessionCommand["type"]>(commands: readonly SessionCommand[], type: Type) =>
+  commands.filter((command): command is Extract<SessionCommand, { type: Type }> => command.type === type);
+
+describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
+  {
+    machine: session,
+    definition: sessionMachine,
+    events,
+    memory: Effect.gen(function* () {
+      const id = yield* admitSession(yield* makeWorld(10));
+      return { id, memory: (yield* Sessions).memory };
+    }).pipe(Effect.provide(memoryStore, { local: true }), Effect.orDie),
+  },
+  {
+    "S1: only the four written values of the enum": everyStep(({ snapshot }) => {
+      expect(["provisioning", "running", "stopped", "failed"]).toContain(snapshot.state);
+    }),
+    "S2: running on the word of the current sandbox alone, and no word of another one counts": everyStep(
+      (seen) => {
+        const { before, event, snapshot, accepted } = seen;
+        if (before.state !== "running" && snapshot.state === "running") {
+          expect(event).toEqual({ type: "sandbox.live", sandboxId: before.context.sandboxId });
+        }
+        if (event.type.startsWith("sandbox.") && "sandboxId" in event) {
+          expect(accepted && event.sandboxId !== before.context.sandboxId).toBe(false);
+        }
+      },
+    ),
+    "S3: a sandbox is asked for only after the branch exists": everyStep(
+      ({ commands, snapshot, past, event }) => {
+        for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
+          expect([...past, event].map(({ type }) => type)).toContain("branch.created");
+          expect(snapshot.context).toEqual({ branched: true, sandboxId });
+        }
+      },
+    ),
+    "S4: a stop tears the current sandbox down, once; a failure leaves that to the sandbox": everyStep(
+      (seen) => {
+        const { before, snapshot, commands, event } = seen;
+        const isStop = !isTerminal(before) && snapshot.state === "stopped";
+        const { sandboxId } = before.context;
+        const as = event.type === "stop.requested" ? "stopped" : "archived";
+        expect(commanded(commands, "tearDownSandbox")).toEqual(
+          isStop && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as }] : [],
+        );
+      },
+    ),
+    "S5: a terminal session moves by a restart alone": everyStep(
+      ({ before, event, snapshot, commands, accepted }) => {
+        if (!isTerminal(before) || event.type === "restart.requested") return;
+        expect(snapshot).toEqual(before);
+        expect(commands).toEqual([]);
+        expect(accepted).toBe(event.type === "delete.requested");
+      },
+    ),
+    "one signal of a free slot for each end (I12)": everyStep(({ before, snapshot, commands }) => {
+      const ended = !isTerminal(before) && isTerminal(snapshot);
+      expect(commanded(commands, "signalFreeSlot")).toHaveLength(ended ? 1 : 0);
+    }),
+  },
+);
+
+test("a session's states are the enum's, and queued, branching and completed are not among them", () => {
+  const states = Object.keys(sessionMachine.states);
+  expect(SESSION_STATUSES.filter((status) => !states.includes(status))).toEqual([
+    "queued",
+    "branching",
+    "completed",
+  ]);
+  expect(states.filter((state) => !(SESSION_STATUSES as readonly string[]).includes(state))).toEqual([]);
+});
