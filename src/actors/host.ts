@@ -11,12 +11,20 @@ import * as Effect from "effect/Effect";
 import { isTagged } from "effect/Predicate";
 import * as Fiber from "effect/Fiber";
 import * as FiberMap from "effect/FiberMap";
+import * as Option from "effect/Option";
 import * as Schema from "effect/Schema";
 import * as Clock from "effect/Clock";
 import * as Semaphore from "effect/Semaphore";
 import type * as Scope from "effect/Scope";
 import type { Named, PureMachine, Snapshot } from "../machines/step.ts";
-import type { CapReached, Fenced, Loaded, Memory, PendingCommand, StoreError } from "../store/port.ts";
+import {
+  StoreError,
+  type CapReached,
+  type Fenced,
+  type Loaded,
+  type Memory,
+  type PendingCommand,
+} from "../store/port.ts";
 import { Inspector, type Inspect } from "./inspector.ts";
 import { supervise, waitOutOutage, type RestartBudget } from "./supervisor.ts";
 
@@ -71,7 +79,7 @@ export interface Actor<S, Event> {
   readonly settled: Effect.Effect<void>;
 }
 
-/** How often a save that lost against another writer is stepped anew on what that writer left. */
+/** How often a save that lost against another writer is stepped anew, at once, on what that writer left. */
 const FENCE_RETRIES = 5;
 
 /**
@@ -146,21 +154,52 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     });
   }
 
-  /** Starts performing commands, each in its own fiber. */
+  /**
+   * Starts performing commands, each in its own fiber. What a command supersedes is decided here, in the order of the
+   * outbox: a later command of the same kind is no former one's to end, and a pointless one is not even begun.
+   */
   launch(pending: readonly PendingCommand<Command>[]): Effect.Effect<void> {
-    return Effect.forEach(
-      pending,
-      (entry) => {
+    return Effect.suspend(() => {
+      const launched = pending.map((entry) => {
+        const pointless = this.#supersededBy(entry.command);
         this.#underWay.set(entry.id, entry.command);
-        const work = Effect.ensuring(
-          // A command is started within an uninterruptible step, and must itself be open to interruption.
-          Effect.interruptible(this.#perform(entry)),
-          Effect.sync(() => this.#underWay.delete(entry.id)),
-        );
-        return FiberMap.run(this.#fibers, entry.id, work, { onlyIfMissing: true });
-      },
-      { discard: true },
+        return { entry, pointless };
+      });
+      const skipped = new Set(launched.flatMap(({ pointless }) => pointless));
+      return Effect.forEach(
+        launched.filter(({ entry }) => !skipped.has(entry.id)),
+        ({ entry, pointless }) => this.#begin(entry, pointless),
+        { discard: true },
+      );
+    });
+  }
+
+  #begin(entry: PendingCommand<Command>, pointless: readonly string[]): Effect.Effect<unknown> {
+    const { id, machine } = this.#options;
+    const work = Effect.andThen(this.#retire(pointless), this.#perform(entry)).pipe(
+      // Its place in the outbox is kept: the next life of this actor tries again.
+      Effect.catchDefect((defect) => Effect.logError("a command was left undone", defect)),
+      // A command is started within an uninterruptible step, and must itself be open to interruption.
+      Effect.interruptible,
+      Effect.ensuring(Effect.sync(() => this.#underWay.delete(entry.id))),
+      Effect.annotateLogs({ actor: id, work: `${machine.name} ${entry.command.type}` }),
     );
+    return FiberMap.run(this.#fibers, entry.id, work);
+  }
+
+  #supersededBy(command: Command): readonly string[] {
+    const types = this.#handlerOf(command).supersedes ?? [];
+    return [...this.#underWay].filter(([, { type }]) => types.includes(type)).map(([id]) => id);
+  }
+
+  /** Interrupts commands that a later one made pointless, and marks them done. */
+  #retire(ids: readonly string[]): Effect.Effect<void> {
+    if (ids.length === 0) return Effect.void;
+    const fibers = ids.flatMap((id) => Option.toArray(FiberMap.getUnsafe(this.#fibers, id)));
+    return Effect.andThen(
+      Fiber.interruptAll(fibers),
+      waitOutOutage("supersede", this.#options.memory.complete(this.#options.id, ids)),
+    ).pipe(Effect.tap(() => Effect.sync(() => ids.forEach((id) => this.#underWay.delete(id)))));
   }
 
   /** H1 and H2: runs with the turn held. `completes` is the command whose outcome the event is. */
@@ -169,6 +208,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     const once = Effect.gen({ self: this }, function* () {
       if (this.#stale) yield* this.#reload;
       const before = this.#snapshot;
+      // A save whose answer was lost, or another writer, has settled this command: its outcome counts once.
+      if (completes !== null && !this.#underWay.has(completes)) return { accepted: false, snapshot: before };
       const { snapshot: after, commands, accepted } = machine.step(before, event);
       if (!accepted) {
         if (completes !== null) yield* memory.complete(id, [completes]);
@@ -177,7 +218,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       }
       const now = yield* Clock.currentTimeMillis;
       const change = { id, version: this.#version, event, before, after, commands, completes, now };
-      const saved = yield* Effect.tapError(memory.save(change), (error) => this.#distrust(error));
+      const saved = yield* Effect.onError(memory.save(change), () => this.#distrust);
       this.#snapshot = after;
       this.#version = saved.version;
       yield* this.#inspected(event, true, commands);
@@ -185,13 +226,14 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       return { accepted, snapshot: after };
     });
     return Effect.retry(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
-      Effect.catchIf(isFenced, (error) => Effect.die(error)),
+      // Others write this row faster than it can be read: to the asker that is a store that cannot be had now.
+      Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
     );
   }
 
-  #distrust(error: StoreError | Fenced | CapReached): Effect.Effect<void> {
+  get #distrust(): Effect.Effect<void> {
     return Effect.sync(() => {
-      if (error._tag !== "CapReached") this.#stale = true;
+      this.#stale = true;
     });
   }
 
@@ -202,6 +244,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       this.#snapshot = loaded.snapshot;
       this.#version = loaded.version;
       this.#stale = false;
+      const pending = new Set(loaded.pending.map((entry) => entry.id));
+      for (const known of this.#underWay.keys()) if (!pending.has(known)) this.#underWay.delete(known);
       yield* this.launch(loaded.pending.filter((entry) => !this.#underWay.has(entry.id)));
     });
   }
@@ -211,18 +255,17 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     const handler = this.#handlerOf(entry.command);
     const work = `${machine.name} ${entry.command.type}`;
     return Effect.gen({ self: this }, function* () {
-      yield* this.#supersede(handler.supersedes ?? [], entry.id);
       const outcome = yield* supervise(handler.perform(entry.command), { work, budget: restarts }).pipe(
         Effect.catchTag("RestartsExhausted", ({ reason }) =>
           Effect.as(
-            Effect.logError("a command is given up", { work, actor: id, reason }),
+            Effect.logError("a command is given up", { reason }),
             handler.gaveUp?.(entry.command, reason),
           ),
         ),
       );
       const done = outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id);
       yield* waitOutOutage(work, done);
-    }).pipe(Effect.annotateLogs({ actor: id }));
+    });
   }
 
   /** Takes a command's outcome as an event. It waits its turn past the mailbox: its number is bounded by the outbox. */
@@ -233,22 +276,6 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
         "CapReached",
         (error) => Effect.die(error),
       ),
-    );
-  }
-
-  #supersede(types: readonly string[], by: string): Effect.Effect<void> {
-    const pointless = [...this.#underWay].filter(
-      ([id, command]) => id !== by && types.includes(command.type),
-    );
-    if (pointless.length === 0) return Effect.void;
-    const ids = pointless.map(([id]) => id);
-    const fibers = ids.flatMap((id) => {
-      const fiber = FiberMap.getUnsafe(this.#fibers, id);
-      return fiber._tag === "Some" ? [fiber.value] : [];
-    });
-    return Effect.andThen(
-      Fiber.interruptAll(fibers),
-      waitOutOutage("supersede", this.#options.memory.complete(this.#options.id, ids)),
     );
   }
 
