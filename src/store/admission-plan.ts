@@ -61,7 +61,8 @@ export const identityOf = (
 };
 
 /** Whether a row answers for its delivery id (the unique index goes by it). */
-export const answersDelivery = (fire: Fire): boolean => fire.deliveryId !== null && fire.replayOf === null;
+export const answersDelivery = (fire: Fire): boolean =>
+  fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null;
 
 /** Rows of these are tried again when their delivery comes again (api.md 4 "Webhook"). */
 const SETTLED: ReadonlySet<FireStatus> = new Set(["failed", "expired", "cancelled"]);
