@@ -73,7 +73,7 @@ const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
   accountId: fire.accountId,
   projectId: fire.projectId,
   triggerSlug: fire.triggerSlug,
-  kind: fire.kind,
+  kind: former?.kind ?? fire.kind,
   status: "failed",
   reason: null,
   scheduledFor: fire.scheduledFor,
