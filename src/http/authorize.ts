@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as SchemaIssue from "effect/SchemaIssue";
-import { HttpRouter, HttpServerRequest } from "effect/http";
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
 import { Identity } from "../store/port.ts";
@@ -16,7 +16,8 @@ import type { Principal } from "../store/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./answers.ts";
 import { Access, Answering, Authorized, Caller, type Power } from "./api/access.ts";
-import { BadRequest, Forbidden, notFound, Unauthorized } from "./api/errors.ts";
+import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
+import { JSON_LIMIT_BYTES, readBody } from "./body.ts";
 import { DashboardSessions } from "./dashboard-sessions.ts";
 
 export const unauthorized = (): Unauthorized =>
@@ -88,6 +89,8 @@ export const authorizedLayer = Layer.effect(
         if (projectId !== null && power.value !== "clone" && !reaches(caller, projectId)) {
           return yield* notFound("project");
         }
+        // Read before it is decoded: the decoder takes what has arrived, and knows neither limit nor time.
+        if (endpoint.payload.size > 0) yield* readBody(request, JSON_LIMIT_BYTES);
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);
       }),
     );
@@ -99,21 +102,37 @@ export const answeringLayer = Layer.succeed(Answering, (handle) => inOneShape(ha
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1();
 
-/** Turns the router's own complaint about a request into the one shape; everything else passes. */
-const inOneShape = <A, E, R>(handle: Effect.Effect<A, E, R>): Effect.Effect<A, E | BadRequest, R> =>
-  Effect.catch(handle, (error): Effect.Effect<never, E | BadRequest> =>
-    HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
-      ? Effect.fail(invalidRequest(error))
-      : Effect.fail(error),
+type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
+
+/** Turns the router's own complaints about a request into the one shape; everything else passes. */
+const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | UnsupportedMedia, R> =>
+  handle.pipe(
+    Effect.catch((error): Effect.Effect<never, E | BadRequest> =>
+      HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
+        ? Effect.fail(invalidRequest(error))
+        : Effect.fail(error),
+    ),
+    // The router answers a wrong content type itself, in plain text.
+    Effect.flatMap((response) =>
+      response.status === 415 ? Effect.fail(unsupportedMedia()) : Effect.succeed(response),
+    ),
   );
 
+const unsupportedMedia = () =>
+  new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });
+
+/** As many as a person mends at once; a hostile body has thousands. */
+const ISSUES_MAX = 20;
+
 function invalidRequest({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest {
-  const issues = issuesOf(cause.issue).issues.map(({ path, message }) => ({
-    path: (path ?? [])
-      .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-      .join("."),
-    message,
-  }));
+  const issues = issuesOf(cause.issue)
+    .issues.slice(0, ISSUES_MAX)
+    .map(({ path, message }) => ({
+      path: (path ?? [])
+        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
+        .join("."),
+      message,
+    }));
   const first = issues[0];
   const where = kind === "Payload" ? "body" : kind.toLowerCase();
   return new BadRequest({

@@ -40,9 +40,7 @@ export const bodyBudgetLayer: Layer.Layer<BodyBudget> = Layer.sync(BodyBudget, (
   const held = new Map<string, number>();
   const take = (sender: Sender, bytes: number): boolean => {
     const accounts = accountsOf(sender);
-    // A body over a limit of its own is let in alone, so that it gets its 413 and not a 503 for ever.
-    if (accounts.some(([name, limit]) => (held.get(name) ?? 0) > 0 && (held.get(name) ?? 0) + bytes > limit))
-      return false;
+    if (accounts.some(([name, limit]) => (held.get(name) ?? 0) + bytes > limit)) return false;
     for (const [name] of accounts) held.set(name, (held.get(name) ?? 0) + bytes);
     return true;
   };

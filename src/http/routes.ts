@@ -1,12 +1,13 @@
 /** Every route there is, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
-import type { HttpServerRequest, HttpServerResponse } from "effect/http";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApi } from "effect/http-api";
 import { Access, type Power } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { NotFound } from "./api/errors.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
-import * as Context from "effect/Context";
-import * as Option from "effect/Option";
 
 /** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made. */
 export type RoutePower = Power | "git" | "person";
@@ -57,6 +58,17 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "DELETE", pattern: "/dashboard/session", power: null },
   { method: "POST", pattern: "/dashboard/links", power: "person" },
 ];
+
+/** As long as the longest name of a secret: a segment that is too long for its route should be told so by its handler. */
+const SEGMENT_MAX = 4096;
+
+/** One spelling of a path is one route, and no other spelling is another (threats.md W28). */
+export const exactPaths = Effect.provideService(HttpRouter.RouterConfig, {
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+  caseSensitive: true,
+  maxParamLength: SEGMENT_MAX,
+});
 
 export const ROUTES: readonly Route[] = [...apiRoutes(), ...RAW_ROUTES];
 

@@ -7,11 +7,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { NodeHttpServer } from "@effect/platform-node";
-import * as ByteSize from "effect/ByteSize";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import { HttpIncomingMessage, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
 import {
   BadRequest,
   bodyOf,
@@ -22,11 +21,9 @@ import {
   type ApiError,
 } from "./api/errors.ts";
 import { routeMiss } from "./routes.ts";
-import { apiErrorResponse } from "./respond.ts";
+import { apiErrorResponse, RETRY_AFTER_SECONDS } from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** A JSON body; webhooks state their own limit, git and relay bodies stream. */
-const JSON_LIMIT_BYTES = 1024 * 1024;
 /** How often Node looks for requests that are too slow. */
 const CHECK_MS = 1000;
 /** Streams and slow requests that are still open at the end are cut after this. */
@@ -158,7 +155,11 @@ const malformed = (what: string) =>
   new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
 
 const answerRaw = (response: ServerResponse, error: ApiError): void => {
-  response.writeHead(statusOf(error), { "content-type": "application/json", connection: "close" });
+  response.writeHead(statusOf(error), {
+    "content-type": "application/json",
+    connection: "close",
+    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+  });
   response.end(JSON.stringify(bodyOf(error)));
 };
 
@@ -166,8 +167,7 @@ const answerRaw = (response: ServerResponse, error: ApiError): void => {
 const inOneShape = <R>(
   app: App<R>,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
-  app.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(JSON_LIMIT_BYTES)),
+  atExactPath(app).pipe(
     Effect.catchCause((cause) =>
       Effect.gen(function* () {
         const error = Cause.squash(cause);
@@ -183,7 +183,26 @@ const inOneShape = <R>(
         );
       }),
     ),
+    Effect.map(withConnectionHeaders),
   );
+
+/** An empty segment names nothing: it must not reach a route as an empty id (threats.md W28). */
+const EMPTY_SEGMENT = /\/\/|.\/$/;
+
+const atExactPath = <R>(app: App<R>): App<R | HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    EMPTY_SEGMENT.test(request.url.split("?")[0] ?? "") ? Effect.succeed(routeMiss(request)) : app,
+  );
+
+/** A sender that was cut short is not listened to any longer; one that came too early is told when to come back. */
+const withConnectionHeaders = (
+  response: HttpServerResponse.HttpServerResponse,
+): HttpServerResponse.HttpServerResponse => {
+  const { status, headers } = response;
+  if (status === 408 || status === 413) return HttpServerResponse.setHeader(response, "connection", "close");
+  if (status !== 503 || headers["retry-after"] !== undefined) return response;
+  return HttpServerResponse.setHeader(response, "retry-after", RETRY_AFTER_SECONDS);
+};
 
 const isRouteMiss = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound";

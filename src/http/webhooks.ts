@@ -4,11 +4,11 @@
  * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no such listening trigger, 409 no secret,
  * then the body is read and its signature decides 401 or 202. The answer is sent after the fire's row is committed.
  */
-import * as ByteSize from "effect/ByteSize";
+import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { Firing } from "../actors/firing.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { Manifests } from "../actors/manifests.ts";
@@ -24,24 +24,16 @@ import {
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.ts";
 import { Projects, Secrets, type Admission } from "../store/port.ts";
 import type { Project } from "../store/records.ts";
-import {
-  BadRequest,
-  Conflict,
-  Internal,
-  NotFound,
-  TooLarge,
-  Unauthorized,
-  Unavailable,
-} from "./api/errors.ts";
+import { BadRequest, Conflict, Internal, NotFound, Unauthorized, Unavailable } from "./api/errors.ts";
 import { answering } from "./answers.ts";
+import { readBody } from "./body.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { apiErrorResponse } from "./respond.ts";
 import { promptTooLarge } from "./triggers.ts";
 
 /** GitHub's own maximum. */
 const BODY_LIMIT_BYTES = 25 * 1024 * 1024;
-const BODY_TIME = "30 seconds";
-/** Delivery ids are short opaque strings; a longer one is cut, and still tells deliveries apart. */
+/** Delivery ids are short opaque strings; a longer one is kept as its hash, so that it still tells deliveries apart. */
 const DELIVERY_ID_MAX = 200;
 /** The first present names the delivery (api.md 4). */
 const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"];
@@ -60,8 +52,8 @@ const receive = Effect.gen(function* () {
       trigger: `${project.id}/${trigger.slug}`,
       address: request.remoteAddress._tag === "Some" ? request.remoteAddress.value : "",
     },
-    Number(request.headers["content-length"] ?? BODY_LIMIT_BYTES),
-    readBody(request),
+    Math.min(Number(request.headers["content-length"] ?? BODY_LIMIT_BYTES), BODY_LIMIT_BYTES),
+    readBody(request, BODY_LIMIT_BYTES),
   );
   const signatures = {
     platform: request.headers[PLATFORM_SIGNATURE_HEADER],
@@ -106,26 +98,6 @@ const secretKeyOf = Effect.fnUntraced(function* (project: Project, trigger: Webh
   );
 });
 
-const readBody = (request: HttpServerRequest.HttpServerRequest) =>
-  request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(BODY_LIMIT_BYTES)),
-    Effect.map((buffer) => new Uint8Array(buffer)),
-    Effect.mapError(
-      () =>
-        new TooLarge({
-          error: `A webhook's body has at most ${BODY_LIMIT_BYTES} bytes.`,
-          code: "body_too_large",
-        }),
-    ),
-    Effect.timeoutOrElse({
-      duration: BODY_TIME,
-      orElse: () =>
-        Effect.fail(
-          new BadRequest({ error: `The body did not arrive within ${BODY_TIME}.`, code: "body_timeout" }),
-        ),
-    }),
-  );
-
 interface Delivery {
   readonly request: HttpServerRequest.HttpServerRequest;
   readonly body: Uint8Array;
@@ -137,7 +109,6 @@ const fireFor = Effect.fnUntraced(function* (
   { request, body }: Delivery,
 ) {
   const { headers } = request;
-  const deliveryHeader = DELIVERY_HEADERS.find((name) => headers[name] !== undefined);
   const variables = webhookVariables(trigger, {
     firedAtMs: yield* Clock.currentTimeMillis,
     body: parseWebhookBody(body),
@@ -153,12 +124,20 @@ const fireFor = Effect.fnUntraced(function* (
     kind: "webhook",
     variables,
     userId: project.createdBy,
-    deliveryId:
-      deliveryHeader === undefined ? null : (headers[deliveryHeader] ?? "").slice(0, DELIVERY_ID_MAX),
+    deliveryId: deliveryIdOf(headers),
     scheduledFor: null,
     atCap: "queue",
   });
 });
+
+/** An empty header names no delivery. */
+const deliveryIdOf = (headers: Readonly<Record<string, string | undefined>>): string | null => {
+  const id = DELIVERY_HEADERS.map((name) => headers[name]).find(
+    (value) => value !== undefined && value !== "",
+  );
+  if (id === undefined) return null;
+  return id.length > DELIVERY_ID_MAX ? createHash("sha256").update(id).digest("hex") : id;
+};
 
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 

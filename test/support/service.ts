@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Readable } from "node:stream";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -43,6 +44,8 @@ export interface Answer {
 export interface RequestOptions {
   /** An object is sent as JSON; text and bytes as they are, without a content type. */
   readonly body?: unknown;
+  /** A body as it is, without a length where it is a stream. */
+  readonly stream?: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /** The bearer; null sends none. The default is the account's first token. */
   readonly token?: string | null;
@@ -82,7 +85,7 @@ const isPlain = (body: unknown): body is string | Uint8Array | null | undefined 
   body === undefined || body === null || typeof body === "string" || body instanceof Uint8Array;
 
 const asker = (pool: Pool, ownToken: string): Ask => {
-  const send: Ask = async (method, target, { body, headers = {}, token = ownToken } = {}) => {
+  const send: Ask = async (method, target, { body, stream, headers = {}, token = ownToken } = {}) => {
     const response = await pool.request({
       method: method as "GET",
       path: target,
@@ -91,7 +94,7 @@ const asker = (pool: Pool, ownToken: string): Ask => {
         ...(isPlain(body) ? {} : { "content-type": "application/json" }),
         ...headers,
       },
-      body: isPlain(body) ? (body ?? null) : JSON.stringify(body),
+      body: stream ?? (isPlain(body) ? (body ?? null) : JSON.stringify(body)),
     });
     const isLive = response.headers["content-type"] === "text/event-stream";
     // A live stream has no end to wait for (support/event-stream.ts reads them).

@@ -3,10 +3,19 @@
  * which is decided in one place, http/access.ts, and held by one table-driven test.
  */
 import * as Context from "effect/Context";
-import * as Schema from "effect/Schema";
 import { HttpApiMiddleware } from "effect/http-api";
 import type { Principal } from "../../store/records.ts";
-import { BadRequest, Forbidden, Internal, NotFound, TooLarge, Unauthorized, Unavailable } from "./errors.ts";
+import {
+  BadRequest,
+  Forbidden,
+  Internal,
+  NotFound,
+  RequestTimeout,
+  TooLarge,
+  Unauthorized,
+  Unavailable,
+  UnsupportedMedia,
+} from "./errors.ts";
 
 export type Power =
   /** Reading who one is. */
@@ -32,13 +41,22 @@ export class Caller extends Context.Service<Caller, Principal>()("platform/http/
 /** Authenticates the caller, checks the endpoint's power, and gives every failure the one shape. */
 export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides: Caller }>()(
   "platform/http/Authorized",
-  { error: [BadRequest, Unauthorized, Forbidden, NotFound, TooLarge, Internal, Unavailable] },
+  {
+    error: [
+      BadRequest,
+      Unauthorized,
+      Forbidden,
+      NotFound,
+      RequestTimeout,
+      TooLarge,
+      UnsupportedMedia,
+      Internal,
+      Unavailable,
+    ],
+  },
 ) {}
 
 /** Gives the failures of endpoints without a caller the one shape. */
 export class Answering extends HttpApiMiddleware.Service<Answering>()("platform/http/Answering", {
   error: [BadRequest, NotFound, TooLarge, Internal, Unavailable],
 }) {}
-
-/** A `Schema` of any JSON object, for what is passed on as it is. */
-export const JsonObject = Schema.Record(Schema.String, Schema.Unknown);

@@ -17,6 +17,6 @@ export class Api extends HttpApi.make("platform")
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
   // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.
-  .annotate(HttpApi.ParseOptions, { onExcessProperty: "error" })
+  .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})
   .annotateMerge(OpenApi.annotations({ title: "Platform API", version: "1" })) {}

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, optionalText, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 
@@ -45,7 +45,7 @@ const OpenRequest = Schema.Struct({
   session_id: Schema.optionalKey(Uuid),
   head_ref: Schema.optionalKey(Schema.String),
   title: text(300),
-  description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64 * 1024))),
+  description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
 const numberParams = {

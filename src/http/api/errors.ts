@@ -16,8 +16,14 @@ export class Unauthorized extends Schema.Error<Unauthorized>("Unauthorized")(fie
 }) {}
 export class Forbidden extends Schema.Error<Forbidden>("Forbidden")(fields, { httpApiStatus: 403 }) {}
 export class NotFound extends Schema.Error<NotFound>("NotFound")(fields, { httpApiStatus: 404 }) {}
+export class RequestTimeout extends Schema.Error<RequestTimeout>("RequestTimeout")(fields, {
+  httpApiStatus: 408,
+}) {}
 export class Conflict extends Schema.Error<Conflict>("Conflict")(fields, { httpApiStatus: 409 }) {}
 export class TooLarge extends Schema.Error<TooLarge>("TooLarge")(fields, { httpApiStatus: 413 }) {}
+export class UnsupportedMedia extends Schema.Error<UnsupportedMedia>("UnsupportedMedia")(fields, {
+  httpApiStatus: 415,
+}) {}
 export class Unprocessable extends Schema.Error<Unprocessable>("Unprocessable")(fields, {
   httpApiStatus: 422,
 }) {}
@@ -31,8 +37,10 @@ const STATUSES = [
   [Unauthorized, 401],
   [Forbidden, 403],
   [NotFound, 404],
+  [RequestTimeout, 408],
   [Conflict, 409],
   [TooLarge, 413],
+  [UnsupportedMedia, 415],
   [Unprocessable, 422],
   [TooMany, 429],
   [Internal, 500],
@@ -62,7 +70,7 @@ export const notFound = (what: string): NotFound =>
 
 export const badRequest = (path: string, message: string): BadRequest =>
   new BadRequest({
-    error: `The request is not valid: ${path}: ${message}`,
+    error: `The request is not valid: ${path}: ${message.replace(/\.$/, "")}.`,
     code: "invalid_request",
     details: { issues: [{ path, message }] },
   });

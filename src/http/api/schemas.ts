@@ -24,16 +24,56 @@ export const pageQuery = {
 export const projectParams = { pid: Uuid };
 export const sessionParams = { pid: Uuid, sid: Uuid };
 
+/** What a column of text and an environment string can hold: no NUL, no half of a surrogate pair. */
+const isStorable = (value: string): boolean => !value.includes("\0") && value.isWellFormed();
+
+const storable = Schema.makeFilter((value: string) =>
+  isStorable(value) ? undefined : "expected text without NUL and lone surrogates",
+);
+
+/** Text of at most `maxLength` UTF-16 units, empty too. */
+export const optionalText = (maxLength: number) =>
+  Schema.String.check(Schema.isMaxLength(maxLength), storable);
+
 /** Free text that people wrote: bounded, so that a list stays a list. */
-export const text = (maxLength: number) =>
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maxLength));
+export const text = (maxLength: number) => optionalText(maxLength).check(Schema.isMinLength(1));
+
+/** Text that becomes an environment string, which is counted in bytes. */
+export const textOfBytes = (maxBytes: number) =>
+  text(maxBytes).check(
+    Schema.makeFilter((value: string) =>
+      Buffer.byteLength(value) > maxBytes ? `expected at most ${maxBytes} bytes of UTF-8` : undefined,
+    ),
+  );
+
+/** Deeper JSON is nobody's record, and breaks whoever walks it (threats.md W22). */
+const JSON_DEPTH_MAX = 64;
+
+/** Whether JSON can be kept and given back: bounded in depth, all of its text storable. */
+const isKeepable = (value: unknown, levels: number): boolean => {
+  if (typeof value === "string") return isStorable(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  return Object.entries(value).every(([key, inner]) => isStorable(key) && isKeepable(inner, levels - 1));
+};
+
+const keepable = Schema.makeFilter((value: unknown) =>
+  isKeepable(value, JSON_DEPTH_MAX)
+    ? undefined
+    : `expected JSON at most ${JSON_DEPTH_MAX} levels deep, without NUL and lone surrogates`,
+);
+
+/** Any JSON a client gives us to keep or to render. */
+export const Json = Schema.Unknown.check(keepable);
 
 /** Up to 64 KiB of JSON a client keeps with a record. */
 const METADATA_MAX = 64 * 1024;
-export const Metadata = Schema.Record(Schema.String, Schema.Unknown).check(
-  Schema.makeFilter((value) =>
-    JSON.stringify(value).length > METADATA_MAX
-      ? `expected at most ${METADATA_MAX} characters of JSON`
-      : undefined,
-  ),
-);
+export const Metadata = Schema.Record(Schema.String, Schema.Unknown)
+  .check(keepable.abort())
+  .check(
+    Schema.makeFilter((value) =>
+      JSON.stringify(value).length > METADATA_MAX
+        ? `expected at most ${METADATA_MAX} characters of JSON`
+        : undefined,
+    ),
+  );

@@ -3,7 +3,16 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
-import { Instant, Metadata, pageQuery, projectParams, sessionParams, text, Uuid } from "./schemas.ts";
+import {
+  Instant,
+  Metadata,
+  pageQuery,
+  projectParams,
+  sessionParams,
+  text,
+  textOfBytes,
+  Uuid,
+} from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 
@@ -50,7 +59,7 @@ const CreateSession = Schema.Struct({
   base_ref: Schema.optionalKey(Schema.String),
   agent_name: Schema.optionalKey(Schema.String),
   agent_model: Schema.optionalKey(Schema.String),
-  initial_prompt: Schema.optionalKey(text(PROMPT_MAX)),
+  initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_MAX)),
   name: Schema.optionalKey(text(200)),
   metadata: Schema.optionalKey(Metadata),
 });

@@ -2,10 +2,12 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
-import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, Json, optionalText, pageQuery, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
-const Slug = Schema.String;
+/** Spec 8. */
+const SLUG_MAX = 128;
+const Slug = optionalText(SLUG_MAX);
 
 export const FireWire = Schema.Struct({
   id: Uuid,
@@ -72,12 +74,12 @@ const triggerParams = { ...projectParams, slug: Slug };
 /** Free text of a person's fire; it lands in a prompt, which has its own limit. */
 const MESSAGE_MAX = 64 * 1024;
 const FireRequest = Schema.Struct({
-  text: Schema.optionalKey(text(MESSAGE_MAX)),
-  source: Schema.optionalKey(text(200)),
+  text: Schema.optionalKey(optionalText(MESSAGE_MAX)),
+  source: Schema.optionalKey(optionalText(200)),
 });
 const PreviewRequest = Schema.Struct({
   kind: Schema.Literals(["cron", "webhook", "manual"]),
-  body: Schema.optionalKey(Schema.Unknown),
+  body: Schema.optionalKey(Json),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   text: Schema.optionalKey(Schema.String),
   source: Schema.optionalKey(Schema.String),

@@ -1,0 +1,38 @@
+/** Bytes on a bare connection: for what no HTTP client would send. */
+import { connect } from "node:net";
+
+/** Writes the bytes and reads until the other side closes. @returns everything that came, as latin1 text. */
+export const exchange = (port: number, bytes: string | Uint8Array): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+    const done = () => {
+      socket.destroy();
+      resolve(Buffer.concat(chunks).toString("latin1"));
+    };
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("end", done);
+    // A connection that is cut has said what it had to say; one that never stood has not.
+    socket.on("error", (error) => (socket.bytesWritten > 0 ? done() : reject(error)));
+  });
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/** The first answer of what came; status 0 where there is none. */
+export const parseAnswer = (text: string): RawAnswer => {
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const [first = "", ...lines] = head.split("\r\n");
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(":");
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+  });
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0),
+    headers: new Map(headers),
+    body: rest.join("\r\n\r\n"),
+  };
+};
