@@ -1,6 +1,5 @@
 /** Small JSON calls of the daemon's own: to the service (through the sandbox's proxy) and to the agent runtime. */
 import * as http from "node:http";
-import * as https from "node:https";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
@@ -26,10 +25,38 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** One request, one answer of a 2xx status, its body as text. Interrupting it ends the connection. */
 export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
+  Effect.promise(() => libraryFor(call.url)).pipe(
+    Effect.flatMap((library) => exchange(call, library)),
+    Effect.timeoutOrElse({
+      duration: call.timeoutMs,
+      orElse: () =>
+        Effect.fail(new HttpFailure({ status: null, message: `no answer within ${call.timeoutMs} ms` })),
+    }),
+  );
+
+type Library = Pick<typeof http, "Agent" | "request">;
+
+/** Loading TLS costs each start about 10 ms, and inside a sandbox the service is reached without. */
+const libraryFor = async (url: string): Promise<Library> =>
+  url.startsWith("https:") ? await import("node:https") : http;
+
+const openRequest = (call: HttpCall, { Agent, request }: Library): http.ClientRequest =>
+  request(call.url, {
+    method: call.method ?? "GET",
+    headers: {
+      accept: "application/json",
+      ...(call.body === undefined ? {} : { "content-type": "application/json" }),
+      ...call.headers,
+    },
+    // A connection of its own each time: the runtime resets idle ones, and these calls are few.
+    agent: new Agent({ keepAlive: false, ...(call.proxyEnv && { proxyEnv: call.proxyEnv }) }),
+  });
+
+const exchange = (call: HttpCall, library: Library): Effect.Effect<string, HttpFailure> =>
   Effect.callback<string, HttpFailure>((resume) => {
     const fail = (message: string, status: number | null = null) =>
       resume(Effect.fail(new HttpFailure({ status, message })));
-    const request = openRequest(call);
+    const request = openRequest(call, library);
     request.on("error", (error) => fail(error.message));
     request.on("response", (answer) => {
       const status = answer.statusCode ?? 0;
@@ -48,27 +75,7 @@ export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
     });
     request.end(call.body === undefined ? undefined : JSON.stringify(call.body));
     return Effect.sync(() => request.destroy());
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: call.timeoutMs,
-      orElse: () =>
-        Effect.fail(new HttpFailure({ status: null, message: `no answer within ${call.timeoutMs} ms` })),
-    }),
-  );
-
-const openRequest = (call: HttpCall): http.ClientRequest => {
-  const library = call.url.startsWith("https:") ? https : http;
-  return library.request(call.url, {
-    method: call.method ?? "GET",
-    headers: {
-      accept: "application/json",
-      ...(call.body === undefined ? {} : { "content-type": "application/json" }),
-      ...call.headers,
-    },
-    // A connection of its own each time: the runtime resets idle ones, and these calls are few.
-    agent: new library.Agent({ keepAlive: false, ...(call.proxyEnv && { proxyEnv: call.proxyEnv }) }),
   });
-};
 
 /** Like `callHttp`, with the answer decoded; an answer of another shape is a failure. */
 export const callJson = <A>(call: HttpCall, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> =>
