@@ -18,7 +18,7 @@ import {
   type AgentRuntimeEvent,
   type AgentRuntimeSnapshot,
 } from "../src/machines/agent-runtime.ts";
-import type { RuntimeAdapter } from "./adapters/adapter.ts";
+import type { RuntimeAdapter, TurnObserver } from "./adapters/adapter.ts";
 import type { Log } from "./log.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
 import type { Redactor } from "./redact.ts";
@@ -150,10 +150,15 @@ class Interpreter {
   /** Asks until the runtime answers, then follows its turns for as long as it lives. */
   #watch(run: number): Effect.Effect<never> {
     const { adapter, report, log } = this.#options;
-    const noted = (active: boolean) => {
-      if (active !== (report.turn.active ?? false)) log("turn", { active });
-      // oxlint-disable-next-line no-restricted-properties -- called back by a socket, outside any fiber
-      report.turn = { active, last_activity_at: new Date(Date.now()).toISOString() };
+    const observer: TurnObserver = {
+      turn: (active) => {
+        if (active !== (report.turn.active ?? false)) log("turn", { active });
+        report.turn = { ...report.turn, active };
+      },
+      activity: () => {
+        // oxlint-disable-next-line no-restricted-properties -- called back by a socket, outside any fiber
+        report.turn = { ...report.turn, last_activity_at: new Date(Date.now()).toISOString() };
+      },
     };
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),
@@ -161,7 +166,7 @@ class Interpreter {
     return Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)).pipe(
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
-      Effect.andThen(Effect.retry(adapter.followTurns(noted), Schedule.spaced(FOLLOW_AGAIN))),
+      Effect.andThen(Effect.retry(adapter.followTurns(observer), Schedule.spaced(FOLLOW_AGAIN))),
       // Neither retry ends with a failure: their schedules have no end.
       Effect.orDie,
     );

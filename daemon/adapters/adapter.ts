@@ -25,6 +25,14 @@ export interface RuntimePaths {
   readonly defaults: string;
 }
 
+/** Is told of the runtime's turns. */
+export interface TurnObserver {
+  /** Whether any turn is in progress now; told as often as one likes. */
+  readonly turn: (active: boolean) => void;
+  /** The agent did something just now. */
+  readonly activity: () => void;
+}
+
 export interface RuntimeAdapter {
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
   readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
@@ -35,7 +43,7 @@ export interface RuntimeAdapter {
   /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
-  readonly followTurns: (noted: (active: boolean) => void) => Effect.Effect<never, HttpFailure>;
+  readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
   /** Aborts turns in progress; false when there was none. */
   readonly abort: Effect.Effect<boolean, HttpFailure>;
 }

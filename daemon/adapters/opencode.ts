@@ -3,7 +3,13 @@ import { request } from "node:http";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { callHttp, callJson, HttpFailure } from "../http-client.ts";
-import { CALL_TIMEOUT_MS, PROBE_TIMEOUT_MS, type InitialPrompt, type RuntimeAdapter } from "./adapter.ts";
+import {
+  CALL_TIMEOUT_MS,
+  PROBE_TIMEOUT_MS,
+  type InitialPrompt,
+  type RuntimeAdapter,
+  type TurnObserver,
+} from "./adapter.ts";
 
 const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
 const AgentSessions = Schema.Array(AgentSession);
@@ -51,7 +57,7 @@ export const opencodeAdapter = (port: number): RuntimeAdapter => {
     }),
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: (prompt) => deliver(api, prompt),
-    followTurns: (noted) => followTurns(api, noted),
+    followTurns: (observer) => followTurns(api, observer),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
       yield* Effect.forEach(busy, (id) => api.post(`/session/${id}/abort`), { discard: true });
@@ -124,12 +130,15 @@ const splitModel = (model: string): { readonly providerID: string; readonly mode
   return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
 };
 
-const followTurns = Effect.fnUntraced(function* (api: OpencodeApi, noted: (active: boolean) => void) {
+const followTurns = Effect.fnUntraced(function* (api: OpencodeApi, observer: TurnObserver) {
   const busy = new Set<string>();
+  /** Sessions of which the stream has told since: newer than the answer to the question. */
+  const told = new Set<string>();
   // The stream first, then what is busy already: nothing falls between the two.
   const stream = followEvents(api.url("/event"), (event) => {
     if (!event.type.startsWith("session.") && !event.type.startsWith("message.")) return;
     const { sessionID, status } = event.properties ?? {};
+    if (sessionID !== undefined) told.add(sessionID);
     if (sessionID !== undefined && event.type === "session.status") {
       if (status === undefined || status.type === "idle") busy.delete(sessionID);
       else busy.add(sessionID);
@@ -137,12 +146,14 @@ const followTurns = Effect.fnUntraced(function* (api: OpencodeApi, noted: (activ
     if (sessionID !== undefined && ["session.idle", "session.deleted"].includes(event.type)) {
       busy.delete(sessionID);
     }
-    noted(busy.size > 0);
+    observer.turn(busy.size > 0);
+    observer.activity();
   });
   const already = Effect.flatMap(api.busySessions, (sessions) =>
     Effect.suspend(() => {
-      for (const session of sessions) busy.add(session);
-      if (sessions.length > 0) noted(true);
+      for (const session of sessions) if (!told.has(session)) busy.add(session);
+      observer.turn(busy.size > 0);
+      if (sessions.length > 0) observer.activity();
       return Effect.never;
     }),
   );
