@@ -16,11 +16,21 @@ const CONNECTIONS_MAX = 512;
 const carry = (client) => {
   const proxy = createConnection({ path: PROXY_SOCKET, allowHalfOpen: true });
   client.pipe(proxy).pipe(client);
-  // Either end's failure ends both; a client cannot tell a proxy that is away from one that hangs up.
-  client.on("error", () => proxy.destroy());
-  proxy.on("error", () => client.destroy());
-  client.on("close", () => proxy.destroy());
-  proxy.on("close", () => client.destroy());
+  follow(client, proxy);
+  follow(proxy, client);
+};
+
+/**
+ * Ends `to` with `from`: at once where `from` broke off, after what was already read where it came to its end.
+ * @param {import("node:net").Socket} from @param {import("node:net").Socket} to
+ */
+const follow = (from, to) => {
+  from.on("error", () => to.destroy());
+  from.on("close", () => {
+    if (!from.readableEnded) to.destroy();
+    // Nobody reads what `to` still sends: let it run out.
+    else to.end().resume();
+  });
 };
 
 const server = createServer({ allowHalfOpen: true }, carry);

@@ -26,24 +26,24 @@ export const SERVICE_HOST = "platform.internal";
 export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 const PORTS = new Set([80, 443]);
 
-/** Hosts of model providers, open while the secret that pays for them is set (issue: known model hosts). */
-const MODEL_HOSTS: Readonly<Record<string, readonly string[]>> = {
-  ANTHROPIC_API_KEY: ["api.anthropic.com"],
-  OPENAI_API_KEY: ["api.openai.com"],
-  GEMINI_API_KEY: ["generativelanguage.googleapis.com"],
-  GOOGLE_API_KEY: ["generativelanguage.googleapis.com"],
-  GOOGLE_GENERATIVE_AI_API_KEY: ["generativelanguage.googleapis.com"],
-  OPENROUTER_API_KEY: ["openrouter.ai"],
-  MISTRAL_API_KEY: ["api.mistral.ai"],
-  GROQ_API_KEY: ["api.groq.com"],
-  DEEPSEEK_API_KEY: ["api.deepseek.com"],
-  XAI_API_KEY: ["api.x.ai"],
-  TOGETHER_API_KEY: ["api.together.xyz"],
-  FIREWORKS_API_KEY: ["api.fireworks.ai"],
-  CEREBRAS_API_KEY: ["api.cerebras.ai"],
-  COHERE_API_KEY: ["api.cohere.com"],
-  PERPLEXITY_API_KEY: ["api.perplexity.ai"],
-};
+/** Hosts of model providers, open while the secret that pays for them is set (api.md 8). */
+const MODEL_HOSTS: ReadonlyMap<string, string> = new Map([
+  ["ANTHROPIC_API_KEY", "api.anthropic.com"],
+  ["OPENAI_API_KEY", "api.openai.com"],
+  ["GEMINI_API_KEY", "generativelanguage.googleapis.com"],
+  ["GOOGLE_API_KEY", "generativelanguage.googleapis.com"],
+  ["GOOGLE_GENERATIVE_AI_API_KEY", "generativelanguage.googleapis.com"],
+  ["OPENROUTER_API_KEY", "openrouter.ai"],
+  ["MISTRAL_API_KEY", "api.mistral.ai"],
+  ["GROQ_API_KEY", "api.groq.com"],
+  ["DEEPSEEK_API_KEY", "api.deepseek.com"],
+  ["XAI_API_KEY", "api.x.ai"],
+  ["TOGETHER_API_KEY", "api.together.xyz"],
+  ["FIREWORKS_API_KEY", "api.fireworks.ai"],
+  ["CEREBRAS_API_KEY", "api.cerebras.ai"],
+  ["COHERE_API_KEY", "api.cohere.com"],
+  ["PERPLEXITY_API_KEY", "api.perplexity.ai"],
+]);
 
 const canonical = (host: string): string =>
   host
@@ -74,7 +74,7 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
   const host = canonical(name);
   if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);
   if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
-  const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS[secret] ?? []);
+  const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
     ? { kind: "public", host, port }
     : { kind: "refused", reason: `${host} is not on the list of hosts this session may reach` };

@@ -23,6 +23,8 @@ import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
 
 /** Addresses of a name; tests resolve without a network. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
+/** Opens a connection to a numeric address; tests lead public addresses elsewhere. */
+export type Dial = (address: string, port: number) => Socket;
 
 export interface EgressLimits {
   /** Connections of one sandbox at a time; more are closed at once. */
@@ -38,6 +40,7 @@ export const EGRESS_LIMITS: EgressLimits = { connections: 512, connectMs: 10_000
 export interface EgressOptions {
   readonly policy: EgressPolicy;
   readonly resolve?: Resolve;
+  readonly dial?: Dial;
   readonly limits?: EgressLimits;
 }
 
@@ -80,6 +83,8 @@ const within = async <A>(operation: Promise<A>, milliseconds: number, late: stri
   timeout.addEventListener("abort", () => reject(new Refusal(504, late)), { once: true });
   return Promise.race([operation, promise]);
 };
+
+const dialTcp: Dial = (host, port) => connect({ host, port, allowHalfOpen: true });
 
 const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
@@ -141,9 +146,10 @@ const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
 };
 
 /** Connects, or refuses when that takes too long. */
-const dial = (target: Target, limits: EgressLimits): Promise<Socket> => {
+const connectTo = (target: Target, options: EgressOptions): Promise<Socket> => {
+  const limits = options.limits ?? EGRESS_LIMITS;
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const socket = connect({ host: target.address, port: target.port, allowHalfOpen: true });
+  const socket = (options.dial ?? dialTcp)(target.address, target.port);
   socket.setTimeout(limits.connectMs, () => socket.destroy(new Error("timeout")));
   socket.once("connect", () => {
     socket.setTimeout(limits.idleMs);
@@ -159,6 +165,12 @@ const serverName = ({ name }: Target): { readonly servername?: string } => {
   return host === "" || isIP(host) !== 0 ? {} : { servername: host };
 };
 
+/** The path as the client wrote it: normalising it is its reader's business. */
+const rawPath = (written: string, url: URL): string => {
+  const start = written.indexOf("/", "http://".length);
+  return start === -1 ? `/${url.search}` : written.slice(start);
+};
+
 const forward = async (
   options: EgressOptions,
   incoming: IncomingMessage,
@@ -169,14 +181,14 @@ const forward = async (
     throw new Refusal(400, "this is a proxy: it takes http:// URLs in absolute form, and CONNECT");
   }
   const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
-  const socket = await dial(target, options.limits ?? EGRESS_LIMITS);
+  const socket = await connectTo(target, options);
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed, whatever the method: unframed it would be read as a further request.
   if (incoming.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked";
   const upstream = request({
     createConnection: () => (target.tls ? connectTls({ socket, ...serverName(target) }) : socket),
     method: incoming.method ?? "GET",
-    path: `${url.pathname}${url.search}`,
+    path: rawPath(incoming.url ?? "", url),
     headers: { ...headers, host: target.name ?? url.host },
   });
   const answered = Promise.withResolvers<IncomingMessage>();
@@ -201,15 +213,26 @@ const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): P
   const { host, port } = authority(wanted);
   const target = await chooseTarget(options, host, port);
   if (target.tls) throw new Refusal(403, `${host} takes plain requests, not CONNECT`);
-  const upstream = await dial(target, options.limits ?? EGRESS_LIMITS);
-  const end = (): void => {
-    client.destroy();
+  const upstream = await connectTo(target, options);
+  if (client.destroyed) {
     upstream.destroy();
-  };
-  for (const side of [client, upstream]) side.on("error", end).on("close", end).on("timeout", end);
-  if (client.destroyed) return end();
+    return;
+  }
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  follow(client, upstream);
+  follow(upstream, client);
   client.pipe(upstream).pipe(client);
+};
+
+/** Ends `to` with `from`: at once where `from` broke off, after what was already read where it came to its end. */
+const follow = (from: Duplex, to: Duplex): void => {
+  from.on("error", () => to.destroy());
+  from.on("timeout", () => from.destroy());
+  from.on("close", () => {
+    if (!from.readableEnded) to.destroy();
+    // Nobody reads what `to` still sends: let it run out.
+    else to.end().resume();
+  });
 };
 
 const refuseTunnel = (client: Duplex, refusal: Refusal): void => {

@@ -1,0 +1,305 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  createServer,
+  request,
+} from "node:http";
+import {
+  type AddressInfo,
+  type Server,
+  type Socket,
+  connect,
+  createServer as createTcpServer,
+} from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Egress, type EgressOptions, openEgress } from "../../src/sandbox/egress.ts";
+
+let directory = "";
+let cleanups: (() => void)[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp("/tmp/platform-egress-");
+});
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+  cleanups = [];
+  await rm(directory, { recursive: true });
+});
+
+const listen = async (server: Server): Promise<number> => {
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => open.add(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanups.push(() => {
+    server.close();
+    for (const socket of open) socket.destroy();
+  });
+  return (server.address() as AddressInfo).port;
+};
+
+const upstream = (handler: RequestListener): Promise<number> => listen(createServer(handler));
+
+interface Proxy {
+  readonly socketPath: string;
+  readonly egress: Egress;
+}
+
+const openProxy = async (
+  policy: Partial<EgressOptions["policy"]>,
+  options: Partial<EgressOptions> = {},
+): Promise<Proxy> => {
+  const socketPath = join(directory, "egress.sock");
+  const egress = await openEgress(socketPath, {
+    policy: { allow: [], secretNames: [], serviceUrl: "http://127.0.0.1:1", llmUpstream: null, ...policy },
+    resolve: () => Promise.reject(new Error("no names here")),
+    ...options,
+  });
+  cleanups.push(() => egress.close());
+  return { socketPath, egress };
+};
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+const readAll = async (incoming: IncomingMessage): Promise<string> => {
+  let body = "";
+  for await (const chunk of incoming) body += String(chunk);
+  return body;
+};
+
+/** One request through the proxy. */
+const send = async (
+  { socketPath }: Proxy,
+  url: string,
+  options: { readonly method?: string; readonly headers?: OutgoingHttpHeaders; readonly body?: string } = {},
+): Promise<Answer> => {
+  const { body, ...rest } = options;
+  const outgoing = request({ socketPath, path: url, ...rest });
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+  return { status: incoming.statusCode, headers: incoming.headers, body: await readAll(incoming) };
+};
+
+/** Opens a tunnel; the socket is null where the proxy refused. */
+const tunnel = async (
+  { socketPath }: Proxy,
+  target: string,
+): Promise<{ readonly status: number | undefined; readonly socket: Socket | null }> => {
+  const outgoing = request({ socketPath, method: "CONNECT", path: target });
+  outgoing.end();
+  const [incoming, socket] = (await once(outgoing, "connect")) as [IncomingMessage, Socket];
+  return { status: incoming.statusCode, socket: incoming.statusCode === 200 ? socket : null };
+};
+
+const echo: RequestListener = (incoming, outgoing) => {
+  void readAll(incoming).then((body) =>
+    outgoing.end(
+      JSON.stringify({ method: incoming.method, url: incoming.url, headers: incoming.headers, body }),
+    ),
+  );
+};
+
+describe("the egress proxy to the service", () => {
+  it("passes method, raw path, headers and body on under the name the sandbox knows", async () => {
+    const port = await upstream(echo);
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const { status, body } = await send(proxy, "http://platform.internal/v1/a/../b?x=%2e", {
+      method: "POST",
+      headers: { host: "platform.internal", "x-kept": "1" },
+      body: "hello",
+    });
+    expect(status).toBe(200);
+    const seen = JSON.parse(body) as {
+      headers: Record<string, string>;
+      url: string;
+      method: string;
+      body: string;
+    };
+    expect([seen.method, seen.url, seen.body]).toEqual(["POST", "/v1/a/../b?x=%2e", "hello"]);
+    expect([seen.headers["host"], seen.headers["x-kept"]]).toEqual(["platform.internal", "1"]);
+  });
+
+  it("drops what was meant for the proxy, and what Connection lists [X10]", async () => {
+    const port = await upstream(echo);
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const { body } = await send(proxy, "http://platform.internal/", {
+      headers: { connection: "x-mine", "x-mine": "1", "proxy-authorization": "Basic x", te: "trailers" },
+    });
+    const seen = JSON.parse(body) as { headers: Record<string, string> };
+    for (const name of ["x-mine", "proxy-authorization", "te"]) expect(seen.headers).not.toHaveProperty(name);
+  });
+
+  it("keeps a body of unknown length framed, whatever the method", async () => {
+    const port = await upstream(echo);
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const { body } = await send(proxy, "http://platform.internal/", {
+      method: "GET",
+      headers: { "transfer-encoding": "chunked" },
+      body: "GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n",
+    });
+    expect(JSON.parse(body)).toMatchObject({ url: "/", body: "GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n" });
+  });
+
+  it("streams an answer as it comes", async () => {
+    const more = Promise.withResolvers<void>();
+    const port = await upstream((_incoming, outgoing) => {
+      outgoing.write("first");
+      void more.promise.then(() => outgoing.end("second"));
+    });
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const outgoing = request({ socketPath: proxy.socketPath, path: "http://platform.internal/" });
+    outgoing.end();
+    const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+    const [chunk] = (await once(incoming, "data")) as [Buffer];
+    expect(chunk.toString()).toBe("first");
+    more.resolve();
+    const [last] = (await once(incoming, "data")) as [Buffer];
+    expect(last.toString()).toBe("second");
+  });
+
+  it("breaks off with an upstream that dies in the middle of its answer", async () => {
+    const port = await upstream((_incoming, outgoing) => {
+      outgoing.write("half", () => outgoing.destroy());
+    });
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    await expect(send(proxy, "http://platform.internal/")).rejects.toThrow(/aborted|hang up|reset/);
+  });
+
+  it("answers 502 when the service is away", async () => {
+    const proxy = await openProxy({ serviceUrl: "http://127.0.0.1:1" });
+    const { status, body } = await send(proxy, "http://platform.internal/");
+    expect([status, JSON.parse(body)]).toMatchObject([502, { code: "egress_failed" }]);
+  });
+
+  it("tunnels both ways, to the last byte after a half-close", async () => {
+    const port = await listen(
+      createTcpServer({ allowHalfOpen: true }, (socket) => {
+        socket.on("data", () => undefined).on("end", () => socket.end("y".repeat(5_000_000)));
+      }),
+    );
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const { socket } = await tunnel(proxy, "platform.internal:80");
+    socket?.end("done");
+    let received = 0;
+    socket?.on("data", (chunk: Buffer) => (received += chunk.length));
+    await once(socket as Socket, "end");
+    expect(received).toBe(5_000_000);
+  });
+
+  it("ends open tunnels when it is closed", async () => {
+    const port = await listen(createTcpServer(() => undefined));
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+    const { socket } = await tunnel(proxy, "platform.internal:80");
+    const closed = once(socket as Socket, "close");
+    proxy.egress.close();
+    await closed;
+  });
+});
+
+describe("the egress proxy to the model gateway", () => {
+  it("asks the upstream under its own name, with the client's path", async () => {
+    const port = await upstream(echo);
+    const proxy = await openProxy({ llmUpstream: `http://127.0.0.1:${port}/ignored` });
+    const { body } = await send(proxy, "http://llm.platform.internal/v1/chat", {
+      method: "POST",
+      body: "{}",
+    });
+    const seen = JSON.parse(body) as { headers: Record<string, string>; url: string };
+    expect([seen.url, seen.headers["host"]]).toEqual(["/v1/chat", `127.0.0.1:${port}`]);
+  });
+
+  it("refuses it where the account has none", async () => {
+    const proxy = await openProxy({});
+    expect((await send(proxy, "http://llm.platform.internal/")).status).toBe(403);
+  });
+});
+
+/** A proxy whose public addresses all lead to one local server, with what it resolved and dialled. */
+const openPublic = async (
+  policy: Partial<EgressOptions["policy"]>,
+  answers: readonly (readonly string[])[],
+) => {
+  const port = await upstream(echo);
+  const resolved: string[] = [];
+  const dialled: string[] = [];
+  const rest = [...answers];
+  const proxy = await openProxy(policy, {
+    resolve: (host) => {
+      resolved.push(host);
+      return Promise.resolve(rest.shift() ?? []);
+    },
+    dial: (address, wanted) => {
+      dialled.push(`${address}:${wanted}`);
+      return connect(port, "127.0.0.1");
+    },
+  });
+  return { proxy, resolved, dialled };
+};
+
+describe("the egress proxy to public hosts", () => {
+  it("resolves an allowed host once, and dials the address it checked [X04]", async () => {
+    const { proxy, resolved, dialled } = await openPublic({ allow: ["example.org"] }, [
+      ["93.184.216.34"],
+      ["127.0.0.1"],
+    ]);
+    expect((await send(proxy, "http://example.org/")).status).toBe(200);
+    expect([resolved, dialled]).toEqual([["example.org"], ["93.184.216.34:80"]]);
+  });
+
+  it("refuses a host that leads to a private address, alone or among others", async () => {
+    for (const addresses of [["10.0.0.5"], ["93.184.216.34", "169.254.169.254"], ["::ffff:127.0.0.1"], []]) {
+      // eslint-disable-next-line no-await-in-loop -- one proxy after the other on the same socket
+      const { proxy, dialled } = await openPublic({ allow: ["*"] }, [addresses, addresses]);
+      // eslint-disable-next-line no-await-in-loop -- as above
+      const answers = [
+        await send(proxy, "http://rebind.example/"),
+        await tunnel(proxy, "rebind.example:443"),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+      expect(dialled).toEqual([]);
+    }
+  });
+
+  it("opens a model provider's host while its key is among the secrets", async () => {
+    const { proxy } = await openPublic({ secretNames: ["ANTHROPIC_API_KEY"] }, [
+      ["93.184.216.34"],
+      ["93.184.216.34"],
+    ]);
+    expect((await tunnel(proxy, "api.anthropic.com:443")).status).toBe(200);
+    expect((await tunnel(proxy, "api.openai.com:443")).status).toBe(403);
+  });
+
+  it("refuses hosts that are not listed, with a reason, before it resolves anything", async () => {
+    const { proxy, resolved } = await openPublic({ allow: ["example.org"] }, []);
+    const { status, headers, body } = await send(proxy, "http://other.example/");
+    expect([status, headers["content-type"]]).toEqual([403, "application/json"]);
+    expect(JSON.parse(body)).toMatchObject({
+      code: "egress_refused",
+      error: expect.stringContaining("other.example"),
+    });
+    expect(resolved).toEqual([]);
+  });
+
+  it("says that a name does not resolve", async () => {
+    const proxy = await openProxy({ allow: ["*"] });
+    expect((await send(proxy, "http://nowhere.example/")).status).toBe(502);
+  });
+
+  it("refuses what is no proxy request, and upgrades outside a tunnel", async () => {
+    const { proxy } = await openPublic({ allow: ["*"] }, []);
+    expect((await send(proxy, "/v1/me")).status).toBe(400);
+    expect((await send(proxy, "ftp://example.org/")).status).toBe(400);
+    const upgrade = { connection: "upgrade", upgrade: "websocket" };
+    expect((await send(proxy, "http://example.org/", { headers: upgrade })).status).toBe(400);
+    expect((await tunnel(proxy, "example.org")).status).toBe(400);
+  });
+});

@@ -1,0 +1,107 @@
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../src/sandbox/installation.ts";
+import type { ProcessSample } from "../../src/sandbox/processes.ts";
+import { type SandboxPaths, type SandboxRecord, sandboxPaths } from "../../src/sandbox/run-directory.ts";
+import {
+  LOG_KEPT_BYTES,
+  type Watched,
+  measureDisk,
+  measureProcesses,
+  trimLog,
+} from "../../src/sandbox/watcher.ts";
+
+const MIB = 1024 * 1024;
+const limits = { ...DEFAULT_LIMITS, memoryBytes: 100 * MIB, processes: 10, diskBytes: 1 * MIB };
+const rules = { limits, kernelMemory: false, kernelProcesses: false };
+
+const record: SandboxRecord = {
+  version: 1,
+  id: "0b4cf0a4-5a3f-4c39-9d67-1f62c2f0a001",
+  sessionId: "s",
+  installationId: "i",
+  nodeId: "n",
+  uidBase: null,
+  launcher: { pid: 100, startTime: "1", bootId: "b" },
+  cgroups: [],
+  egressAllow: [],
+  secretNames: [],
+  llmUpstream: null,
+};
+
+let directory = "";
+let paths: SandboxPaths;
+let watched: Watched;
+
+beforeEach(async () => {
+  directory = await mkdtemp("/tmp/platform-watcher-");
+  paths = sandboxPaths(directory, record.id);
+  await mkdir(paths.workspace, { recursive: true });
+  watched = { paths, record, disk: null };
+});
+
+afterEach(() => rm(directory, { recursive: true }));
+
+const sample = (pid: number, parent: number, memory: number, threads = 1): ProcessSample => ({
+  pid,
+  parent,
+  namespacePids: [pid],
+  threads,
+  memoryBytes: memory * MIB,
+});
+
+describe("the watch over processes", () => {
+  it("adds up what descends from the launcher, and nothing else", () => {
+    const others = [sample(1, 0, 500, 100), sample(100, 1, 500, 100), sample(300, 1, 500, 100)];
+    const inside = [sample(101, 100, 60, 5), sample(102, 101, 40, 5)];
+    expect(measureProcesses(watched, [...others, ...inside], rules)).toBeNull();
+    expect(measureProcesses(watched, [...others, ...inside, sample(103, 102, 1, 0)], rules)?.code).toBe(
+      "memory_exceeded",
+    );
+    expect(measureProcesses(watched, [...others, ...inside, sample(103, 102, 0, 1)], rules)?.code).toBe(
+      "processes_exceeded",
+    );
+  });
+
+  it("leaves to the kernel what the kernel limits", () => {
+    const samples = [sample(101, 100, 1000, 1000)];
+    expect(
+      measureProcesses(watched, samples, { limits, kernelMemory: true, kernelProcesses: true }),
+    ).toBeNull();
+  });
+});
+
+describe("the watch over the disk", () => {
+  it("counts the files below workspace, home and tmp", async () => {
+    expect(await measureDisk(watched, rules, 0)).toBeNull();
+    await writeFile(`${paths.workspace}/big`, Buffer.alloc(2 * MIB, 1));
+    expect((await measureDisk({ ...watched, disk: null }, rules, 0))?.code).toBe("disk_exceeded");
+  });
+
+  it("walks the files again after a while, or when the disk lost space, but not at every look", async () => {
+    await measureDisk(watched, rules, 0);
+    await writeFile(`${paths.workspace}/big`, Buffer.alloc(2 * MIB, 1));
+    expect(await measureDisk(watched, rules, 2000)).toBeNull();
+    expect((await measureDisk(watched, rules, 60 * 60 * 1000))?.code).toBe("disk_exceeded");
+    const last = { atMs: 0, freeBytes: Number.MAX_SAFE_INTEGER, nextMs: Number.MAX_SAFE_INTEGER };
+    expect((await measureDisk({ ...watched, disk: last }, rules, 2000))?.code).toBe("disk_exceeded");
+  });
+});
+
+describe("the watch over the log", () => {
+  it("leaves a short log alone", async () => {
+    await writeFile(paths.log, "short\n");
+    await trimLog(watched, limits);
+    expect(await readFile(paths.log, "utf8")).toBe("short\n");
+  });
+
+  it("keeps the newest of a flood, and says how much it left out", async () => {
+    await writeFile(paths.log, `${"old\n".repeat(3 * MIB)}newest\n`);
+    await trimLog(watched, limits);
+    expect((await stat(paths.log)).size).toBe(0);
+    const kept = await readFile(paths.oldLog, "utf8");
+    expect(kept).toMatch(/^\[\d+ bytes of output left out\]\n/);
+    expect(kept.endsWith("newest\n")).toBe(true);
+    expect(kept.length).toBeLessThan(LOG_KEPT_BYTES + 100);
+  });
+});
