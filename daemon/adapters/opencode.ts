@@ -130,21 +130,21 @@ const splitModel = (model: string): { readonly providerID: string; readonly mode
   return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
 };
 
+/** Events that begin or end a session's turn. */
+const TURN_EVENTS = new Set(["session.status", "session.idle", "session.deleted"]);
+
 const followTurns = Effect.fnUntraced(function* (api: OpencodeApi, observer: TurnObserver) {
   const busy = new Set<string>();
-  /** Sessions of which the stream has told since: newer than the answer to the question. */
+  /** Sessions of whose turns the stream has told: newer than the answer to the question. */
   const told = new Set<string>();
   // The stream first, then what is busy already: nothing falls between the two.
   const stream = followEvents(api.url("/event"), (event) => {
     if (!event.type.startsWith("session.") && !event.type.startsWith("message.")) return;
     const { sessionID, status } = event.properties ?? {};
-    if (sessionID !== undefined) told.add(sessionID);
-    if (sessionID !== undefined && event.type === "session.status") {
-      if (status === undefined || status.type === "idle") busy.delete(sessionID);
-      else busy.add(sessionID);
-    }
-    if (sessionID !== undefined && ["session.idle", "session.deleted"].includes(event.type)) {
-      busy.delete(sessionID);
+    if (sessionID !== undefined && TURN_EVENTS.has(event.type)) {
+      told.add(sessionID);
+      if (event.type === "session.status" && status?.type !== "idle") busy.add(sessionID);
+      else busy.delete(sessionID);
     }
     observer.turn(busy.size > 0);
     observer.activity();
