@@ -69,10 +69,12 @@ export const openListener = Effect.fnUntraced(function* ({
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
     response.setHeader("x-request-id", requestId(request));
+    answers.set(request.socket, response);
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
     else answerRaw(response, fault);
   });
+  server.on("clientError", refuseMalformed);
   server.on("upgrade", (request, socket, head) => {
     if (protocolFault(request) === null) upgrade(request, socket, head);
     else refuseUpgrade(socket);
@@ -134,8 +136,11 @@ const requestId = ({ headers }: IncomingMessage): string => {
   return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
 };
 
-/** What Node accepts and we do not (threats.md W21, W25): two Host headers, chunks in HTTP/1.0, a broken escape. */
+const VERSIONS = new Set(["1.0", "1.1"]);
+
+/** What Node accepts and we do not (threats.md W21, W25): other versions, two Host headers, chunks in HTTP/1.0, a broken escape. */
 const protocolFault = (request: IncomingMessage): ApiError | null => {
+  if (!VERSIONS.has(request.httpVersion)) return malformed("send HTTP/1.1");
   const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
   if (hosts.length > 1) return malformed("send one Host header");
   if (request.httpVersion === "1.0" && request.headers["transfer-encoding"] !== undefined) {
@@ -151,16 +156,48 @@ const protocolFault = (request: IncomingMessage): ApiError | null => {
   }
 };
 
+/** What Node's parser says, as a status: headers over 16 KiB, headers later than 10 s, anything else malformed. */
+const PARSER_STATUSES: Readonly<Record<string, readonly [string, string, string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    "431 Request Header Fields Too Large",
+    "headers_too_large",
+    "the headers are too long",
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "headers_timeout", "the headers did not arrive in time"],
+};
+
+/** Answers what the parser refused (threats.md W20) in the one shape, unless an answer is on its way already. */
+const refuseMalformed = (fault: Error & { readonly code?: string }, socket: Duplex): void => {
+  const underWay = answers.get(socket);
+  if (!socket.writable || (underWay?.headersSent === true && !underWay.writableEnded)) {
+    socket.destroy();
+    return;
+  }
+  const [status, code, what] = PARSER_STATUSES[fault.code ?? ""] ?? [
+    "400 Bad Request",
+    "malformed_request",
+    "it is not HTTP/1.1 as we read it",
+  ];
+  const body = JSON.stringify({ error: `The request is malformed: ${what}.`, code });
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
+  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+};
+
+/** The newest answer on each connection. */
+const answers = new WeakMap<Duplex, ServerResponse>();
+
 const malformed = (what: string) =>
   new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
 
 const answerRaw = (response: ServerResponse, error: ApiError): void => {
+  const body = JSON.stringify(bodyOf(error));
   response.writeHead(statusOf(error), {
     "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
     connection: "close",
     ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
   });
-  response.end(JSON.stringify(bodyOf(error)));
+  response.end(body);
 };
 
 /** Every failure of the app as an answer: a missing route, an outage, a defect (logged, never shown). */

@@ -30,9 +30,11 @@ export const parseAnswer = (text: string): RawAnswer => {
     const colon = line.indexOf(":");
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
   });
+  const byName = new Map(headers);
+  const length = Number(byName.get("content-length") ?? Number.POSITIVE_INFINITY);
   return {
     status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0),
-    headers: new Map(headers),
-    body: rest.join("\r\n\r\n"),
+    headers: byName,
+    body: rest.join("\r\n\r\n").slice(0, length),
   };
 };

@@ -8,7 +8,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import * as Context from "effect/Context";
+import type * as Context from "effect/Context";
+import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
@@ -22,6 +23,7 @@ import { readConfig, type Environment } from "../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
 import { hostedBackend } from "../../src/git/hosted.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
+import { BodyTime } from "../../src/http/body.ts";
 import { openListener } from "../../src/http/server.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
@@ -71,6 +73,11 @@ export interface TestService {
   /** Asks a port. */
   readonly inside: <A, E>(use: Effect.Effect<A, E, Inside>) => Promise<A>;
   readonly close: () => Promise<void>;
+}
+
+export interface TestOptions {
+  /** How long a body may take; the service's own 30 s are no test's to wait for. */
+  readonly bodyTime?: Duration.Input;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -151,7 +158,10 @@ const stage = Effect.fnUntraced(function* (
  *
  * @param environment settings as an operator would give them, e.g. PLATFORM_TIER_CAPS.
  */
-export async function startTestService(environment: Environment = {}): Promise<TestService> {
+export async function startTestService(
+  environment: Environment = {},
+  { bodyTime = "30 seconds" }: TestOptions = {},
+): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
   const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
@@ -185,7 +195,11 @@ export async function startTestService(environment: Environment = {}): Promise<T
     return { databaseUrl, context, port: listener.port };
   });
   const { databaseUrl, context, port } = await Effect.runPromise(
-    start.pipe(Scope.provide(scope), Effect.provide(logsInto(logs))),
+    start.pipe(
+      Scope.provide(scope),
+      Effect.provide(logsInto(logs)),
+      Effect.provideService(BodyTime, bodyTime),
+    ),
   );
   const origin = `http://127.0.0.1:${port}`;
   const pool = new Pool(origin, { connections: 64, pipelining: 1 });
