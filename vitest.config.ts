@@ -14,6 +14,6 @@ export default defineConfig({
     teardownTimeout: 30_000,
     // A worker a core of the smallest machine that is supported: sandboxes and Postgres need what is left.
     maxWorkers: 2,
-    reporters: ["default", new ClosingLine(process.env)],
+    reporters: ["default", new ClosingLine()],
   },
 });

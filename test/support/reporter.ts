@@ -35,24 +35,36 @@ const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
   return { passed, failed, skipped };
 };
 
+export interface Closing {
+  /** The skipped tests by name, then the one line. */
+  readonly lines: readonly string[];
+  /** Tests were skipped where none may be. */
+  readonly isRefused: boolean;
+}
+
+/** @param ci the variable CI: anything but the empty text or `false` makes a skipped test an error. */
+export const closing = (
+  modules: readonly TestModule[],
+  uncaught: number,
+  ci: string | undefined,
+): Closing => {
+  const { passed, failed, skipped } = tally(modules, uncaught);
+  const isRefused = skipped.length > 0 && ci !== undefined && ci !== "" && ci !== "false";
+  const tail = skipped.length > 0 ? `, ${skipped.length} skipped` : "";
+  return {
+    lines: [
+      ...skipped.map((name) => `skipped: ${name}`),
+      ...(isRefused ? ["CI is set: a skipped test is an error."] : []),
+      `${passed} passed, ${failed} failed${tail}`,
+    ],
+    isRefused,
+  };
+};
+
 export class ClosingLine implements Reporter {
-  readonly #skipsFail: boolean;
-
-  /** @param environment CI, set to anything but the empty text or `false`, makes a skipped test an error. */
-  constructor(environment: Readonly<Record<string, string | undefined>>) {
-    const ci = environment["CI"] ?? "";
-    this.#skipsFail = ci !== "" && ci !== "false";
-  }
-
   onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
-    const { passed, failed, skipped } = tally(modules, uncaught.length);
-    const lines = skipped.map((name) => `skipped: ${name}`);
-    if (skipped.length > 0 && this.#skipsFail) {
-      process.exitCode = 1;
-      lines.push("CI is set: a skipped test is an error.");
-    }
-    const tail = skipped.length > 0 ? `, ${skipped.length} skipped` : "";
-    lines.push(`${passed} passed, ${failed} failed${tail}`);
+    const { lines, isRefused } = closing(modules, uncaught.length, process.env["CI"]);
+    if (isRefused) process.exitCode = 1;
     // Global tear-downs and vitest's own warnings come after the reporters: the line waits for the very end.
     process.once("exit", () => writeSync(STANDARD_OUTPUT, `${lines.join("\n")}\n`));
   }

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { TestModule } from "vitest/node";
+import { closing } from "./reporter.ts";
+
+type State = "passed" | "failed" | "skipped";
+
+/** What the reporter looks at of a file that ran; `ok` is vitest's own word on it. */
+const ran = (relativeModuleId: string, states: readonly State[], ok = !states.includes("failed")) =>
+  ({
+    relativeModuleId,
+    ok: () => ok,
+    children: {
+      allTests: () =>
+        states.map((state, index) => ({ fullName: `case ${index}`, result: () => ({ state }) })),
+    },
+  }) as unknown as TestModule;
+
+test("ends a run with one plain line", () => {
+  const { lines } = closing([ran("a", ["passed", "failed"]), ran("b", ["passed"])], 0, undefined);
+  expect(lines).toEqual(["2 passed, 1 failed"]);
+});
+
+test("counts a file that could not run, and an error that no test caught, as failures", () => {
+  expect(closing([ran("a", [], false), ran("b", ["passed"])], 1, undefined).lines).toEqual([
+    "1 passed, 2 failed",
+  ]);
+});
+
+test("names what was skipped, and refuses it in continuous integration alone", () => {
+  const modules = [ran("a", ["passed", "skipped"])];
+  const here = closing(modules, 0, undefined);
+  expect(here).toEqual({ lines: ["skipped: a > case 1", "1 passed, 0 failed, 1 skipped"], isRefused: false });
+  expect(closing(modules, 0, "false").isRefused).toBe(false);
+  expect(closing(modules, 0, "true").isRefused).toBe(true);
+  expect(closing([ran("a", ["passed"])], 0, "true").isRefused).toBe(false);
+});
