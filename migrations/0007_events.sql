@@ -3,7 +3,8 @@
 -- Readers go by (tx, id) and see only rows whose transaction is older than the oldest one still running, so a later
 -- commit cannot appear behind what a reader has seen. event_horizons remembers up to where a project was pruned: a
 -- reader from before that is told to start anew.
--- Operators: transaction ids belong to one server. After a dump is loaded into another server the service removes at its
+-- Operators: a long writing transaction holds all readers back, also one in another database of the same server.
+-- Transaction ids belong to one server. After a dump is loaded into another server the service removes at its
 -- start the events that would lie in that server's future.
 
 CREATE TABLE events (
