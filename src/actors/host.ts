@@ -206,10 +206,12 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   #step(event: Event, completes: string | null): Effect.Effect<Told<S>, StoreError | CapReached> {
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
-      if (this.#stale) yield* this.#reload;
-      const before = this.#snapshot;
+      // A refusal is final to whoever asked: it is given on what the memory holds, not on what this actor remembers.
+      if (this.#stale || !machine.step(this.#snapshot, event).accepted) yield* this.#reload;
       // A save whose answer was lost, or another writer, has settled this command: its outcome counts once.
-      if (completes !== null && !this.#underWay.has(completes)) return { accepted: false, snapshot: before };
+      if (completes !== null && !this.#underWay.has(completes))
+        return { accepted: false, snapshot: this.#snapshot };
+      const before = this.#snapshot;
       const { snapshot: after, commands, accepted } = machine.step(before, event);
       if (!accepted) {
         if (completes !== null) yield* memory.complete(id, [completes]);
