@@ -4,16 +4,33 @@ import { closing } from "./reporter.ts";
 
 type State = "passed" | "failed" | "skipped";
 
-/** What the reporter looks at of a file that ran; `ok` is vitest's own word on it. */
-const ran = (relativeModuleId: string, states: readonly State[], ok = !states.includes("failed")) =>
-  ({
+interface Suite {
+  readonly type: "suite";
+  readonly fullName: string;
+  readonly parent: object;
+  readonly children: { readonly allTests: () => readonly object[] };
+}
+
+/** What the reporter looks at of a file that ran: one suite, and vitest's own word on the whole. */
+const ran = (relativeModuleId: string, states: readonly State[], ok = !states.includes("failed")) => {
+  const suite: Suite = {
+    type: "suite",
+    fullName: "suite",
+    parent: { type: "module" },
+    children: { allTests: () => tests },
+  };
+  const tests = states.map((state, index) => ({
+    type: "test",
+    fullName: `suite > case ${index}`,
+    parent: suite,
+    result: () => ({ state }),
+  }));
+  return {
     relativeModuleId,
     ok: () => ok,
-    children: {
-      allTests: () =>
-        states.map((state, index) => ({ fullName: `case ${index}`, result: () => ({ state }) })),
-    },
-  }) as unknown as TestModule;
+    children: { allTests: () => tests },
+  } as unknown as TestModule;
+};
 
 test("ends a run with one plain line", () => {
   const { lines } = closing([ran("a", ["passed", "failed"]), ran("b", ["passed"])], 0, undefined);
@@ -29,8 +46,18 @@ test("counts a file that could not run, and an error that no test caught, as fai
 test("names what was skipped, and refuses it in continuous integration alone", () => {
   const modules = [ran("a", ["passed", "skipped"])];
   const here = closing(modules, 0, undefined);
-  expect(here).toEqual({ lines: ["skipped: a > case 1", "1 passed, 0 failed, 1 skipped"], isRefused: false });
+  expect(here).toEqual({
+    lines: ["skipped: a > suite > case 1", "1 passed, 0 failed, 1 skipped"],
+    isRefused: false,
+  });
   expect(closing(modules, 0, "false").isRefused).toBe(false);
   expect(closing(modules, 0, "true").isRefused).toBe(true);
   expect(closing([ran("a", ["passed"])], 0, "true").isRefused).toBe(false);
+});
+
+test("names a suite of which no test ran once", () => {
+  expect(closing([ran("a", ["skipped", "skipped"])], 0, undefined).lines).toEqual([
+    "skipped: a > suite (2 tests)",
+    "0 passed, 0 failed, 2 skipped",
+  ]);
 });

@@ -1,11 +1,11 @@
 /**
  * Ends a run's output with one plain line, `N passed, N failed` with `, N skipped` where there are any, so that whoever
- * runs the tests need not know vitest's colours and columns. Above it every skipped test stands by name.
+ * runs the tests need not know vitest's colours and columns. Above it every skipped test, or suite, stands by name.
  *
  * Where CI is set a skipped test fails the run: there everything a test may miss on a machine has been installed.
  */
 import { writeSync } from "node:fs";
-import type { Reporter, SerializedError, TestModule } from "vitest/node";
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
 
 const STANDARD_OUTPUT = 1;
 
@@ -13,12 +13,23 @@ interface Tally {
   readonly passed: number;
   /** Failed tests, files that could not be loaded, and errors that no test caught. */
   readonly failed: number;
-  /** `file > describe > test` of each. */
-  readonly skipped: readonly string[];
+  /** `file > describe > test` of each; a suite of which no test ran stands for its tests. */
+  readonly skipped: ReadonlyMap<string, number>;
 }
 
+const isSkipped = (test: TestCase): boolean => test.result().state === "skipped";
+
+/** The outermost suite of the test that was skipped as a whole, else the test. */
+const skippedWhole = (test: TestCase): TestCase | TestSuite => {
+  let whole: TestCase | TestSuite = test;
+  for (let above = test.parent; above.type === "suite"; above = above.parent) {
+    if ([...above.children.allTests()].every(isSkipped)) whole = above;
+  }
+  return whole;
+};
+
 const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
-  const skipped: string[] = [];
+  const skipped = new Map<string, number>();
   let passed = 0;
   let failed = uncaught;
   for (const module of modules) {
@@ -27,7 +38,10 @@ const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
       const { state } = test.result();
       if (state === "passed") passed += 1;
       else if (state === "failed") failedHere += 1;
-      else skipped.push(`${module.relativeModuleId} > ${test.fullName}`);
+      else {
+        const name = `${module.relativeModuleId} > ${skippedWhole(test).fullName}`;
+        skipped.set(name, (skipped.get(name) ?? 0) + 1);
+      }
     }
     // A file that fails to load, or whose hooks fail, has no failed test to count.
     failed += failedHere === 0 && !module.ok() ? 1 : failedHere;
@@ -36,7 +50,7 @@ const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
 };
 
 export interface Closing {
-  /** The skipped tests by name, then the one line. */
+  /** What was skipped by name, then the one line. */
   readonly lines: readonly string[];
   /** Tests were skipped where none may be. */
   readonly isRefused: boolean;
@@ -49,11 +63,12 @@ export const closing = (
   ci: string | undefined,
 ): Closing => {
   const { passed, failed, skipped } = tally(modules, uncaught);
-  const isRefused = skipped.length > 0 && ci !== undefined && ci !== "" && ci !== "false";
-  const tail = skipped.length > 0 ? `, ${skipped.length} skipped` : "";
+  const count = [...skipped.values()].reduce((sum, tests) => sum + tests, 0);
+  const isRefused = count > 0 && ci !== undefined && ci !== "" && ci !== "false";
+  const tail = count > 0 ? `, ${count} skipped` : "";
   return {
     lines: [
-      ...skipped.map((name) => `skipped: ${name}`),
+      ...[...skipped].map(([name, tests]) => `skipped: ${name}${tests > 1 ? ` (${tests} tests)` : ""}`),
       ...(isRefused ? ["CI is set: a skipped test is an error."] : []),
       `${passed} passed, ${failed} failed${tail}`,
     ],
