@@ -4,7 +4,7 @@ import { boot } from "./boot.ts";
 import { type Installation, type LocalOptions, install } from "./installation.ts";
 import type { Form } from "./launch-plan.ts";
 import { readRecord, sandboxPaths, type SandboxRecord } from "./run-directory.ts";
-import { tearDown } from "./teardown.ts";
+import { killSandbox, tearDown } from "./teardown.ts";
 
 const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
 /** Away from every uid that a sandbox may have. */
@@ -40,7 +40,10 @@ const tryForm = async (options: LocalOptions, form: Form): Promise<Installation>
     await boot(installation, { paths, record, settings, environment: {} });
     return installation;
   } finally {
-    await tearDown(paths, (await readRecord(paths)) ?? record);
+    const left = (await readRecord(paths)) ?? record;
+    // Nothing in it is worth a graceful end.
+    await killSandbox(paths, left);
+    await tearDown(paths, left);
   }
 };
 

@@ -143,8 +143,13 @@ export class LocalSandboxes {
       .map((record) => ({
         id: record.id,
         sessionId: record.sessionId,
-        state: record.launcher !== null && isAlive(record.launcher) ? "running" : "exited",
+        state: this.#isRunning(record) ? "running" : "exited",
       }));
+  }
+
+  /** A sandbox that is just being created counts as running: nobody is to clear it away as a leftover. */
+  #isRunning({ id, launcher }: SandboxRecord): boolean {
+    return launcher === null ? this.#tails.has(id) : isAlive(launcher);
   }
 
   async link(id: string): Promise<DaemonLink> {

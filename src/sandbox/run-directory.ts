@@ -109,7 +109,7 @@ export const sandboxPaths = (runDir: string, id: string): SandboxPaths => {
 
 /**
  * Makes the run directory and what every sandbox shares.
- * @throws Error when it belongs to someone else, is no directory, or is too long for socket paths
+ * @throws Error when others can write it, it is no directory, or it is too long for socket paths
  */
 export const openRunDirectory = async (runDir: string): Promise<void> => {
   const longest = sandboxPaths(runDir, "0".repeat(36)).proxySocket;
@@ -120,10 +120,11 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
   }
   await mkdir(runDir, { recursive: true, mode: 0o711 });
   const found = await lstat(runDir);
-  if (!found.isDirectory() || found.uid !== process.geteuid?.()) {
-    throw new Error(`the run directory ${runDir} is not a directory of this user`);
+  if (!found.isDirectory() || found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0) {
+    throw new Error(`the run directory ${runDir} is not a directory that this user alone can write`);
   }
-  await chmod(runDir, 0o711);
+  // Sandboxes' uids pass through; a umask may have kept them out. What else others may do is left as it is.
+  await chmod(runDir, (found.mode & 0o777) | 0o111);
   await Promise.all(
     ["parts", "s"].map(async (name) => {
       await mkdir(join(runDir, name), { recursive: true });

@@ -9,6 +9,7 @@ import { type SandboxPaths, type SandboxRecord, removeTree } from "./run-directo
 
 /** Milliseconds between SIGTERM and SIGKILL (api.md 3, "Saving"). */
 const GRACE_MS = 5000;
+const ASK_AGAIN_MS = 1000;
 /** Milliseconds after which killed processes are given up as stuck in the kernel. */
 const BURIAL_MS = 10_000;
 const POLL_MS = 10;
@@ -61,12 +62,18 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
   if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox do not end");
 };
 
-/** Asks PID 1 to end, and waits a while for it; a sandbox without a living PID 1 is left to `killSandbox`. */
+/**
+ * Asks PID 1 to end, and waits a while for it; a sandbox without a living PID 1 is left to `killSandbox`. It is asked
+ * again: a signal that PID 1 passes on in the instant in which it starts its daemon can get lost between the two.
+ */
 const askToEnd = async (record: SandboxRecord): Promise<void> => {
-  const init = findInit(record);
-  if (init === null) return;
-  signal(init, "SIGTERM");
-  await waitFor(() => !launcherAlive(record), GRACE_MS);
+  for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
+    const init = findInit(record);
+    if (init === null) return;
+    signal(init, "SIGTERM");
+    // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
+    if (await waitFor(() => !launcherAlive(record), ASK_AGAIN_MS)) return;
+  }
 };
 
 /**

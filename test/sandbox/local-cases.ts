@@ -3,12 +3,16 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
+import { openInstallation } from "../../src/sandbox/local-form.ts";
+import { LocalSandboxes } from "../../src/sandbox/local-sandboxes.ts";
 import { localProvider } from "../../src/sandbox/local.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesSeeing } from "../../src/sandbox/processes.ts";
+import { sandboxPaths, writeRecord } from "../../src/sandbox/run-directory.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { probes } from "../conformance/sandbox-probes.ts";
 import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
@@ -185,7 +189,7 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const script =
-          "for n in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 1000 & sleep 1000' & done; sleep 1000";
+          "mkdir -p /workspace/locked/deeper; chmod 0 /workspace/locked; for n in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 1000 & sleep 1000' & done; sleep 1000";
         yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
         yield* provider.destroy(spec.id);
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
@@ -239,6 +243,61 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
         yield* subject.end(spec.id);
         assert.match((yield* provider.awaitExit(spec.id)).message, /code 7/);
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
+    },
+    {
+      name: "says what the launcher said when a sandbox cannot start, and leaves nothing [I9]",
+      run: Effect.gen(function* () {
+        const options = localOptions(setup, "http://127.0.0.1:1");
+        const installation = yield* Effect.promise(() => openInstallation(options));
+        const parts = { ...installation.parts, entrypoint: "/nonexistent/entrypoint" };
+        const sandboxes = yield* Effect.promise(() => LocalSandboxes.open({ ...installation, parts }));
+        const spec = specOf(randomUUID());
+        yield* Effect.promise(() => assert.rejects(sandboxes.create(spec), /entrypoint/));
+        assert.deepEqual(yield* subject.leftovers(spec.id), []);
+        sandboxes.close();
+      }),
+    },
+    {
+      name: "begins anew where a former service died before it started anything",
+      run: serviceOf(
+        Effect.gen(function* () {
+          const provider = yield* SandboxProvider;
+          const spec = specOf(randomUUID());
+          const paths = sandboxPaths(setup.runDir, spec.id);
+          yield* Effect.promise(async () => {
+            await mkdir(paths.proxy, { recursive: true });
+            await writeRecord(paths, {
+              version: 1,
+              id: spec.id,
+              sessionId: spec.sessionId,
+              installationId: "0e6f1c52-conformance",
+              nodeId: "node-1",
+              uidBase: null,
+              launcher: null,
+              cgroups: [],
+              egressAllow: [],
+              secretNames: [],
+              llmUpstream: null,
+            });
+          });
+          yield* Effect.scoped(Effect.andThen(sandbox(spec), ask(spec.id, "/platform/health")));
+          assert.equal((yield* provider.list).length, 0);
+          assert.deepEqual(yield* subject.leftovers(spec.id), []);
+        }),
+      ),
+    },
+    {
+      name: "follows no link that stands in the daemon's socket's place",
+      run: serviceOf(
+        Effect.gen(function* () {
+          const provider = yield* SandboxProvider;
+          const spec = specOf(randomUUID());
+          yield* sandbox(spec);
+          yield* runIn(spec.id, "daemon", "ln -sf /run/platform/other.sock /run/platform/d.sock");
+          const failure = yield* Effect.flip(provider.link(spec.id));
+          assert.match(failure.message, /not a socket/);
+        }).pipe(Effect.scoped),
+      ),
     },
     {
       name: "opens the way out again for a sandbox that a later service finds",

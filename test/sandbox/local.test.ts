@@ -44,7 +44,7 @@ const setupOf = (form: LocalSetup["form"], runDir: string): LocalSetup => ({
 const service = await openService();
 const { port } = service.address() as AddressInfo;
 /** Below /tmp: a sandbox's uid cannot reach into a home. */
-const directory = await mkdtemp("/tmp/platform-test-");
+const directory = await mkdtemp("/tmp/platform-sandboxes-");
 await chmod(directory, 0o711);
 
 afterAll(async () => {
