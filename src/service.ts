@@ -41,6 +41,7 @@ import { sandboxHandlers } from "./http/sandbox.ts";
 import { secretsHandlers } from "./http/secrets.ts";
 import type { Listener } from "./http/server.ts";
 import { sessionsHandlers } from "./http/sessions.ts";
+import { exactPaths } from "./http/routes.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggersHandlers } from "./http/triggers.ts";
 import { webhookRoute } from "./http/webhooks.ts";
@@ -103,8 +104,12 @@ const gateway = ({ llm }: Config) => {
   return { upstream: upstream.origin, baseUrl, apiKey: llm.apiKey, tiers: llm.tiers };
 };
 
-/** Ports, then actors over them, then what the endpoints ask. */
-const actors = <E>({ config, nodeId, ports }: ServiceOptions<E>) => {
+/** Ports, then actors over them, then what the endpoints ask of them: the service without its HTTP. */
+export const actorLayers = <E>({
+  config,
+  nodeId,
+  ports,
+}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports">) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { egressAllow, bootTimeoutMs } = config;
   const entities = Layer.mergeAll(
@@ -165,12 +170,12 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
     Layer.mergeAll(
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
-    ).pipe(Layer.provideMerge(actors(options))),
+    ).pipe(Layer.provideMerge(actorLayers(options))),
   );
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config, options.masterKey);
-      yield* options.listener.attach(yield* HttpRouter.toHttpEffect(routes), yield* makeRelay);
+      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), yield* makeRelay);
       started = true;
       return token;
     }),
