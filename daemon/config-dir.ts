@@ -1,9 +1,7 @@
 /** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 `[runtime] config_dir`). */
 import { realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
-
-/** As in domain/manifest.ts (a test holds them together), which is not loaded before the daemon answers. */
-export const DEFAULT_CONFIG_DIR = ".platform/runtime";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 
 /** The directory's absolute path, and what was wrong with the manifest's setting where the default stands in. */
 export interface ConfigDir {

@@ -17,7 +17,7 @@ import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
-import { DEFAULT_CONFIG_DIR } from "./config-dir.ts";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { fetchCredential, renewCredential } from "./credential.ts";
 import { writeForAgent } from "./files.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";

@@ -10,6 +10,7 @@ import { isUtf8 } from "node:buffer";
 import * as Result from "effect/Result";
 import { TomlError, parse } from "smol-toml";
 import { DEFAULT_AGENT, agentFile } from "./agent.ts";
+import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
 import { checkSecretName } from "./secret.ts";
 import { readTriggerEntry } from "./trigger.ts";
 import type { EntryFault, TriggerDefinition } from "./trigger.ts";
@@ -22,7 +23,6 @@ export const MANIFEST_LIMIT_BYTES = 1024 * 1024;
 export const TRIGGER_LIMIT = 1000;
 /** Most names in each list of `[env]`. */
 const ENV_LIMIT = 1000;
-export const DEFAULT_CONFIG_DIR = ".platform/runtime";
 
 /** One thing to mend, as the trigger listing shows it; null where it cannot be told. */
 export interface ManifestError {
@@ -104,23 +104,6 @@ export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): 
       }),
     ],
   };
-};
-
-/**
- * Reads a config directory: a path inside the checkout (threats.md M15).
- *
- * @returns the path without `.` and empty segments, or one sentence that says what is wrong.
- */
-export const parseConfigDir = (value: unknown): Result.Result<string, string> => {
-  if (typeof value !== "string") return Result.fail("config_dir must be a string.");
-  const segments = value.split("/").filter((segment) => segment !== "" && segment !== ".");
-  const leavesCheckout = value.startsWith("/") || segments.includes("..");
-  if (leavesCheckout || segments.length === 0 || segments[0] === ".git") {
-    return Result.fail("config_dir must be a directory inside the repository, such as .platform/runtime.");
-  }
-  return value.length > 512 || /[\p{Cc}\\]/u.test(value)
-    ? Result.fail("config_dir must have at most 512 characters, without control characters and backslashes.")
-    : Result.succeed(segments.join("/"));
 };
 
 type Table = Readonly<Record<string, unknown>>;

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { configDirOf, DEFAULT_CONFIG_DIR } from "../../daemon/config-dir.ts";
-import * as manifest from "../../src/domain/manifest.ts";
+import { configDirOf } from "../../daemon/config-dir.ts";
 
 let workspace: string;
 beforeAll(() => {
@@ -19,7 +18,6 @@ const setting = (value: string) => configDirOf(`[runtime]\nconfig_dir = ${value}
 describe("the agent config directory", () => {
   test("is .platform/runtime where the manifest says nothing or is missing", async () => {
     const standard = { path: join(workspace, ".platform/runtime"), problem: null };
-    expect(DEFAULT_CONFIG_DIR).toBe(manifest.DEFAULT_CONFIG_DIR);
     expect(await configDirOf("", workspace)).toEqual(standard);
     expect(await configDirOf("[runtime]\n", workspace)).toEqual(standard);
   });

@@ -1,11 +1,10 @@
 import * as fc from "fast-check";
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
+import { DEFAULT_CONFIG_DIR, parseConfigDir } from "../../src/domain/config-dir.ts";
 import {
-  DEFAULT_CONFIG_DIR,
   MANIFEST_LIMIT_BYTES,
   TRIGGER_LIMIT,
-  parseConfigDir,
   parseManifest,
   withAgentFiles,
 } from "../../src/domain/manifest.ts";
