@@ -1,0 +1,397 @@
+/** Sessions through the API: what is checked before one is made, and its life from there (api.md 3). */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as Effect from "effect/Effect";
+import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeAccount,
+  makeProject,
+  reached,
+  runSession,
+  stopSession,
+  type Fields,
+} from "./world.ts";
+
+const CAP = 4;
+const AGENT = { ".platform/runtime/agents/reviewer.md": "Review.\n" };
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService({
+    PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
+    PLATFORM_BOOT_TIMEOUT_MS: "1500",
+  });
+  pid = await makeProject(service, { files: AGENT });
+});
+afterAll(() => service.close());
+
+const sessions = (rest = ""): string => `/v1/projects/${pid}/sessions${rest}`;
+const create = (body: Fields = {}): Promise<Answer> => service.request("POST", sessions(), { body });
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const commitOf = (ref: string): Promise<string> =>
+  service.inside(Effect.flatMap(GitBackend, (git) => git.resolveBase({ projectId: pid }, ref)));
+const liveSandboxes = (sid: string): Promise<number> =>
+  service.inside(
+    Effect.gen(function* () {
+      const all = [...(yield* (yield* SimulatedSandboxes).all).values()];
+      return all.filter(({ spec }) => spec.sessionId === sid).length;
+    }),
+  );
+
+const activeSessions = async (): Promise<unknown> =>
+  (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
+
+describe("creating a session", () => {
+  it("answers with all of its fields, provisioning, and it runs", async () => {
+    const base = await commitOf("main");
+    const wish = { name: "n", agent_model: "provider/model-1", initial_prompt: "Do.", metadata: { a: [1] } };
+    const session = fields(expectStatus(await create(wish), 201));
+    expect(session).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+      project_id: pid,
+      account_id: expect.any(String),
+      status: "provisioning",
+      base_ref: "main",
+      base_commit: base,
+      branch_name: session["id"],
+      ...wish,
+      agent_name: "default",
+      trigger_slug: null,
+      fire_id: null,
+      created_by: expect.any(String),
+      failure: null,
+      stop_reason: null,
+      saved: null,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated_at: session["created_at"],
+      running_at: null,
+      stopped_at: null,
+    });
+    const running = await reached(service, pid, String(session["id"]), "running");
+    expect(running["running_at"]).not.toBeNull();
+    const sandbox = fields(await service.request("GET", sessions(`/${session["id"]}/sandbox`)));
+    expect(sandbox).toMatchObject({
+      session_id: session["id"],
+      provider: "simulated",
+      status: "active",
+      failure: null,
+    });
+    expect(await commitOf(String(session["id"]))).toBe(base);
+    await stopSession(service, pid, String(session["id"]));
+  });
+
+  it.each([
+    ["--upload-pack=touch"],
+    ["-x"],
+    ["a..b"],
+    ["@{-1}"],
+    ["HEAD"],
+    ["refs/heads/main"],
+    ["a:b"],
+    ["+x"],
+    ["*"],
+    ["main\n"],
+    ["x.lock"],
+    ["main~1"],
+    [""],
+    ["a b"],
+  ])("refuses the base ref %j as malformed [G01]", async (base_ref) => {
+    expect(seen(await create({ base_ref }))).toEqual([400, "invalid_request"]);
+  });
+
+  it.each([["gone"], ["f".repeat(40)], [randomUUID()]])(
+    "does not know the base ref %s [G01]",
+    async (base_ref) => {
+      expect(seen(await create({ base_ref }))).toEqual([422, "unknown_base_ref"]);
+    },
+  );
+
+  it("takes a branch, a commit and another session's branch as its base [G01] [G02]", async () => {
+    const feature = await commitOf("feature");
+    const first = fields(expectStatus(await create({ base_ref: "feature" }), 201));
+    expect(first["base_commit"]).toBe(feature);
+    const sid = String(first["id"]);
+    await reached(service, pid, sid, "running");
+    const bases = await Promise.all(
+      [feature, sid].map(async (base_ref) => fields(expectStatus(await create({ base_ref }), 201))),
+    );
+    expect(bases.map(({ base_commit: commit }) => commit)).toEqual([feature, feature]);
+    for (const { id } of [first, ...bases]) await stopSession(service, pid, String(id));
+  });
+
+  it("checks the agent and the model", async () => {
+    expect(seen(await create({ agent_name: "nobody" }))).toEqual([422, "unknown_agent"]);
+    for (const agent_name of ["../x", "a/b", "", "-a", "a".repeat(65), "a.md"]) {
+      expect(seen(await create({ agent_name }))).toEqual([400, "invalid_request"]);
+    }
+    for (const agent_model of ["model", "", "/", "a/", "/b", "a b/c"]) {
+      expect(seen(await create({ agent_model }))).toEqual([400, "invalid_request"]);
+    }
+    const session = fields(expectStatus(await create({ agent_name: "reviewer" }), 201));
+    expect(session["agent_name"]).toBe("reviewer");
+    await stopSession(service, pid, String(session["id"]));
+  });
+
+  it("leaves no row where it refuses", async () => {
+    const before = listOf(await service.request("GET", sessions("?limit=200")), "sessions").length;
+    for (const body of [
+      { base_ref: "gone" },
+      { base_ref: "-x" },
+      { agent_name: "nobody" },
+      { agent_model: "x" },
+    ]) {
+      await create(body);
+    }
+    expect(listOf(await service.request("GET", sessions("?limit=200")), "sessions")).toHaveLength(before);
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("is refused in an archived project", async () => {
+    const archived = await makeProject(service);
+    await service.request("PATCH", `/v1/projects/${archived}`, { body: { status: "archived" } });
+    const answer = await service.request("POST", `/v1/projects/${archived}/sessions`, { body: {} });
+    expect(seen(answer)).toEqual([409, "project_not_active"]);
+  });
+
+  it("over the cap is 429 with the numbers, and another account's cap is its own", async () => {
+    const running = await Promise.all(Array.from({ length: CAP }, () => runSession(service, pid)));
+    const answer = await create();
+    expect([...seen(answer), fields(answer)["details"]]).toEqual([
+      429,
+      "session_cap_reached",
+      { limit: CAP, active_sessions: CAP },
+    ]);
+    const foreign = await makeAccount(service);
+    const theirs = await makeProject(service, { token: foreign });
+    const answered = await service.request("POST", `/v1/projects/${theirs}/sessions`, {
+      body: {},
+      token: foreign,
+    });
+    expect(answered.status).toBe(201);
+    await Promise.all(running.map((sid) => stopSession(service, pid, sid)));
+  });
+});
+
+describe("a list of sessions", () => {
+  it("is newest first, in pages that miss and repeat nothing, and filtered by status", async () => {
+    const project = await makeProject(service);
+    const made: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const answer = await service.request("POST", `/v1/projects/${project}/sessions`, {
+        body: { name: `s${n}` },
+      });
+      const sid = String(fields(expectStatus(answer, 201))["id"]);
+      made.unshift(sid);
+      await stopSession(service, project, sid);
+    }
+    const read: unknown[] = [];
+    let cursor: unknown = "";
+    while (cursor !== null) {
+      const query = cursor === "" ? "" : `&cursor=${String(cursor)}`;
+      const page = await service.request("GET", `/v1/projects/${project}/sessions?limit=2${query}`);
+      read.push(...listOf(page, "sessions").map(({ id }) => id));
+      cursor = fields(page)["next_cursor"];
+    }
+    expect(read).toEqual(made);
+    const of = async (status: string) =>
+      listOf(await service.request("GET", `/v1/projects/${project}/sessions?status=${status}`), "sessions")
+        .length;
+    expect([await of("stopped"), await of("running"), await of("failed")]).toEqual([5, 0, 0]);
+    expect((await service.request("GET", `/v1/projects/${project}/sessions?status=none`)).status).toBe(400);
+  });
+});
+
+describe("stopping, restarting, deleting", () => {
+  it("a stop answers stopped, frees the slot and ends the sandbox", async () => {
+    const sid = await runSession(service, pid);
+    const stopped = await stopSession(service, pid, sid);
+    expect(stopped).toMatchObject({ status: "stopped", stop_reason: "requested", failure: null });
+    expect(stopped["stopped_at"]).not.toBeNull();
+    expect(await activeSessions()).toBe(0);
+    await eventually(async () => {
+      expect(await liveSandboxes(sid)).toBe(0);
+      const sandbox = fields(await service.request("GET", sessions(`/${sid}/sandbox`)));
+      expect(sandbox["status"]).toBe("stopped");
+    });
+  });
+
+  it("ten at once are one: all are told the same [R03]", async () => {
+    const sid = await runSession(service, pid);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => service.request("POST", sessions(`/${sid}/stop`))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("a stop while it is provisioning is final, and nothing of it is left [R02]", async () => {
+    service.daemon.become("cloning");
+    const sid = String(fields(expectStatus(await create(), 201))["id"]);
+    await eventually(async () => expect(await liveSandboxes(sid)).toBe(1));
+    expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
+    service.daemon.become("ready");
+    await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
+    // Every second stop passes through the mailbox behind whatever the boot still had to say.
+    expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("a stop right behind the create is final too [R02]", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const sid = String(fields(expectStatus(await create(), 201))["id"]);
+      expect((await stopSession(service, pid, sid))["status"]).toBe("stopped");
+      await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
+      expect((await stopSession(service, pid, sid))["status"]).toBe("stopped");
+    }
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("a restart is 202, on the same branch, in a new sandbox; of a live one it is 409", async () => {
+    const sid = await runSession(service, pid);
+    const first = fields(await service.request("GET", sessions(`/${sid}/sandbox`)))["id"];
+    expect(seen(await service.request("POST", sessions(`/${sid}/restart`)))).toEqual([
+      409,
+      "not_restartable",
+    ]);
+    await stopSession(service, pid, sid);
+    const again = await service.request("POST", sessions(`/${sid}/restart`));
+    expect([again.status, fields(again)["status"], fields(again)["branch_name"]]).toEqual([
+      202,
+      "provisioning",
+      sid,
+    ]);
+    const running = await reached(service, pid, sid, "running");
+    expect(running).toMatchObject({ stop_reason: null, stopped_at: null });
+    const second = fields(await service.request("GET", sessions(`/${sid}/sandbox`)))["id"];
+    expect(second).not.toBe(first);
+    await stopSession(service, pid, sid);
+  });
+
+  it("a restart counts against the cap", async () => {
+    const sid = await runSession(service, pid);
+    await stopSession(service, pid, sid);
+    const others = await Promise.all(Array.from({ length: CAP }, () => runSession(service, pid)));
+    expect(seen(await service.request("POST", sessions(`/${sid}/restart`)))).toEqual([
+      429,
+      "session_cap_reached",
+    ]);
+    await Promise.all(others.map((other) => stopSession(service, pid, other)));
+  });
+
+  it("a deletion stops what lives, hides it, and leaves the branch", async () => {
+    const sid = await runSession(service, pid);
+    expect((await service.request("DELETE", sessions(`/${sid}`))).status).toBe(204);
+    for (const rest of ["", "/sandbox", "/events", "/logs"]) {
+      expect(seen(await service.request("GET", sessions(`/${sid}${rest}`)))).toEqual([404, "not_found"]);
+    }
+    expect((await service.request("DELETE", sessions(`/${sid}`))).status).toBe(404);
+    const listed = listOf(await service.request("GET", sessions("?limit=200")), "sessions");
+    expect(listed.map(({ id }) => id)).not.toContain(sid);
+    expect(await commitOf(sid)).toBe(await commitOf("main"));
+    await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("name and metadata can be changed, and nothing else", async () => {
+    const sid = await runSession(service, pid, { name: "before" });
+    const answer = await service.request("PATCH", sessions(`/${sid}`), { body: { metadata: { k: 1 } } });
+    expect(fields(expectStatus(answer, 200))).toMatchObject({ name: "before", metadata: { k: 1 } });
+    expect(
+      (await service.request("PATCH", sessions(`/${sid}`), { body: { status: "stopped" } })).status,
+    ).toBe(400);
+    await stopSession(service, pid, sid);
+  });
+});
+
+describe("a boot that fails", () => {
+  it("is failed with the daemon's reason, its sandbox gone and its slot free", async () => {
+    service.daemon.become({ failed: "git: the remote hung up" });
+    const sid = String(fields(expectStatus(await create(), 201))["id"]);
+    const failed = await reached(service, pid, sid, "failed");
+    expect(failed["failure"]).toEqual({
+      code: "clone_failed",
+      message: "git: the remote hung up",
+      at: expect.any(String),
+    });
+    expect(await activeSessions()).toBe(0);
+    await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
+    const sandbox = fields(await service.request("GET", sessions(`/${sid}/sandbox`)));
+    expect(sandbox).toMatchObject({ status: "error", failure: { code: "clone_failed" } });
+    service.daemon.become("ready");
+    expect((await service.request("POST", sessions(`/${sid}/restart`))).status).toBe(202);
+    expect((await reached(service, pid, sid, "running"))["failure"]).toBeNull();
+    await stopSession(service, pid, sid);
+  });
+
+  it("is failed at its deadline where the daemon never answers, and a stop changes nothing", async () => {
+    service.daemon.become("unreachable");
+    const sid = String(fields(expectStatus(await create(), 201))["id"]);
+    const failed = await reached(service, pid, sid, "failed");
+    expect(failed["failure"]).toMatchObject({ code: "boot_timeout" });
+    service.daemon.become("ready");
+    expect(await stopSession(service, pid, sid)).toMatchObject({
+      status: "failed",
+      failure: failed["failure"],
+    });
+  });
+
+  it("is failed where the provider can make no sandbox", async () => {
+    await service.inside(
+      Effect.flatMap(SimulatedSandboxes, ({ fault }) =>
+        fault("create", { kind: "error", message: "no room" }),
+      ),
+    );
+    const sid = String(fields(expectStatus(await create(), 201))["id"]);
+    expect((await reached(service, pid, sid, "failed"))["failure"]).toMatchObject({
+      code: "sandbox_create_failed",
+      message: "no room",
+    });
+  });
+
+  it("later, when the sandbox is lost, says so", async () => {
+    const sid = await runSession(service, pid);
+    const sandbox = String(fields(await service.request("GET", sessions(`/${sid}/sandbox`)))["id"]);
+    await service.inside(
+      Effect.flatMap(SimulatedSandboxes, ({ end }) =>
+        end(sandbox, { code: "memory_exceeded", message: "2 GiB" }),
+      ),
+    );
+    expect((await reached(service, pid, sid, "failed"))["failure"]).toMatchObject({
+      code: "memory_exceeded",
+    });
+    expect(await activeSessions()).toBe(0);
+  });
+});
+
+describe("creates that race for one slot", () => {
+  it("24 at cap−1: one is made, the rest are told of the cap, twenty times over [R01]", async () => {
+    const project = await makeProject(service);
+    const held = await Promise.all(Array.from({ length: CAP - 1 }, () => runSession(service, project)));
+    for (let round = 0; round < 20; round += 1) {
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, () =>
+          service.request("POST", `/v1/projects/${project}/sessions`, { body: {} }),
+        ),
+      );
+      const made = answers.filter(({ status }) => status === 201);
+      expect([made.length, answers.filter(({ status }) => status === 429).length]).toEqual([1, 23]);
+      expect(await activeSessions()).toBe(CAP);
+      await stopSession(service, project, String(fields(made[0] ?? expect.fail())["id"]));
+    }
+    expect(await activeSessions()).toBe(CAP - 1);
+    const listed = listOf(
+      await service.request("GET", `/v1/projects/${project}/sessions?limit=200`),
+      "sessions",
+    );
+    expect(listed).toHaveLength(CAP - 1 + 20);
+    await Promise.all(held.map((sid) => stopSession(service, project, sid)));
+  });
+});

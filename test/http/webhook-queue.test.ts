@@ -1,0 +1,226 @@
+/** What becomes of webhooks at the cap, sent twice, or too many (api.md 4 "Queue", "Webhook" duplicates). */
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  deliver,
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeHookProject,
+  runSession,
+  stopSession,
+  webhookEntry,
+  type Fields,
+} from "./world.ts";
+
+const CAP = 3;
+const QUEUE_MAX = 4;
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService({
+    PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
+    PLATFORM_QUEUE_MAX: String(QUEUE_MAX),
+  });
+  busyProject = await makeHookProject(service);
+});
+afterAll(() => service.close());
+
+const sessionsOf = async (project: string, query = ""): Promise<readonly Fields[]> =>
+  listOf(await service.request("GET", `/v1/projects/${project}/sessions?limit=200${query}`), "sessions");
+
+const firesOf = async (project: string, query = ""): Promise<readonly Fields[]> =>
+  listOf(await service.request("GET", `/v1/projects/${project}/fires?limit=200${query}`), "fires");
+
+const queue = async (): Promise<readonly Fields[]> =>
+  listOf(await service.request("GET", "/v1/queue"), "queue");
+
+const account = async (): Promise<Fields> =>
+  fields(await service.request("GET", "/v1/me"))["account"] as Fields;
+
+/** A project with the trigger `push`, and as many running sessions as the cap allows in a project beside it. */
+let busy: string[] = [];
+let busyProject = "";
+const fillUp = async (): Promise<void> => {
+  busy = await Promise.all(Array.from({ length: CAP }, () => runSession(service, busyProject)));
+};
+
+/** Frees every slot and empties the queue: what waits starts and is stopped until nothing waits. */
+const emptyOut = () =>
+  eventually(async () => {
+    for (const project of [pid, busyProject]) {
+      const all = await sessionsOf(project);
+      const live = all.filter(({ status }) => status === "provisioning" || status === "running");
+      await Promise.all(live.map(({ id }) => stopSession(service, project, String(id))));
+    }
+    expect(await account()).toMatchObject({ active_sessions: 0, queued_fires: 0 });
+  });
+
+beforeEach(async () => {
+  pid = await makeHookProject(service, webhookEntry("push", "{{ body.n }}"));
+});
+afterEach(() => emptyOut());
+
+const push = (n: number, delivery?: string, project = pid): Promise<Answer> =>
+  deliver(service, `${project}/push`, {
+    body: JSON.stringify({ n }),
+    headers: delivery === undefined ? {} : { "x-platform-delivery": delivery },
+  });
+
+const pushWith = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
+  deliver(service, `${pid}/push`, { headers });
+
+describe("a delivery that comes again", () => {
+  it("fifty times at once spawns one session, and everybody is told the same id [W33]", async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => push(1, "once")));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+    expect(new Set(answers.map((answer) => fields(answer)["session_id"])).size).toBe(1);
+    expect(answers.filter((answer) => fields(answer)["duplicate"] === true)).toHaveLength(49);
+    expect(await sessionsOf(pid)).toHaveLength(1);
+    const rows = await firesOf(pid);
+    expect(rows.filter(({ status }) => status !== "duplicate")).toMatchObject([
+      { status: "fired", delivery_id: "once", kind: "webhook", trigger_slug: "push" },
+    ]);
+  });
+
+  it("without an id is another delivery [W34]", async () => {
+    const answers = [await push(1), await push(1)];
+    const ids = answers.map((answer) => fields(expectStatus(answer, 202))["session_id"]);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it.each(["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"])(
+    "is known by %s",
+    async (name) => {
+      const ask = () => deliver(service, `${pid}/push`, { headers: { [name]: "1" } });
+      const first = fields(expectStatus(await ask(), 202));
+      expect(fields(await ask())).toEqual({ ...first, duplicate: true });
+    },
+  );
+
+  it("is known by the first of its headers that says anything", async () => {
+    await pushWith({ "x-platform-delivery": "a", "x-github-delivery": "b" });
+    const other = await pushWith({ "x-github-delivery": "b" });
+    const same = await pushWith({ "x-platform-delivery": "a", "x-github-delivery": "c" });
+    const empty = await pushWith({ "x-platform-delivery": "", "x-github-delivery": "b" });
+    expect([other, same, empty].map((answer) => fields(answer)["duplicate"])).toEqual([
+      undefined,
+      true,
+      true,
+    ]);
+  });
+
+  it("an empty id is none: the next delivery is another one", async () => {
+    const ids = [await push(1, ""), await push(2, "")].map((answer) => fields(answer)["session_id"]);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it("is told apart by the end of a long id too", async () => {
+    const long = "x".repeat(300);
+    const first = fields(await push(1, `${long}1`));
+    expect(fields(await push(1, `${long}2`))["session_id"]).not.toBe(first["session_id"]);
+    expect(fields(await push(1, `${long}1`))).toEqual({ ...first, duplicate: true });
+  });
+
+  it("to another trigger is another delivery", async () => {
+    const first = fields(await push(1, "shared"));
+    const second = fields(await push(1, "shared", busyProject));
+    expect([second["status"], second["duplicate"]]).toEqual(["fired", undefined]);
+    expect(second["session_id"]).not.toBe(first["session_id"]);
+  });
+
+  it("while it waits is told that it waits, and its session once it has one", async () => {
+    await fillUp();
+    const queued = { status: "queued", reason: "account_session_cap" };
+    expect(fields(await push(1, "waits"))).toEqual(queued);
+    expect(fields(await push(1, "waits"))).toEqual({ ...queued, duplicate: true });
+    expect(await queue()).toHaveLength(1);
+    await stopSession(service, busyProject, busy[0] ?? "");
+    await eventually(async () => {
+      const [session] = await sessionsOf(pid);
+      expect(fields(await push(1, "waits"))).toEqual({
+        status: "fired",
+        session_id: session?.["id"],
+        duplicate: true,
+      });
+    });
+  });
+});
+
+describe("at the cap", () => {
+  it("a webhook is queued before it is answered, and listed in the order it will start [W35]", async () => {
+    await fillUp();
+    for (const n of [1, 2, 3]) {
+      const answer = await push(n, `d${n}`);
+      expect([answer.status, fields(answer)]).toEqual([
+        202,
+        { status: "queued", reason: "account_session_cap" },
+      ]);
+      const rows = await firesOf(pid, "&status=queued");
+      expect(rows[0]).toMatchObject({ delivery_id: `d${n}`, session_id: null });
+    }
+    const waiting = await queue();
+    expect(waiting.map(({ position }) => position)).toEqual([1, 2, 3]);
+    expect(waiting.map(({ trigger_slug: slug, project_id: project }) => [slug, project])).toEqual(
+      Array.from({ length: 3 }, () => ["push", pid]),
+    );
+    expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 3, session_cap: CAP });
+  });
+
+  it("one freed slot starts one of those that wait: the oldest of its project [R08]", async () => {
+    await fillUp();
+    for (const n of [1, 2]) await push(n);
+    await stopSession(service, busyProject, busy[0] ?? "");
+    await eventually(async () => {
+      expect((await sessionsOf(pid)).map(({ initial_prompt: prompt }) => prompt)).toEqual(["1"]);
+    });
+    expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 1 });
+    await stopSession(service, busyProject, busy[1] ?? "");
+    await eventually(async () => {
+      expect((await sessionsOf(pid)).map(({ initial_prompt: prompt }) => prompt)).toEqual(["2", "1"]);
+    });
+  });
+
+  it("projects take turns [R08]", async () => {
+    await fillUp();
+    for (const n of [1, 2]) await push(n, undefined, pid);
+    await push(3, undefined, busyProject);
+    const order = (await queue()).map(({ project_id: project }) => project);
+    // Whose turn is first depends on who had the last one; nobody has two while another waits.
+    expect(order.slice(0, 2).toSorted()).toEqual([pid, busyProject].toSorted());
+    expect(order[2]).toBe(pid);
+  });
+
+  it("a full queue refuses before it accepts: 503 with Retry-After, and no row [W35]", async () => {
+    await fillUp();
+    for (let n = 1; n <= QUEUE_MAX; n += 1) expectStatus(await push(n), 202);
+    const answer = await push(99, randomUUID());
+    expect([answer.status, fields(answer)["code"]]).toEqual([503, "queue_full"]);
+    expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
+    expect(await firesOf(pid)).toHaveLength(QUEUE_MAX);
+  });
+
+  it("what waits of an archived project is cancelled", async () => {
+    await fillUp();
+    await push(1, "cancelled");
+    await service.request("PATCH", `/v1/projects/${pid}`, { body: { status: "archived" } });
+    await stopSession(service, busyProject, busy[0] ?? "");
+    await eventually(async () => {
+      expect(await firesOf(pid)).toMatchObject([{ status: "cancelled", session_id: null }]);
+    });
+    expect(await queue()).toEqual([]);
+  });
+
+  it("a person's fire is refused, and told how many run", async () => {
+    await fillUp();
+    const answer = await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} });
+    expect([answer.status, fields(answer)]).toMatchObject([
+      429,
+      { code: "session_cap_reached", details: { limit: CAP, active_sessions: CAP } },
+    ]);
+    expect(await queue()).toEqual([]);
+  });
+});
