@@ -21,36 +21,48 @@ export interface EventScope {
   readonly sessionId: string | null;
 }
 
+export interface EventReader {
+  /** The newest event it has read; null: it wants what comes from now on. */
+  readonly lastEventId: string | null;
+  /** Whether its token still opens this stream: a stream must not outlive it (threats.md T03). */
+  readonly isAllowed: Effect.Effect<boolean, StoreError>;
+}
+
 /** The stream of a project's or a session's events, from `lastEventId` on, or from now. */
-export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastEventId: string | null) {
+export const eventStream = Effect.fnUntraced(function* (scope: EventScope, reader: EventReader) {
   const events = yield* Events;
+  const { lastEventId } = reader;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const page = (cursor: string) =>
     Effect.gen(function* () {
       const next = yield* events.after({ ...scope, cursor, limit: PAGE });
-      if (next.events.length === 0) {
-        yield* Effect.raceFirst(events.changed(scope.projectId), Effect.sleep(POLL));
-      }
-      return [frames(next), Option.some(next.cursor)] as const;
+      if (next.events.length > 0) return [frames(next), Option.some(next.cursor)] as const;
+      yield* Effect.raceFirst(events.changed(scope.projectId), Effect.sleep(POLL));
+      return [[], (yield* reader.isAllowed) ? Option.some(next.cursor) : Option.none()] as const;
     });
-  const opening = [...(first.reset ? ["event: reset\ndata: {}\n\n"] : []), ...frames(first)];
-  // A first frame at once tells the reader where it stands, so that a reconnect before the first event has a place.
+  // A first frame at once tells the reader where it stands, so that a reconnect before the first event has a place. It
+  // stands before the events that follow: their places would be passed over if the connection broke in between.
+  const place = lastEventId === null || first.reset ? first.cursor : lastEventId;
+  const opening = [
+    ...(first.reset ? ["event: reset\ndata: {}\n\n"] : []),
+    `id: ${place}\nevent: open\ndata: {}\n\n`,
+  ];
   const live = Stream.concat(
-    Stream.fromIterable([`id: ${first.cursor}\nevent: open\ndata: {}\n\n`, ...opening]),
+    Stream.fromIterable([...opening, ...frames(first)]),
     Stream.paginate(first.cursor, page),
   );
-  const keepAlive = Stream.drop(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), 0).pipe(
-    Stream.map(() => ": keep\n\n"),
-  );
-  return HttpServerResponse.stream(Stream.encodeText(Stream.merge(live, keepAlive)), {
+  const keepAlive = Stream.map(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), () => ": keep\n\n");
+  return Stream.merge(live, keepAlive, { haltStrategy: "left" });
+});
+
+/** The answer that sends them. */
+export const eventResponse = <E>(events: Stream.Stream<string, E>): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(Stream.encodeText(events), {
     contentType: "text/event-stream",
     headers: { "cache-control": "no-store", "x-accel-buffering": "no" },
   });
-});
 
 const frames = ({ events }: { readonly events: readonly StoredEvent[] }): readonly string[] =>
   events.map(
     (event) => `id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(eventWire(event))}\n\n`,
   );
-
-export type EventStreamError = StoreError;

@@ -1,15 +1,17 @@
 /** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sandboxes } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { badRequest, isApiError, type ApiError } from "./api/errors.ts";
+import { badRequest, isApiError, TooMany, type ApiError } from "./api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
-import { eventStream } from "./events.ts";
+import { eventResponse, eventStream } from "./events.ts";
 import { apiErrorResponse } from "./respond.ts";
 
 interface LiveParams {
@@ -32,14 +34,53 @@ const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Ef
     return yield* handler(caller, { pid, sid });
   });
 
-const events = reading((caller, { pid, sid }) =>
-  Effect.gen(function* () {
-    if (sid === null) yield* projectFor(caller, pid);
-    else yield* sessionFor(caller, { pid, sid });
-    const { headers } = yield* HttpServerRequest.HttpServerRequest;
-    return yield* eventStream({ projectId: pid, sessionId: sid }, headers["last-event-id"] ?? null);
-  }),
-);
+/** Streams that one token may have open (api.md 1 "Live data"). */
+const STREAMS_MAX = 100;
+
+/** Counts a token's open streams: `enter` before one is opened, `leave` when it has ended. */
+const streamCounter = () => {
+  const open = new Map<string, number>();
+  return {
+    enter: (tokenId: string) =>
+      Effect.suspend(() => {
+        const others = open.get(tokenId) ?? 0;
+        if (others >= STREAMS_MAX) return Effect.fail(tooManyStreams());
+        open.set(tokenId, others + 1);
+        return Effect.void;
+      }),
+    leave: (tokenId: string) =>
+      Effect.sync(() => {
+        const others = (open.get(tokenId) ?? 0) - 1;
+        if (others > 0) open.set(tokenId, others);
+        else open.delete(tokenId);
+      }),
+  };
+};
+
+const tooManyStreams = () =>
+  new TooMany({
+    error: `This token has ${STREAMS_MAX} event streams open; close one of them.`,
+    code: "too_many_streams",
+    details: { limit: STREAMS_MAX },
+  });
+
+const events = (counter: ReturnType<typeof streamCounter>) =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      if (sid === null) yield* projectFor(caller, pid);
+      else yield* sessionFor(caller, { pid, sid });
+      const authenticate = yield* authenticator;
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const isAllowed = authenticate(request).pipe(
+        Effect.as(true),
+        Effect.catchIf(isApiError, () => Effect.succeed(false)),
+      );
+      const lastEventId = request.headers["last-event-id"] ?? null;
+      const stream = yield* eventStream({ projectId: pid, sessionId: sid }, { lastEventId, isAllowed });
+      yield* counter.enter(caller.tokenId);
+      return eventResponse(Stream.ensuring(stream, counter.leave(caller.tokenId)));
+    }),
+  );
 
 /** What the sandbox of a session wrote, while it is there: boot steps, daemon and agent output. */
 const logs = reading((caller, { pid, sid }) =>
@@ -57,8 +98,13 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
     isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
   );
 
-export const liveRoutes = HttpRouter.addAll([
-  HttpRouter.route("GET", "/v1/projects/:pid/events", answered(events)),
-  HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", answered(events)),
-  HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs)),
-]);
+export const liveRoutes = Layer.unwrap(
+  Effect.sync(() => {
+    const counted = answered(events(streamCounter()));
+    return HttpRouter.addAll([
+      HttpRouter.route("GET", "/v1/projects/:pid/events", counted),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", counted),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs)),
+    ]);
+  }),
+);

@@ -1,0 +1,183 @@
+/** Live data as server-sent events (api.md 1 "Live data", api.md 3 events). */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readEvents, type EventReader, type SentEvent } from "../support/event-stream.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import {
+  deliver,
+  eventually,
+  expectStatus,
+  fields,
+  makeHookProject,
+  makeUserToken,
+  runSession,
+  stopSession,
+} from "./world.ts";
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService();
+  pid = await makeHookProject(service);
+});
+afterAll(() => service.close());
+
+const open = (rest: string, lastEventId?: string, token = service.token): Promise<EventReader> =>
+  readEvents(`${service.url}/v1/projects/${pid}${rest}/events`, {
+    token,
+    ...(lastEventId === undefined ? {} : { lastEventId }),
+  });
+
+interface Data {
+  readonly type: string;
+  readonly at: string;
+  readonly project_id: string;
+  readonly session_id?: string;
+  readonly data: { readonly status?: string };
+}
+const dataOf = ({ data }: SentEvent): Data => data as Data;
+const isStatus =
+  (sid: string, status: string) =>
+  (event: SentEvent): boolean =>
+    event.event === "session.status" &&
+    dataOf(event).session_id === sid &&
+    dataOf(event).data.status === status;
+
+/** What is told of a session's states, in the order of its coming. */
+const statusesOf = (reader: EventReader, sid: string): readonly unknown[] =>
+  reader.events
+    .filter((event) => event.event === "session.status" && dataOf(event).session_id === sid)
+    .map((event) => dataOf(event).data.status);
+
+it("says at once where the reader stands, and nothing of before", async () => {
+  await runSession(service, pid);
+  const reader = await open("");
+  expect([reader.status, reader.headers["content-type"], reader.headers["cache-control"]]).toEqual([
+    200,
+    "text/event-stream",
+    "no-store",
+  ]);
+  const first = await reader.until(() => true);
+  expect([first.event, first.id]).toEqual(["open", expect.any(String)]);
+  expect(reader.events).toHaveLength(1);
+  reader.close();
+});
+
+it("tells a session's life in its order, each event once, each with an id of its own", async () => {
+  const reader = await open("");
+  await reader.until(({ event }) => event === "open");
+  const sid = await runSession(service, pid);
+  await stopSession(service, pid, sid);
+  const last = await reader.until(isStatus(sid, "stopped"));
+  expect(statusesOf(reader, sid)).toEqual(["provisioning", "running", "stopped"]);
+  expect(dataOf(last)).toMatchObject({
+    type: "session.status",
+    at: expect.stringMatching(/^\d{4}-.*Z$/),
+    project_id: pid,
+    session_id: sid,
+  });
+  const ids = reader.events.filter(({ event }) => event !== "open").map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(reader.events.map(({ event }) => event)).toContain("sandbox.status");
+  reader.close();
+});
+
+it("of one session tells nothing of another", async () => {
+  const sid = await runSession(service, pid);
+  const reader = await open(`/sessions/${sid}`);
+  await reader.until(({ event }) => event === "open");
+  const other = await runSession(service, pid);
+  await stopSession(service, pid, other);
+  await stopSession(service, pid, sid);
+  await reader.until(isStatus(sid, "stopped"));
+  const told = reader.events.filter(({ event }) => event !== "open").map((event) => dataOf(event).session_id);
+  expect(new Set(told)).toEqual(new Set([sid]));
+  reader.close();
+});
+
+it("resumes after any event without a gap and without a repetition", async () => {
+  const whole = await open("");
+  await whole.until(({ event }) => event === "open");
+  const sid = await runSession(service, pid);
+  await stopSession(service, pid, sid);
+  await whole.until(isStatus(sid, "stopped"));
+  await eventually(() => expect(whole.events.at(-1)?.event).toBe("sandbox.status"));
+  const all = [...whole.events];
+  for (const [index, { id }] of all.entries()) {
+    const reader = await open("", id ?? "");
+    await eventually(() => {
+      const rest = reader.events.filter(({ event }) => event !== "open");
+      expect(rest.map((event) => event.id)).toEqual(all.slice(index + 1).map((event) => event.id));
+    });
+    // Wherever the connection breaks, the newest id that was read names what has been read.
+    const [first, ...more] = reader.events;
+    expect([first?.event, first?.id]).toEqual(["open", id]);
+    expect(more.map(({ event }) => event)).not.toContain("reset");
+    reader.close();
+  }
+  whole.close();
+});
+
+it("misses nothing of what happens between two readers", async () => {
+  const first = await open("");
+  const { id } = await first.until(({ event }) => event === "open");
+  first.close();
+  const answer = await deliver(service, `${pid}/push`);
+  const sid = String(fields(expectStatus(answer, 202))["session_id"]);
+  await eventually(async () => {
+    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
+    expect(session["status"]).toBe("running");
+  });
+  const second = await open("", id ?? "");
+  await second.until(isStatus(sid, "running"));
+  expect(statusesOf(second, sid)).toEqual(["provisioning", "running"]);
+  expect(second.events.map(({ event }) => event)).toContain("trigger.fired");
+  second.close();
+});
+
+it.each(["x", "999999999999999999.0", "0.0'", "-1.2", "1.2.3"])(
+  "starts over, and says so, after the id %j that none of its events has",
+  async (id) => {
+    const reader = await open("", id);
+    expect(reader.status).toBe(200);
+    await reader.until(({ event }) => event === "reset");
+    const sid = await runSession(service, pid);
+    await reader.until(isStatus(sid, "running"));
+    await stopSession(service, pid, sid);
+    reader.close();
+  },
+);
+
+it("ends when its reader's token has ended [T03]", async () => {
+  const { id, token } = await makeUserToken(service);
+  const reader = await open("", undefined, token);
+  await reader.until(({ event }) => event === "open");
+  expectStatus(await service.request("DELETE", `/v1/tokens/${id}`), 204);
+  await eventually(() => expect(reader.ended()).toBe(true));
+});
+
+it("refuses a token's hundred-and-first stream, and lets it in again when one is closed", async () => {
+  const { token } = await makeUserToken(service);
+  const readers = await Promise.all(Array.from({ length: 100 }, () => open("", undefined, token)));
+  expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
+  const refused = await service.request("GET", `/v1/projects/${pid}/events`, { token });
+  expect([refused.status, fields(refused)["code"]]).toEqual([429, "too_many_streams"]);
+  readers[0]?.close();
+  await eventually(async () => {
+    const reader = await open("", undefined, token);
+    reader.close();
+    expect(reader.status).toBe(200);
+  });
+  for (const reader of readers) reader.close();
+});
+
+it("serves many readers at once, all of them the same", async () => {
+  const readers = await Promise.all(Array.from({ length: 20 }, () => open("")));
+  await Promise.all(readers.map((reader) => reader.until(({ event }) => event === "open")));
+  const sid = await runSession(service, pid);
+  await stopSession(service, pid, sid);
+  await Promise.all(readers.map((reader) => reader.until(isStatus(sid, "stopped"))));
+  for (const reader of readers) {
+    expect(statusesOf(reader, sid)).toEqual(["provisioning", "running", "stopped"]);
+    reader.close();
+  }
+});
