@@ -1,4 +1,5 @@
 /** What all sandboxes of one `local` provider share: programs in the run directory, control groups, the chosen form. */
+import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { dirname, join } from "node:path";
@@ -69,6 +70,10 @@ export interface Installation {
   /** Whether RLIMIT_NPROC counts within the sandbox, and not everything its uid runs on this machine. */
   readonly countsProcessesPerSandbox: boolean;
 }
+
+/** Ids that were made close to each other begin alike: their hashes do not. */
+const groupName = (installationId: string): string =>
+  `platform-${createHash("sha256").update(installationId).digest("hex").slice(0, 12)}`;
 
 const inDaemon = (name: string): string => fileURLToPath(new URL(`../../daemon/${name}`, import.meta.url));
 
@@ -143,7 +148,7 @@ export const install = async (options: LocalOptions, form: Form): Promise<Instal
     parts,
     form,
     filter,
-    groupParents: findGroupParents(`platform-${options.installationId.slice(0, 8)}`),
+    groupParents: findGroupParents(groupName(options.installationId)),
     ownUids,
     countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),
   };

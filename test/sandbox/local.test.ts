@@ -12,6 +12,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/run-directory.ts";
+import { tearDown } from "../../src/sandbox/teardown.ts";
 import { findTools } from "../../src/sandbox/tools.ts";
 import { runCase } from "../conformance/sandbox.ts";
 import { localCases, openService } from "./local-cases.ts";
@@ -44,11 +46,24 @@ const setupOf = (form: LocalSetup["form"], runDir: string): LocalSetup => ({
 const service = await openService();
 const { port } = service.address() as AddressInfo;
 /** Below /tmp: a sandbox's uid cannot reach into a home. */
-const directory = await mkdtemp("/tmp/platform-sandboxes-");
+const directory = await mkdtemp("/tmp/platform-sb-");
 await chmod(directory, 0o711);
+
+/** Ends what a failed case left running. */
+const clearSandboxes = async (runDir: string): Promise<void> => {
+  const ids = await sandboxIds(runDir).catch(() => []);
+  await Promise.all(
+    ids.map(async (id) => {
+      const paths = sandboxPaths(runDir, id);
+      await tearDown(paths, await readRecord(paths));
+    }),
+  );
+};
 
 afterAll(async () => {
   service.close();
+  const runDirs = ["bubblewrap", "namespaces", "other-bubblewrap", "other-namespaces"];
+  await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
   await rm(directory, { recursive: true, force: true });
 });
 
