@@ -1,0 +1,186 @@
+import { it } from "@effect/vitest";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { Actors } from "../../src/actors/actors.ts";
+import { actorLayer, actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { ActorNotFound, MailboxFull, startActor } from "../../src/actors/host.ts";
+import { volatileMemory } from "../../src/actors/volatile.ts";
+import {
+  account,
+  type AccountCommand,
+  type AccountEvent,
+  type AccountSnapshot,
+} from "../../src/machines/account.ts";
+import { StoreError, type Memory } from "../../src/store/port.ts";
+import { recordingMemory, type Between } from "../support/recording-memory.ts";
+import { answered, opened, until } from "../support/actors-world.ts";
+
+type AccountBetween = Between<AccountSnapshot, AccountEvent, AccountCommand>;
+
+const IDLE_MS = 10_000;
+const SIGNAL = { type: "slot.freed" } as const;
+const QUIET = { type: "drain.finished", more: false } as const;
+
+/** Account actors over one memory that outlives them. `drain` is what their command does. */
+const cluster = (
+  drain: Effect.Effect<AccountEvent, StoreError>,
+  memory: Memory<AccountSnapshot, AccountEvent, AccountCommand>,
+  mailbox = 64,
+) =>
+  actorLayer(
+    "account",
+    (id) =>
+      startActor({
+        id,
+        machine: account,
+        memory,
+        handlers: { drainQueue: { perform: () => drain }, pause: { perform: () => Effect.never } },
+        mailbox,
+        restarts: { restarts: 0, withinMs: 1000 },
+      }),
+    { maxIdleMs: IDLE_MS },
+  ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
+
+const freshMemory = (between: AccountBetween = {}) => {
+  let loads = 0;
+  const note = Effect.sync(() => (loads += 1));
+  const behind = volatileMemory<AccountSnapshot, AccountEvent, AccountCommand>(account.start({}));
+  const { memory } = recordingMemory(behind, { load: (load) => Effect.andThen(note, load), ...between });
+  return { memory, loads: Effect.sync(() => loads) };
+};
+
+const actorsOf = (layer: ReturnType<typeof cluster>) =>
+  Effect.map(opened(layer), ({ context }) => Context.get(context, Actors));
+
+describe("actors as cluster entities", () => {
+  it.effect("stay in memory as long as a command is under way", () =>
+    Effect.gen(function* () {
+      const { memory, loads } = freshMemory();
+      let lives = 0;
+      const drain = yield* Deferred.make<AccountEvent>();
+      const living = Effect.andThen(
+        Effect.sync(() => (lives += 1)),
+        Deferred.await(drain),
+      );
+      const actors = yield* actorsOf(cluster(living, memory));
+      yield* answered(actors.account("a", SIGNAL));
+      yield* TestClock.adjust(IDLE_MS * 10);
+      yield* answered(actors.account("a", { type: "fire.queued" }));
+      // K1: neither interrupted nor begun again.
+      expect([yield* loads, lives]).toEqual([1, 1]);
+      yield* Deferred.succeed(drain, QUIET);
+      yield* until(Effect.map(memory.load("a"), (loaded) => loaded?.snapshot.state === "idle"));
+    }),
+  );
+
+  it.effect("come back from memory with the state they had", () =>
+    Effect.gen(function* () {
+      const { memory, loads } = freshMemory();
+      const actors = yield* actorsOf(cluster(Effect.succeed(QUIET), memory));
+      yield* answered(actors.account("a", SIGNAL));
+      const before = yield* loads;
+      yield* answered(actors.account("a", SIGNAL));
+      expect(yield* loads).toBe(before);
+      yield* TestClock.adjust(IDLE_MS * 10);
+      const told = yield* answered(actors.account("a", SIGNAL));
+      expect(yield* loads).toBe(before + 1);
+      expect(told).toEqual({ accepted: true, snapshot: { state: "draining", context: { again: false } } });
+    }),
+  );
+
+  it.effect("begin what their outbox holds when they are woken", () =>
+    Effect.gen(function* () {
+      const { memory } = freshMemory();
+      const { snapshot, commands } = account.step(account.start({}).snapshot, SIGNAL);
+      const before = account.start({}).snapshot;
+      yield* memory.save({
+        id: "a",
+        version: 0,
+        event: SIGNAL,
+        before,
+        after: snapshot,
+        commands,
+        completes: null,
+        now: 0,
+      });
+      let drains = 0;
+      const actors = yield* actorsOf(
+        cluster(
+          Effect.as(
+            Effect.sync(() => (drains += 1)),
+            QUIET,
+          ),
+          memory,
+        ),
+      );
+      yield* actors.wake("account", "a");
+      yield* until(Effect.map(memory.load("a"), (loaded) => loaded?.pending.length === 0));
+      expect(drains).toBe(1);
+    }),
+  );
+
+  const refusals = [
+    ["an actor that is not there", { load: () => Effect.succeed(null) }, ActorNotFound],
+    [
+      "a store that cannot be reached",
+      { load: () => Effect.fail(new StoreError({ operation: "load", cause: new Error("refused") })) },
+      StoreError,
+    ],
+  ] as const satisfies readonly (readonly [string, AccountBetween, unknown])[];
+
+  it.effect.each(refusals)("answer for %s with the host's own error", ([, between, error]) =>
+    Effect.gen(function* () {
+      const { memory } = freshMemory(between);
+      const actors = yield* actorsOf(cluster(Effect.never, memory));
+      expect(yield* answered(Effect.flip(actors.account("a", SIGNAL)))).toBeInstanceOf(error);
+    }),
+  );
+
+  it.effect("start anew with the next message after a start that failed", () =>
+    Effect.gen(function* () {
+      let isReachable = false;
+      const refused = new StoreError({ operation: "load", cause: new Error("refused") });
+      const { memory } = freshMemory({
+        load: (load) => Effect.suspend(() => (isReachable ? load : Effect.fail(refused))),
+      });
+      const actors = yield* actorsOf(cluster(Effect.never, memory));
+      yield* answered(Effect.flip(actors.account("a", SIGNAL)));
+      isReachable = true;
+      expect((yield* answered(actors.account("a", SIGNAL))).accepted).toBe(true);
+    }),
+  );
+
+  it.effect("say that their mailbox is full", () =>
+    Effect.gen(function* () {
+      const release = yield* Deferred.make<void>();
+      const { memory } = freshMemory({ save: (save) => Effect.andThen(Deferred.await(release), save) });
+      const actors = yield* actorsOf(cluster(Effect.never, memory, 1));
+      const waiting = yield* Effect.forkChild(actors.account("a", SIGNAL));
+      const full = yield* answered(Effect.flip(Effect.retry(actors.account("a", SIGNAL), { times: 0 })));
+      expect(full).toEqual(new MailboxFull({ actorId: "a", capacity: 1 }));
+      yield* Deferred.succeed(release, undefined);
+      yield* until(Effect.sync(() => waiting.pollUnsafe() !== undefined));
+    }),
+  );
+
+  // The clock is real here: what is shown is that the end comes at all.
+  it.live("end though a command is under way that never ends", () =>
+    Effect.gen(function* () {
+      const { memory } = freshMemory();
+      const begun = yield* Deferred.make<void>();
+      const drain = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never);
+      const scope = yield* Scope.make();
+      const context = yield* Layer.buildWithScope(Layer.fresh(cluster(drain, memory)), scope);
+      yield* Context.get(context, Actors).account("a", SIGNAL);
+      yield* Deferred.await(begun);
+      yield* Scope.close(scope, Exit.void);
+      expect((yield* memory.load("a"))?.pending).toEqual([{ id: "1", command: { type: "drainQueue" } }]);
+    }),
+  );
+});

@@ -1,0 +1,195 @@
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { Events } from "../../src/store/port.ts";
+import { admitSession } from "../conformance/store-fixture.ts";
+import { answered, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
+
+/** A session that was admitted and woken. */
+const begun = Effect.gen(function* () {
+  const world = yield* openActorsWorld();
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  return { ...world, actors, end, id };
+});
+
+const STOP = { type: "stop.requested" } as const;
+
+describe("a session's actors", () => {
+  it.effect("bring it from its creation to running, on a branch of its own", () =>
+    Effect.gen(function* () {
+      const { id, untilSession, newestSandbox, running, session, inPorts, world } = yield* begun;
+      const events = yield* Events.pipe(inPorts);
+      const { cursor } = yield* events.after({
+        projectId: world.projectId,
+        sessionId: id,
+        cursor: null,
+        limit: 10,
+      });
+      yield* untilSession(id, "running");
+      const sandbox = yield* newestSandbox(id);
+      expect(sandbox).toMatchObject({ status: "active", provider: "simulated", nodeId: "node-1" });
+      expect(yield* running).toEqual([sandbox?.id]);
+      const row = yield* session(id);
+      expect(row?.sandboxId).toBe(sandbox?.id);
+      expect(row?.baseCommit).toMatch(/^[0-9a-f]{40}$/);
+      expect(row?.bootstrapAcceptedAt).not.toBeNull();
+      const after = yield* events.after({ projectId: world.projectId, sessionId: id, cursor, limit: 10 });
+      expect(after.events.map(({ type }) => type)).toEqual([
+        "sandbox.status",
+        "sandbox.status",
+        "session.status",
+      ]);
+    }),
+  );
+
+  it.effect("fail it with the reason when its branch cannot be cut, and start no sandbox", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      const { actors } = yield* world.begin;
+      const id = yield* world.inPorts(admitSession(world.world, { baseRef: "gone" }));
+      yield* actors.wake("session", id);
+      yield* world.untilSession(id, "failed");
+      expect((yield* world.session(id))?.failure).toMatchObject({
+        code: "branch_failed",
+        message: expect.stringContaining("gone"),
+      });
+      expect(yield* world.newestSandbox(id)).toBeNull();
+    }),
+  );
+
+  it.effect(
+    "fail it at the boot deadline when its daemon never gets ready, and destroy the sandbox [R06]",
+    () =>
+      Effect.gen(function* () {
+        const { id, script, untilSession, session, running, newestSandbox } = yield* begun;
+        script.health = { ...STARTING, repo: { ...STARTING.repo, ready: true } };
+        yield* untilSession(id, "failed");
+        expect((yield* session(id))?.failure).toMatchObject({ code: "boot_timeout" });
+        expect(yield* newestSandbox(id)).toMatchObject({
+          status: "error",
+          failure: { code: "boot_timeout" },
+        });
+        yield* until(Effect.map(running, (ids) => ids.length === 0));
+      }),
+  );
+
+  it.effect(
+    "fail it at the boot deadline when the provider says running and no daemon can be reached [R06]",
+    () =>
+      Effect.gen(function* () {
+        const { id, script, untilSession, session, running } = yield* begun;
+        script.health = null;
+        yield* untilSession(id, "failed");
+        expect((yield* session(id))?.failure).toMatchObject({
+          code: "boot_timeout",
+          message: "the boot deadline passed before the daemon answered",
+        });
+        yield* until(Effect.map(running, (ids) => ids.length === 0));
+      }),
+  );
+
+  it.effect("fail it with the provider's words when no sandbox can be made", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      yield* world.sandboxes.fault("create", { kind: "error", message: "no room on this machine" });
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      yield* actors.wake("session", id);
+      yield* world.untilSession(id, "failed");
+      expect((yield* world.session(id))?.failure).toMatchObject({
+        code: "sandbox_create_failed",
+        message: "no room on this machine",
+      });
+    }),
+  );
+
+  it.effect("fail it when its running sandbox is lost", () =>
+    Effect.gen(function* () {
+      const { id, sandboxes, untilSession, session, running, newestSandbox } = yield* begun;
+      yield* untilSession(id, "running");
+      const [sandboxId = ""] = yield* running;
+      yield* sandboxes.end(sandboxId, { code: "memory_exceeded", message: "2 GiB were not enough" });
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.failure).toMatchObject({ code: "memory_exceeded" });
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "error" });
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
+  it.effect("stop it while it is provisioning: it never runs and its sandbox goes [R02]", () =>
+    Effect.gen(function* () {
+      const { id, actors, script, untilSandbox, session, statusOf, running, newestSandbox } = yield* begun;
+      script.health = STARTING;
+      yield* until(Effect.map(running, (ids) => ids.length === 1));
+      expect((yield* answered(actors.session(id, STOP))).snapshot.state).toBe("stopped");
+      yield* untilSandbox(id, "stopped");
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+      script.health = { ...STARTING, status: "ready" };
+      yield* TestClock.adjust("3 minutes");
+      expect(yield* statusOf(id)).toBe("stopped");
+      expect((yield* session(id))?.runningAt).toBeNull();
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "stopped", activeAt: null });
+    }),
+  );
+
+  it.effect("stop it once however many ask at once [R03]", () =>
+    Effect.gen(function* () {
+      const { id, actors, untilSession, running } = yield* begun;
+      yield* untilSession(id, "running");
+      const asked = Array.from({ length: 10 }, () => actors.session(id, STOP));
+      const told = yield* answered(Effect.all(asked, { concurrency: "unbounded" }));
+      expect(told.filter(({ accepted }) => accepted)).toHaveLength(1);
+      expect(told.map(({ snapshot }) => snapshot.state)).toEqual(asked.map(() => "stopped"));
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
+  it.effect("restart it in a fresh sandbox, and a word of the former one changes nothing [R05]", () =>
+    Effect.gen(function* () {
+      const { id, actors, untilSession, untilSandbox, statusOf, running, newestSandbox } = yield* begun;
+      yield* untilSession(id, "running");
+      const [former = ""] = yield* running;
+      yield* answered(actors.session(id, STOP));
+      yield* untilSandbox(id, "stopped");
+      const fresh = "01890000-0000-7000-8000-000000000001";
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: fresh }));
+      yield* untilSession(id, "running");
+      expect(yield* running).toEqual([fresh]);
+      const late = yield* answered(actors.session(id, { type: "sandbox.live", sandboxId: former }));
+      expect(late.accepted).toBe(false);
+      const failure = { code: "sandbox_lost", message: "long ago" } as const;
+      yield* answered(actors.session(id, { type: "sandbox.lost", sandboxId: former, failure }));
+      expect(yield* statusOf(id)).toBe("running");
+      expect(yield* newestSandbox(id)).toMatchObject({ id: fresh, status: "active" });
+    }),
+  );
+
+  it.effect("destroy what a provider made whose answer was lost [R05]", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      yield* world.sandboxes.fault("create", { kind: "lost", message: "the answer was lost" });
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      yield* actors.wake("session", id);
+      yield* world.untilSession(id, "failed");
+      yield* until(Effect.map(world.running, (ids) => ids.length === 0));
+    }),
+  );
+
+  it.effect("reach running after the service ended in the middle of the boot and began again", () =>
+    Effect.gen(function* () {
+      const { id, script, end, begin, untilSession, running } = yield* begun;
+      script.health = STARTING;
+      yield* until(Effect.map(running, (ids) => ids.length === 1));
+      const [before] = yield* running;
+      yield* end;
+      script.health = READY;
+      yield* begin;
+      yield* untilSession(id, "running");
+      expect(yield* running).toEqual([before]);
+    }),
+  );
+});

@@ -1,0 +1,137 @@
+/** The service's actors over twins of everything they touch: store, sandboxes, git, daemon. */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import * as TestClock from "effect/testing/TestClock";
+import { accountActors } from "../../src/actors/account.ts";
+import { Actors } from "../../src/actors/actors.ts";
+import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { keyringLayer } from "../../src/actors/keyring.ts";
+import { recover } from "../../src/actors/recovery.ts";
+import { sandboxActors } from "../../src/actors/sandbox.ts";
+import { sessionActors } from "../../src/actors/session.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { simulatedBackend } from "../../src/git/simulated.ts";
+import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import { admitSession, makeWorld, NOON } from "../conformance/store-fixture.ts";
+
+export const READY: DaemonHealth = {
+  status: "ready",
+  runtime: { state: "ready" },
+  repo: { ready: true, branch: "main", commit: "c0ffee" },
+  bootstrap: { state: "done" },
+  boot: [],
+  error: null,
+};
+export const STARTING: DaemonHealth = {
+  ...READY,
+  status: "starting",
+  runtime: { state: "starting" },
+  repo: { ready: false, branch: null, commit: null },
+  bootstrap: { state: "pending" },
+};
+
+/** What every daemon answers; null: none does. */
+export interface DaemonScript {
+  health: DaemonHealth | null;
+}
+
+/** From a provider's create to its answer. */
+export const CREATE_MS = 1_000;
+const IDLE_MS = 60_000;
+
+const scriptedDaemon = (script: DaemonScript) =>
+  Layer.succeed(DaemonClient, {
+    health: () =>
+      Effect.suspend(() =>
+        script.health === null
+          ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
+          : Effect.succeed(script.health),
+      ),
+  });
+
+const entity = { maxIdleMs: IDLE_MS };
+const entities = Layer.mergeAll(
+  sessionActors({ ...entity, nodeId: "node-1" }),
+  sandboxActors({ ...entity, internalUrl: "http://platform.internal", egressAllow: [], gateway: null }),
+  accountActors({ ...entity, bootTimeoutMs: 120_000 }),
+).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
+
+/** Waits in steps of the test clock until something holds. */
+export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boolean, E, R>) {
+  for (let step = 0; step < 6_000; step += 1) {
+    if (yield* holds) return;
+    yield* TestClock.adjust("50 millis");
+  }
+  return yield* Effect.die(new Error("what was waited for did not come"));
+});
+
+/** The answer to something that needs the test clock to go on. */
+export const answered = Effect.fnUntraced(function* <A, E, R>(asked: Effect.Effect<A, E, R>) {
+  const fiber = yield* Effect.forkChild(asked);
+  yield* until(Effect.sync(() => fiber.pollUnsafe() !== undefined));
+  return yield* Fiber.join(fiber);
+});
+
+const close = (scope: Scope.Closeable) => answered(Scope.close(scope, Exit.void));
+
+/** Builds a layer with actors in it; its end, the clock moving on, comes with `end` or with the test's. */
+export const opened = Effect.fnUntraced(function* <A, E, R>(layer: Layer.Layer<A, E, R>) {
+  const scope = yield* Effect.acquireRelease(Scope.make(), close);
+  const context = yield* Layer.buildWithScope(Layer.fresh(layer), scope);
+  return { context, scope, end: close(scope) };
+});
+
+/** One life of the service's actors; `end` closes it, what it left is taken up by the next one. */
+export const openActorsWorld = Effect.fnUntraced(function* (cap = 10) {
+  yield* TestClock.setTime(NOON);
+  const script: DaemonScript = { health: READY };
+  const ports = yield* Layer.build(
+    Layer.mergeAll(
+      memoryStore,
+      simulatedBackend,
+      simulatedProvider({ bootMs: CREATE_MS }),
+      scriptedDaemon(script),
+      keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+    ),
+  );
+  const inPorts = Effect.provideContext(ports);
+  const world = yield* inPorts(makeWorld(cap));
+  yield* Context.get(ports, GitBackend).create({
+    projectId: world.projectId,
+    importFrom: null,
+    defaultBranch: "main",
+  });
+  const begin = Effect.gen(function* () {
+    const { context, scope, end } = yield* opened(Layer.provide(entities, Layer.succeedContext(ports)));
+    const actors = Context.get(context, Actors);
+    yield* Effect.forkIn(Effect.provideService(inPorts(recover), Actors, actors), scope);
+    return { actors, end };
+  });
+  const statusOf = (id: string) => Effect.map(Context.get(ports, Sessions).get(id), (row) => row?.status);
+  const newestSandbox = (sessionId: string) => Context.get(ports, Sandboxes).newestOf(sessionId);
+  return {
+    world,
+    script,
+    begin,
+    sandboxes: Context.get(ports, SimulatedSandboxes),
+    inPorts,
+    statusOf,
+    newestSandbox,
+    admit: inPorts(admitSession(world)),
+    session: (id: string) => Effect.map(Context.get(ports, Sessions).get(id), (row) => row ?? null),
+    untilSession: (id: string, status: SessionStatus) =>
+      until(Effect.map(statusOf(id), (now) => now === status)),
+    untilSandbox: (sessionId: string, status: SandboxStatus) =>
+      until(Effect.map(newestSandbox(sessionId), (row) => row?.status === status)),
+    /** What runs at the provider, by id. */
+    running: Effect.map(Context.get(ports, SimulatedSandboxes).all, (all) => [...all.keys()]),
+  };
+});
