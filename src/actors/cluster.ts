@@ -69,11 +69,16 @@ export const actorLayer = <Kind extends ActorKind, R>(
     const clientOf = yield* entity.client;
     const actor = yield* startedOnce(Scope.provide(start(entityId), scope));
     let held = false;
-    const hold = Effect.suspend(() => {
+    const hold: Effect.Effect<void> = Effect.suspend(() => {
       if (held) return Effect.void;
       held = true;
       const release = Effect.sync(() => (held = false));
-      return Effect.forkIn(Effect.ensuring(Effect.ignore(clientOf(entityId).Settle()), release), scope);
+      // A command that began while the answer was on its way is held anew (K1).
+      const again = Effect.flatMap(actor, ({ busy }) =>
+        Effect.flatMap(busy, (isBusy) => (isBusy ? hold : Effect.void)),
+      );
+      const settling = Effect.ensuring(clientOf(entityId).Settle(), release);
+      return Effect.asVoid(Effect.forkIn(Effect.ignore(Effect.andThen(settling, again)), scope));
     });
     return entity.of({
       Tell: ({ payload }) =>
