@@ -170,6 +170,9 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
     const report = await readFile(join(agentReadable, "report.json"), "utf8").catch(() => null);
     if (report === null) throw new Error(`the look around failed: ${await sandboxes.logs(id)}`);
     const sighting = decodeSighting(report);
+    if (refused(sighting, "write_workspace") || refused(sighting, "write_home")) {
+      throw new Error("the agent cannot write its workspace or its home");
+    }
     return {
       provider: `local (${installation.form})`,
       usable: true,
