@@ -76,6 +76,8 @@ export const triggerMachine = setup({
       event.type === "definition.changed" && event.enabled && event.schedule === context.schedule,
     hasNext: ({ event }) => "next" in event && event.next !== null,
     isDue: ({ context, event }) => "due" in event && event.due === context.due,
+    isDueWithNext: ({ context, event }) =>
+      event.type === "instant.accounted" && event.due === context.due && event.next !== null,
   },
   actions: {
     armTimer: (_, _params: { readonly due: number; readonly schedule: string }) => undefined,
@@ -106,7 +108,7 @@ export const triggerMachine = setup({
         "definition.changed": [unchanged, ...redefined],
         "instant.accounted": [
           {
-            guard: ({ context, event }) => event.due === context.due && event.next !== null,
+            guard: "isDueWithNext",
             target: "armed",
             actions: [takeNext, arm],
           },

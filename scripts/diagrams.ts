@@ -1,0 +1,108 @@
+/**
+ * Writes src/machines/README.md from the machines themselves: `npm run diagrams`. A golden test compares
+ * (test/machines/diagrams.test.ts), so the page cannot say anything else than the code does.
+ */
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
+import { accountMachine } from "../src/machines/account.ts";
+import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
+import { sandboxMachine } from "../src/machines/sandbox.ts";
+import { sessionMachine } from "../src/machines/session.ts";
+import { triggerMachine } from "../src/machines/trigger.ts";
+
+const MACHINES: readonly AnyStateMachine[] = [
+  sessionMachine,
+  sandboxMachine,
+  triggerMachine,
+  accountMachine,
+  agentRuntimeMachine,
+];
+
+const PAGE = fileURLToPath(new URL("../src/machines/README.md", import.meta.url));
+
+interface Arrow {
+  readonly from: string;
+  readonly event: string;
+  readonly to: string;
+  /** A guard's name; null: always. */
+  readonly guard: string | null;
+}
+
+const guardName = (guard: unknown): string | null => {
+  if (guard === undefined) return null;
+  if (typeof guard === "string") return guard;
+  return typeof guard === "object" && guard !== null && "type" in guard
+    ? String(guard.type)
+    : "otherwise guarded";
+};
+
+const arrowOf = (from: string, { eventType, target, guard }: AnyTransitionDefinition): Arrow => ({
+  from,
+  event: eventType,
+  to: target?.[0]?.key ?? from,
+  guard: guardName(guard),
+});
+
+const arrowsOf = (machine: AnyStateMachine): readonly Arrow[] =>
+  Object.values(machine.states).flatMap((state) =>
+    [...state.transitions.values()].flat().map((transition) => arrowOf(state.key, transition)),
+  );
+
+const label = ({ event, guard }: Arrow): string => (guard === null ? event : `${event} [${guard}]`);
+
+/** Mermaid: one line an arrow; what leads nowhere else is told by the table alone. */
+const diagram = (machine: AnyStateMachine): string => {
+  const moves = arrowsOf(machine).filter(({ from, to }) => from !== to);
+  const finals = Object.values(machine.states).filter(({ type }) => type === "final");
+  return [
+    "```mermaid",
+    "stateDiagram-v2",
+    `  [*] --> ${String(machine.config.initial)}`,
+    ...moves.map((arrow) => `  ${arrow.from} --> ${arrow.to}: ${label(arrow)}`),
+    ...finals.map(({ key }) => `  ${key} --> [*]`),
+    "```",
+  ].join("\n");
+};
+
+/** What one event does in one state: empty where the machine refuses it. */
+const cell = (arrows: readonly Arrow[]): string =>
+  arrows
+    .map(({ from, to, guard }) => {
+      const outcome = from === to ? "stays" : to;
+      return guard === null ? outcome : `${outcome} if ${guard}`;
+    })
+    .join("<br>");
+
+const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+
+const table = (machine: AnyStateMachine): string => {
+  const arrows = arrowsOf(machine);
+  const states = Object.keys(machine.states);
+  const events = [...new Set(arrows.map(({ event }) => event))].toSorted();
+  return [
+    row(["event", ...states]),
+    row(["---", ...states.map(() => "---")]),
+    ...events.map((event) =>
+      row([
+        `\`${event}\``,
+        ...states.map((state) =>
+          cell(arrows.filter((arrow) => arrow.event === event && arrow.from === state)),
+        ),
+      ]),
+    ),
+  ].join("\n");
+};
+
+/** The whole page. */
+export const machinesPage = (): string =>
+  [
+    "# Machines",
+    "",
+    "Generated from the machines by `npm run diagrams`; do not edit. Each diagram shows the events that lead to another",
+    "state, each table every event in every state: an empty cell is a refusal. Conditions are tried from top to bottom.",
+    ...MACHINES.flatMap((machine) => ["", `## ${machine.id}`, "", diagram(machine), "", table(machine)]),
+    "",
+  ].join("\n");
+
+if (import.meta.main) writeFileSync(PAGE, machinesPage());
