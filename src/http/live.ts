@@ -1,7 +1,6 @@
 /** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
@@ -37,24 +36,23 @@ const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Ef
 /** Streams that one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;
 
-/** Counts a token's open streams: `enter` before one is opened, `leave` when it has ended. */
+/** Counts a token's open streams; each is counted until its request's scope closes, with the last byte of the answer. */
 const streamCounter = () => {
   const open = new Map<string, number>();
-  return {
-    enter: (tokenId: string) =>
-      Effect.suspend(() => {
-        const others = open.get(tokenId) ?? 0;
-        if (others >= STREAMS_MAX) return Effect.fail(tooManyStreams());
-        open.set(tokenId, others + 1);
-        return Effect.void;
-      }),
-    leave: (tokenId: string) =>
-      Effect.sync(() => {
-        const others = (open.get(tokenId) ?? 0) - 1;
-        if (others > 0) open.set(tokenId, others);
-        else open.delete(tokenId);
-      }),
-  };
+  const enter = (tokenId: string) =>
+    Effect.suspend(() => {
+      const others = open.get(tokenId) ?? 0;
+      if (others >= STREAMS_MAX) return Effect.fail(tooManyStreams());
+      open.set(tokenId, others + 1);
+      return Effect.void;
+    });
+  const leave = (tokenId: string) =>
+    Effect.sync(() => {
+      const others = (open.get(tokenId) ?? 0) - 1;
+      if (others > 0) open.set(tokenId, others);
+      else open.delete(tokenId);
+    });
+  return (tokenId: string) => Effect.acquireRelease(enter(tokenId), () => leave(tokenId));
 };
 
 const tooManyStreams = () =>
@@ -64,7 +62,7 @@ const tooManyStreams = () =>
     details: { limit: STREAMS_MAX },
   });
 
-const events = (counter: ReturnType<typeof streamCounter>) =>
+const events = (counted: ReturnType<typeof streamCounter>) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       if (sid === null) yield* projectFor(caller, pid);
@@ -76,9 +74,10 @@ const events = (counter: ReturnType<typeof streamCounter>) =>
         Effect.catchIf(isApiError, () => Effect.succeed(false)),
       );
       const lastEventId = request.headers["last-event-id"] ?? null;
-      const stream = yield* eventStream({ projectId: pid, sessionId: sid }, { lastEventId, isAllowed });
-      yield* counter.enter(caller.tokenId);
-      return eventResponse(Stream.ensuring(stream, counter.leave(caller.tokenId)));
+      yield* counted(caller.tokenId);
+      return eventResponse(
+        yield* eventStream({ projectId: pid, sessionId: sid }, { lastEventId, isAllowed }),
+      );
     }),
   );
 
@@ -100,10 +99,10 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
 
 export const liveRoutes = Layer.unwrap(
   Effect.sync(() => {
-    const counted = answered(events(streamCounter()));
+    const live = answered(events(streamCounter()));
     return HttpRouter.addAll([
-      HttpRouter.route("GET", "/v1/projects/:pid/events", counted),
-      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", counted),
+      HttpRouter.route("GET", "/v1/projects/:pid/events", live),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", live),
       HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs)),
     ]);
   }),

@@ -1,0 +1,221 @@
+/** Projects and tokens through the API (api.md 2). */
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  makeRepository,
+  makeUserToken,
+  runSession,
+  stopSession,
+  webhookEntry,
+  type Fields,
+} from "./world.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
+  service.request("POST", "/v1/projects", {
+    body: { name: "p", repository: { kind: "hosted", ...repository }, ...more },
+  });
+const patch = (pid: string, body: Fields, token = service.token): Promise<Answer> =>
+  service.request("PATCH", `/v1/projects/${pid}`, { body, token });
+
+describe("a project", () => {
+  it("has all of its fields, and its own first commit where nothing is imported", async () => {
+    const answer = expectStatus(await create({}, { name: "Mine" }), 201);
+    const project = fields(answer);
+    expect(project).toEqual({
+      id: expect.any(String),
+      account_id: expect.any(String),
+      name: "Mine",
+      status: "active",
+      repository: { kind: "hosted" },
+      default_branch: "main",
+      triggers_paused: false,
+      manifest: {
+        commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+        synced_at: expect.any(String),
+        error: null,
+      },
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    expect(fields(await service.request("GET", `/v1/projects/${project["id"]}`))).toEqual(project);
+  });
+
+  it("takes an imported repository's branches and manifest, and the default branch that is asked for", async () => {
+    const source = await makeRepository(service, { "platform.toml": webhookEntry("push") });
+    const project = fields(
+      expectStatus(await create({ import_from: source }, { default_branch: "feature" }), 201),
+    );
+    expect(project["default_branch"]).toBe("feature");
+    expect(JSON.stringify(project)).not.toContain(service.importRoot);
+    const listing = fields(await service.request("GET", `/v1/projects/${project["id"]}/triggers`));
+    expect(listing["triggers"]).toMatchObject([{ slug: "push" }]);
+  });
+
+  it("is refused for an import from anywhere but the roots, by the real path", async () => {
+    const source = await makeRepository(service, {});
+    const link = path.join(service.importRoot, "link");
+    symlinkSync(service.dataDir, link);
+    const outside = [
+      "/etc",
+      service.dataDir,
+      path.join(source, ".."),
+      link,
+      `${service.importRoot}/../data`,
+      "/nonexistent",
+    ];
+    for (const import_from of outside) {
+      const answer = await create({ import_from });
+      expect([import_from, answer.status >= 400 && answer.status < 500]).toEqual([import_from, true]);
+      expect(answer.text).not.toMatch(/at .*:\d+|fatal: not/);
+    }
+    for (const import_from of [
+      `--upload-pack=touch ${link}`,
+      "ext::sh -c id",
+      `file://${source}`,
+      "relative",
+      "",
+      "a\0b",
+    ]) {
+      expect([import_from, ...seen(await create({ import_from }))]).toEqual([
+        import_from,
+        400,
+        "invalid_request",
+      ]);
+    }
+  });
+
+  it.each([
+    "http://127.0.0.1/x.git",
+    "https://localhost/x.git",
+    "https://169.254.169.254/x.git",
+    "https://[::1]/x.git",
+    "https://user:pw@example.org/x.git",
+    "git://example.org/x.git",
+    "https:///x",
+    "https://example.org/x\n.git",
+    "ssh://-oProxyCommand=id/x",
+  ])("is refused for an import from %j [G03]", async (import_from) => {
+    const answer = await create({ import_from });
+    expect(answer.status).toBe(400);
+    expect(answer.text).not.toContain("user:pw");
+  });
+
+  it("is refused with what is no repository or no branch", async () => {
+    const empty = path.join(service.importRoot, "empty");
+    mkdirSync(empty);
+    writeFileSync(path.join(empty, "file"), "");
+    expect(seen(await create({ import_from: empty }))).toEqual([422, "import_failed"]);
+    const source = await makeRepository(service, {});
+    expect(seen(await create({ import_from: source }, { default_branch: "gone" }))).toEqual([
+      422,
+      "import_failed",
+    ]);
+    for (const default_branch of ["-x", "a..b", "refs/heads/x", "HEAD", "x.lock", "a b"]) {
+      expect([default_branch, (await create({}, { default_branch })).status]).toEqual([default_branch, 400]);
+    }
+    const other = { name: "p", repository: { kind: "git", url: "https://example.org/x.git" } };
+    expect((await service.request("POST", "/v1/projects", { body: other })).status).toBe(400);
+  });
+
+  it("moves its default branch to one that is there, by an account-wide token alone", async () => {
+    const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+    expect(seen(await patch(pid, { default_branch: "gone" }))).toEqual([422, "unknown_branch"]);
+    const { token } = await makeUserToken(service, { project_id: pid });
+    expect(seen(await patch(pid, { default_branch: "feature" }, token))).toEqual([403, "forbidden"]);
+    expect((await patch(pid, { name: "by a bound token" }, token)).status).toBe(200);
+    const moved = fields(expectStatus(await patch(pid, { default_branch: "feature" }), 200));
+    expect(moved["default_branch"]).toBe("feature");
+    const sid = await runSession(service, pid);
+    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
+    expect(session["base_ref"]).toBe("feature");
+    await stopSession(service, pid, sid);
+  });
+
+  it("that is archived keeps what runs, starts nothing new, and comes back", async () => {
+    const pid = await makeProject(service);
+    const sid = await runSession(service, pid);
+    expect(fields(await patch(pid, { status: "archived" }))["status"]).toBe("archived");
+    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
+    expect(session["status"]).toBe("running");
+    expect(seen(await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} }))).toEqual([
+      409,
+      "project_not_active",
+    ]);
+    await stopSession(service, pid, sid);
+    await patch(pid, { status: "active" });
+    await stopSession(service, pid, await runSession(service, pid));
+  });
+
+  it.each([
+    { status: "deleted" },
+    { triggers_paused: "yes" },
+    { name: "" },
+    { name: "x".repeat(201) },
+    { default_branch: "" },
+  ])("cannot be changed to %j", async (body) => {
+    const pid = await makeProject(service);
+    expect(seen(await patch(pid, body))).toEqual([400, "invalid_request"]);
+  });
+
+  it("is listed to its account newest first, and alone to a token that is bound to it", async () => {
+    const [older, newer] = [await makeProject(service), await makeProject(service)];
+    const all = listOf(await service.request("GET", "/v1/projects"), "projects").map(({ id }) => id);
+    expect(all.slice(0, 2)).toEqual([newer, older]);
+    const { token } = await makeUserToken(service, { project_id: older });
+    const own = listOf(await service.request("GET", "/v1/projects", { token }), "projects");
+    expect(own.map(({ id }) => id)).toEqual([older]);
+  });
+});
+
+describe("a token", () => {
+  it("is shown once, listed without its value, and works until it is deleted [T04]", async () => {
+    const { id, token } = await makeUserToken(service, { name: "mine" });
+    expect(token).toMatch(/^platform_pat_[A-Za-z0-9_-]{27,}$/);
+    expect((await service.request("GET", "/v1/me", { token })).status).toBe(200);
+    const list = await service.request("GET", "/v1/tokens");
+    expect(listOf(list, "tokens").find((row) => row["id"] === id)).toMatchObject({
+      name: "mine",
+      origin: "user",
+      project_id: null,
+      expires_at: null,
+    });
+    expect(list.text).not.toContain(token);
+    expect((await service.request("DELETE", `/v1/tokens/${id}`)).status).toBe(204);
+    expect((await service.request("GET", "/v1/me", { token })).status).toBe(401);
+    expect((await service.request("DELETE", `/v1/tokens/${id}`)).status).toBe(404);
+  });
+
+  it("expires at a future instant or is not made", async () => {
+    for (const expires_at of ["2020-01-01T00:00:00.000Z", "tomorrow", "", "2999-13-01T00:00:00Z"]) {
+      const answer = await service.request("POST", "/v1/tokens", { body: { name: "t", expires_at } });
+      expect([expires_at, ...seen(answer)]).toEqual([expires_at, 400, "invalid_request"]);
+    }
+    const far = { name: "t", expires_at: "2999-01-01T00:00:00.000Z" };
+    expect(
+      fields(expectStatus(await service.request("POST", "/v1/tokens", { body: far }), 201))["expires_at"],
+    ).toBe(far.expires_at);
+  });
+
+  it("of a sandbox is in no list", async () => {
+    const pid = await makeProject(service);
+    const sid = await runSession(service, pid);
+    const origins = listOf(await service.request("GET", "/v1/tokens?limit=200"), "tokens").map(
+      ({ origin }) => origin,
+    );
+    expect(new Set(origins)).toEqual(new Set(["user"]));
+    await stopSession(service, pid, sid);
+  });
+});

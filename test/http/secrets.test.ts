@@ -1,0 +1,200 @@
+/** Project secrets through the API (api.md 5): what is refused, and that no value comes back anywhere. */
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { readEvents } from "../support/event-stream.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { deliver, fields, makeProject, runSession, stopSession, webhookEntry } from "./world.ts";
+
+const KIB = 1024;
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService();
+  pid = await makeProject(service, {
+    files: { "platform.toml": `[env]\nrequired = ["NEEDED"]\noptional = ["MAYBE"]\n${webhookEntry("push")}` },
+  });
+});
+afterAll(() => service.close());
+
+const put = (name: string, value: unknown, project = pid): Promise<Answer> =>
+  service.request("PUT", `/v1/projects/${project}/secrets/${name}`, { body: { value } });
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const list = async (project = pid) => fields(await service.request("GET", `/v1/projects/${project}/secrets`));
+
+describe("a secret's name", () => {
+  it.each([
+    ["PLATFORM_X", "reserved_name"],
+    ["platform_x", "reserved_name"],
+    ["Platform_X", "reserved_name"],
+    ["PLATFORM_", "reserved_name"],
+    ["PATH", "unsafe_name"],
+    ["HOME", "unsafe_name"],
+    ["LD_PRELOAD", "unsafe_name"],
+    ["NODE_OPTIONS", "unsafe_name"],
+    ["BASH_ENV", "unsafe_name"],
+    ["ENV", "unsafe_name"],
+    ["SHELL", "unsafe_name"],
+    ["IFS", "unsafe_name"],
+  ])("%s is refused as %s [S01] [S05]", async (name, code) => {
+    expect(seen(await put(name, "x"))).toEqual([400, code]);
+  });
+
+  it.each([
+    "lower",
+    "1X",
+    "A=B",
+    "A%3DB",
+    "A-B",
+    "A%20B",
+    "%20A",
+    "A%0a",
+    "A%0aB",
+    "A,B",
+    "A%00",
+    "%EF%BC%B0LATFORM_X",
+    "PLATFORM%C5%BF_X",
+    "A%2FB",
+    "É",
+  ])("%s is refused [S01] [S02] [S03]", async (name) => {
+    const answer = await put(
+      encodeURI(decodeURIComponent(name)).replaceAll("/", "%2F").replaceAll("=", "%3D"),
+      "x",
+    );
+    expect(answer.status).toBe(400);
+    expect(fields(answer)["code"]).toMatch(/_name$/);
+  });
+
+  it("has no length of its own", async () => {
+    expect((await put(`A${"B".repeat(1_000)}`, "x")).status).toBe(201);
+  });
+});
+
+describe("a secret's value", () => {
+  it.each([
+    ["empty", ""],
+    ["with a NUL", "a\0b"],
+    ["longer than 64 KiB", "x".repeat(64 * KIB + 1)],
+    ["longer than 64 KiB in bytes", "€".repeat(22 * KIB)],
+    ["no text", 5],
+    ["nothing", null],
+  ])("that is %s is refused [S04]", async (_, value) => {
+    expect((await put("VALUE", value)).status).toBe(400);
+  });
+
+  it.each([["line\nend\n"], ["ünï€ 🎉"], ["x".repeat(64 * KIB)], [" blanks "], ["{{ body }} $& ${x}"]])(
+    "reaches the sandbox byte for byte [S04]",
+    async (value) => {
+      const project = await makeProject(service);
+      expect((await put("VALUE", value, project)).status).toBe(201);
+      const sid = await runSession(service, project);
+      const given = await service.inside(
+        Effect.map(
+          Effect.flatMap(SimulatedSandboxes, ({ all }) => all),
+          (all) => [...all.values()].find(({ spec }) => spec.sessionId === sid),
+        ),
+      );
+      expect(given?.spec.secrets).toEqual({ VALUE: value });
+      expect(given?.spec.environment["VALUE"]).toBeUndefined();
+      await stopSession(service, project, sid);
+    },
+  );
+
+  it("is one of a set of at most 1 MiB [S04]", async () => {
+    const project = await makeProject(service);
+    const statuses: number[] = [];
+    for (let n = 0; n < 17; n += 1)
+      statuses.push((await put(`BIG_${n}`, "x".repeat(64 * KIB), project)).status);
+    expect(statuses.indexOf(400)).toBeGreaterThanOrEqual(15);
+    expect(statuses.slice(0, 15)).toEqual(Array.from({ length: 15 }, () => 201));
+  });
+});
+
+describe("the secrets of a project", () => {
+  it("are listed by name with what the manifest declares, and a revision that moves", async () => {
+    const before = await list();
+    expect(before["declared"]).toEqual({ required: ["NEEDED"], optional: ["MAYBE"], missing: ["NEEDED"] });
+    expect((await put("NEEDED", "one")).status).toBe(201);
+    const first = await list();
+    expect((await put("NEEDED", "two")).status).toBe(200);
+    const second = await list();
+    expect((await service.request("DELETE", `/v1/projects/${pid}/secrets/NEEDED`)).status).toBe(204);
+    const third = await list();
+    expect((await service.request("DELETE", `/v1/projects/${pid}/secrets/NEEDED`)).status).toBe(404);
+    expect(new Set([before, first, second, third].map(({ revision }) => revision)).size).toBe(4);
+    expect(first["declared"]).toMatchObject({ missing: [] });
+    const names = (listing: typeof first) =>
+      (listing["secrets"] as { name: string }[]).map(({ name }) => name);
+    expect([names(first).includes("NEEDED"), names(third).includes("NEEDED")]).toEqual([true, false]);
+  });
+
+  it("take writes of one name at once: each is answered, and one value stands", async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => put("RACED", `value ${n}`)));
+    for (const { status } of answers) expect([200, 201, 409]).toContain(status);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+  });
+});
+
+it("no value is in an answer, a log line, an event, a ledger row or the database [S06] [S10]", async () => {
+  const canary = "canary-7f3a9c1e5b2d";
+  const project = await makeProject(service, {
+    files: { "platform.toml": webhookEntry("push", "{{ body }}{{ env }}") },
+  });
+  const events = await readEvents(`${service.url}/v1/projects/${project}/events`, { token: service.token });
+  const answers: Answer[] = [];
+  const ask = async (method: string, rest: string, body?: unknown) => {
+    const answer = await service.request(method, `/v1/projects/${project}${rest}`, { body });
+    answers.push(answer);
+    return answer;
+  };
+  await ask("PUT", "/secrets/HOOK_SECRET", { value: canary });
+  await ask("PUT", "/secrets/OTHER", { value: `${canary}\n` });
+  await ask("PUT", "/secrets/PATH", { value: canary });
+  await ask("PUT", "/secrets/OTHER", { value: `${canary}\0` });
+  await ask("PUT", "/secrets/OTHER", { value: canary, more: canary.length });
+  answers.push(await deliver(service, `${project}/push`, { body: "{}" }));
+  const sid = await runSession(service, project);
+  service.daemon.become("unreachable");
+  for (const rest of [
+    "",
+    "/secrets",
+    "/triggers",
+    "/fires",
+    "/sessions",
+    `/sessions/${sid}`,
+    `/sessions/${sid}/sandbox`,
+  ]) {
+    await ask("GET", rest);
+  }
+  await ask("GET", `/sessions/${sid}/logs?follow=0`);
+  await ask("POST", "/triggers/push/preview", { kind: "manual" });
+  await ask("DELETE", "/secrets/OTHER");
+  await ask("POST", `/sessions/${sid}/stop`);
+  service.daemon.become("ready");
+  await events.until(({ data }) => JSON.stringify(data).includes("stopped"));
+  events.close();
+  const rows = await service.inside(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const tables = yield* sql<{ readonly name: string }>`
+        SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`;
+      const found = yield* Effect.forEach(
+        tables,
+        ({ name }) =>
+          sql`SELECT ${name} AS name FROM ${sql(name)} AS row WHERE row::text LIKE ${`%${canary}%`}
+          OR row::text LIKE ${`%${Buffer.from(canary).toString("hex")}%`}`,
+      );
+      return found.flat();
+    }),
+  );
+  expect(rows).toEqual([]);
+  const everything = [
+    ...answers.map(({ text }) => text),
+    ...service.logs,
+    JSON.stringify(events.events),
+  ].join("\n");
+  expect(everything).toContain("HOOK_SECRET");
+  expect(everything).not.toContain(canary);
+});
