@@ -1,6 +1,6 @@
 /**
  * Stands in for the daemon in the one sandbox that `doctor` starts: looks around, as itself and as the agent, writes
- * what it found where the host can read it, and ends. It judges nothing; src/sandbox/doctor.ts does.
+ * what it found where the host can read it, and ends. It judges nothing; src/sandbox/local/doctor.ts does.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -9,7 +9,7 @@ import { Command, Flag } from "effect/cli";
 import { randomUUID } from "node:crypto";
 import { localOptions } from "./adapters.ts";
 import { readConfig } from "./config.ts";
-import { doctorReport } from "./sandbox/doctor.ts";
+import { doctorReport } from "./sandbox/local/doctor.ts";
 import type { DoctorReport } from "./sandbox/port.ts";
 
 const json = Flag.Boolean("json").pipe(

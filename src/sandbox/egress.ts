@@ -18,7 +18,7 @@ import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
-import { isPublicAddress } from "./address.ts";
+import { isPrivateAddress } from "../domain/repository.ts";
 import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
 
 /** Addresses of a name; tests resolve without a network. */
@@ -102,9 +102,9 @@ const publicAddress = async (host: string, options: EgressOptions): Promise<stri
           throw new Refusal(502, `${host} does not resolve`);
         })
       : [host];
-  const address = addresses.find(isPublicAddress);
+  const [address] = addresses;
   // One private address among public ones is a rebinding attempt or a split network: neither is for a sandbox.
-  if (address === undefined || !addresses.every(isPublicAddress)) {
+  if (address === undefined || addresses.some(isPrivateAddress)) {
     throw new Refusal(403, `${host} does not lead to a public address`);
   }
   return address;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isPublicAddress } from "../../src/sandbox/address.ts";
+import { isPrivateAddress } from "../../src/domain/repository.ts";
 import { type EgressPolicy, decideEgress } from "../../src/sandbox/egress-policy.ts";
 
 const policy = (changes: Partial<EgressPolicy> = {}): EgressPolicy => ({
@@ -81,7 +81,7 @@ describe("public addresses", () => {
       "127.1",
       "",
     ];
-    expect(refused.filter(isPublicAddress)).toEqual([]);
+    expect(refused.filter((address) => !isPrivateAddress(address))).toEqual([]);
   });
 
   it("are the others", () => {
@@ -94,6 +94,6 @@ describe("public addresses", () => {
       "2606:4700::1111",
       "2a00:1450::1",
     ];
-    expect(open.filter((address) => !isPublicAddress(address))).toEqual([]);
+    expect(open.filter(isPrivateAddress)).toEqual([]);
   });
 });

@@ -6,10 +6,10 @@ import { request } from "node:http";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/installation.ts";
-import { localProvider } from "../../src/sandbox/local.ts";
+import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/local/installation.ts";
+import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { processesSeeing } from "../../src/sandbox/processes.ts";
+import { processesSeeing } from "../../src/sandbox/local/processes.ts";
 import type { Subject } from "../conformance/sandbox.ts";
 
 /** What the test process hands to the child that runs the cases. */

@@ -12,9 +12,9 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/run-directory.ts";
-import { tearDown } from "../../src/sandbox/teardown.ts";
-import { findTools } from "../../src/sandbox/tools.ts";
+import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/local/run-directory.ts";
+import { tearDown } from "../../src/sandbox/local/teardown.ts";
+import { findTools } from "../../src/sandbox/local/tools.ts";
 import { runCase } from "../conformance/sandbox.ts";
 import { localCases, openService } from "./local-cases.ts";
 import type { LocalSetup } from "./local-subject.ts";
@@ -87,10 +87,10 @@ const prepareChild = async (): Promise<{
 }> => {
   const root = join(directory, "other");
   // The bundle lies as deep as the provider's sources do, which find the entrypoint beside them.
-  const runner = join(root, "bundle", "src", "runner.mjs");
+  const runner = join(root, "bundle", "src", "sandbox", "runner.mjs");
   const node = join(root, "node");
   const daemon = join(root, "stand-in-daemon.mjs");
-  await mkdir(join(root, "bundle", "src"), { recursive: true });
+  await mkdir(join(root, "bundle", "src", "sandbox"), { recursive: true });
   await cp(here("../../daemon"), join(root, "daemon"), { recursive: true });
   await Promise.all([
     cp(process.execPath, node),

@@ -1,15 +1,19 @@
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS } from "../../src/sandbox/installation.ts";
-import type { ProcessSample } from "../../src/sandbox/processes.ts";
-import { type SandboxPaths, type SandboxRecord, sandboxPaths } from "../../src/sandbox/run-directory.ts";
+import { DEFAULT_LIMITS } from "../../src/sandbox/local/installation.ts";
+import type { ProcessSample } from "../../src/sandbox/local/processes.ts";
+import {
+  type SandboxPaths,
+  type SandboxRecord,
+  sandboxPaths,
+} from "../../src/sandbox/local/run-directory.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
   measureDisk,
   measureProcesses,
   trimLog,
-} from "../../src/sandbox/watcher.ts";
+} from "../../src/sandbox/local/watcher.ts";
 
 const MIB = 1024 * 1024;
 const limits = { ...DEFAULT_LIMITS, memoryBytes: 100 * MIB, processes: 10, diskBytes: 1 * MIB };

@@ -10,10 +10,10 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, readLogTail } from "./boot.ts";
 import { groupControls, removeGroup } from "./cgroup.ts";
-import { type Egress, openEgress } from "./egress.ts";
+import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
 import { UIDS_PER_SANDBOX } from "./launch-plan.ts";
-import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "./port.ts";
+import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,

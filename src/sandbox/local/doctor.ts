@@ -8,15 +8,15 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { groupControls } from "./cgroup.ts";
 import type { Installation, LocalOptions } from "./installation.ts";
-import { openInstallation } from "./local-form.ts";
-import { LocalSandboxes } from "./local-sandboxes.ts";
-import type { DoctorFinding, DoctorReport } from "./port.ts";
+import { openInstallation } from "./form.ts";
+import { LocalSandboxes } from "./sandboxes.ts";
+import type { DoctorFinding, DoctorReport } from "../port.ts";
 import { sandboxPaths } from "./run-directory.ts";
 
 /** Milliseconds for the sandbox to start, look around and end. */
 const PATIENCE_MS = 30_000;
 
-const PROBE = fileURLToPath(new URL("../../daemon/doctor.mjs", import.meta.url));
+const PROBE = fileURLToPath(new URL("../../../daemon/doctor.mjs", import.meta.url));
 
 /** What daemon/doctor.mjs writes: output of commands that ran as the agent. */
 const Sighting = Schema.Struct({

@@ -6,12 +6,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
-import type { LaunchSettings } from "../domain/launch.ts";
+import type { LaunchSettings } from "../../domain/launch.ts";
 import { joinGroups, makeGroups } from "./cgroup.ts";
 import type { Installation } from "./installation.ts";
 import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
 import { SANDBOX_HOME, SANDBOX_PATH, sandboxLayout } from "./layout.ts";
-import type { SandboxSpec } from "./port.ts";
+import type { SandboxSpec } from "../port.ts";
 import { identify } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
 

@@ -75,7 +75,7 @@ export interface Installation {
 const groupName = (installationId: string): string =>
   `platform-${createHash("sha256").update(installationId).digest("hex").slice(0, 12)}`;
 
-const inDaemon = (name: string): string => fileURLToPath(new URL(`../../daemon/${name}`, import.meta.url));
+const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
 
 /** From Linux 5.14 on the limit counts in each user namespace (facts.md, "Sandboxes"). */
 const countsInUserNamespace = (kernel: string): boolean => {

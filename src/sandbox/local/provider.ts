@@ -11,9 +11,9 @@ import { doctorReport } from "./doctor.ts";
 import { groupControls } from "./cgroup.ts";
 import type { Installation, LocalOptions } from "./installation.ts";
 import { removeOldParts } from "./installation.ts";
-import { openInstallation } from "./local-form.ts";
-import { LocalSandboxes } from "./local-sandboxes.ts";
-import { SandboxError, SandboxProvider } from "./port.ts";
+import { openInstallation } from "./form.ts";
+import { LocalSandboxes } from "./sandboxes.ts";
+import { SandboxError, SandboxProvider } from "../port.ts";
 
 /** How often running sandboxes are looked at (api.md 8). */
 const WATCH_INTERVAL = "1 second";

@@ -8,7 +8,7 @@ import { open, rename, stat, statfs, truncate, writeFile } from "node:fs/promise
 import { promisify } from "node:util";
 import { memoryKills } from "./cgroup.ts";
 import type { LocalLimits } from "./installation.ts";
-import type { SandboxExit } from "./port.ts";
+import type { SandboxExit } from "../port.ts";
 import { type ProcessSample, descendants } from "./processes.ts";
 import type { SandboxPaths, SandboxRecord } from "./run-directory.ts";
 
