@@ -10,7 +10,7 @@
 const PORTS = "^src/(store/(port|records)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
 const PROGRAMS = "^src/(main|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox)/";
+const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
 const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
 
@@ -87,17 +87,19 @@ module.exports = {
     },
     {
       name: "adapters-serve-ports",
-      comment: "An adapter is called, it does not call: the actors above it decide when.",
+      comment:
+        "An adapter is called, it does not call: the actors above it decide when. The inspector's port stands beside the " +
+        "host that reports to it.",
       severity: "error",
       from: { path: ADAPTERS, pathNot: PORTS },
-      to: { path: "^src/(actors|http|telemetry|[^/]+\\.ts$)|^demo/" },
+      to: { path: "^src/(actors|http|[^/]+\\.ts$)|^demo/", pathNot: "^src/actors/inspector\\.ts$" },
     },
     {
       name: "adapters-do-not-know-each-other",
       comment: "The store, repositories and sandboxes meet in actors, through ports.",
       severity: "error",
-      from: { path: "^src/(store|git|sandbox)/" },
-      to: { path: "^src/(store|git|sandbox)/", pathNot: ["^src/$1/", PORTS] },
+      from: { path: "^src/(store|git|sandbox|telemetry)/" },
+      to: { path: "^src/(store|git|sandbox|telemetry)/", pathNot: ["^src/$1/", PORTS] },
     },
     {
       name: "postgres-and-its-twin-are-strangers",
@@ -249,7 +251,7 @@ module.exports = {
       name: "sockets-belong-to-adapters",
       comment:
         "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, the proxy passes on to the target it is given, http/server listens. The domain uses net for isIP and BlockList, which open nothing.",
+        "speaks to daemons, the proxy passes on to the target it is given, http/server and the inspector listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
@@ -259,6 +261,7 @@ module.exports = {
           "^src/sandbox/",
           "^src/store/postgres/",
           "^src/proxy/",
+          "^src/telemetry/inspect-page\\.ts$",
           "^src/http/(server|relay)\\.ts$",
           "^src/(main|cli)\\.ts$",
           "^src/cli/",
