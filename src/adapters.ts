@@ -11,6 +11,7 @@ import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.ts";
 import { localProvider } from "./sandbox/local/provider.ts";
+import { leaveRunDirectory } from "./sandbox/local/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import * as Client from "./store/postgres/client.ts";
 import * as Embedded from "./store/postgres/embedded.ts";
@@ -59,8 +60,18 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
 /** "Boots in milliseconds" (api.md 9). */
 const SIMULATED_BOOT_MS = 5;
 
+/** The provider; when the service ends and no sandbox goes on, its copies of programs go too. */
+const local = (options: LocalOptions) =>
+  localProvider(options).pipe(
+    Layer.provide(
+      Layer.effectDiscard(
+        Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir)))),
+      ),
+    ),
+  );
+
 /** The sandbox provider with its way to daemons (PLATFORM_SANDBOX_PROVIDER). */
 export const sandboxes = (place: Place) =>
   place.config.sandboxProvider === "simulated"
     ? Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon)
-    : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), localProvider)), daemonHttp);
+    : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);

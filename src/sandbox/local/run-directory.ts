@@ -136,6 +136,11 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
 /** Ids of all sandboxes that have a directory, whoever made them. */
 export const sandboxIds = (runDir: string): Promise<string[]> => readdir(join(runDir, "s"));
 
+/** Removes the directory where no sandbox is in it any more: its copies of programs are made anew at the next start. */
+export const leaveRunDirectory = async (runDir: string): Promise<void> => {
+  if ((await sandboxIds(runDir)).length === 0) await rm(runDir, { recursive: true, force: true });
+};
+
 const ifThere = async <A>(operation: Promise<A>): Promise<A | null> => {
   try {
     return await operation;
