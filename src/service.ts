@@ -26,7 +26,7 @@ import type { MasterKey } from "./domain/secret.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/smart-http.ts";
 import { Api } from "./http/api/api.ts";
-import { answeringLayer, authorizedLayer } from "./http/authorize.ts";
+import { authorizedLayer } from "./http/authorize.ts";
 import { bodyBudgetLayer } from "./http/body-budget.ts";
 import { changeRequestsHandlers } from "./http/change-requests.ts";
 import { dashboardRoutes } from "./http/dashboard.ts";
@@ -157,7 +157,7 @@ const routes = Layer.mergeAll(
   liveRoutes,
   systemRoutes,
   dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
-).pipe(Layer.provide([authorizedLayer, answeringLayer]));
+).pipe(Layer.provide(authorizedLayer));
 
 /**
  * Runs the service in the caller's scope: when it returns, actors are awake and requests are answered.

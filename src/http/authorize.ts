@@ -15,7 +15,7 @@ import { Identity } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./answers.ts";
-import { Access, Answering, Authorized, Caller, type Power } from "./api/access.ts";
+import { Access, Authorized, Caller, type Power } from "./api/access.ts";
 import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, readBody } from "./body.ts";
 import { DashboardSessions } from "./dashboard-sessions.ts";
@@ -96,9 +96,6 @@ export const authorizedLayer = Layer.effect(
     );
   }),
 );
-
-/** The middleware of endpoints that need no caller. */
-export const answeringLayer = Layer.succeed(Answering, (handle) => inOneShape(handle));
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1();
 

@@ -20,9 +20,10 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
 import type { Session } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { BadGateway, bodyOf, Conflict, Internal, isApiError, statusOf, type ApiError } from "./api/errors.ts";
+import { BadGateway, Conflict, Internal, isApiError } from "./api/errors.ts";
 import { answering, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
+import { answerRaw } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 
 interface Target {
@@ -91,14 +92,8 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
   return caller ?? (yield* unauthorized());
 });
 
-const answerError = (response: ServerResponse, error: ApiError): void => {
-  // A body that nobody will read ends with the connection.
-  response.writeHead(statusOf(error), { "content-type": "application/json", connection: "close" });
-  response.end(JSON.stringify(bodyOf(error)));
-};
-
 const unreachable = (response: ServerResponse): void =>
-  answerError(
+  answerRaw(
     response,
     new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
   );
@@ -119,13 +114,13 @@ export const makeRelay = Effect.gen(function* () {
     const decided = answering(upstreamFor(request, target)).pipe(
       Effect.map(pass),
       Effect.catch((error: unknown) =>
-        isApiError(error) ? Effect.succeed(answerError(response, error)) : Effect.die(error),
+        isApiError(error) ? Effect.succeed(answerRaw(response, error)) : Effect.die(error),
       ),
       Effect.catchCause((cause) =>
         Effect.andThen(
           Effect.logError("a relayed request failed", cause),
           Effect.sync(() =>
-            answerError(
+            answerRaw(
               response,
               new Internal({ error: "The service failed to answer.", code: "internal_error" }),
             ),

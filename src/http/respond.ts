@@ -1,12 +1,25 @@
 /** Answers of raw routes and of the server itself in the API's one error shape. */
+import type { ServerResponse } from "node:http";
 import { HttpServerResponse } from "effect/http";
-import { bodyOf, statusOf, type ApiError } from "./api/errors.ts";
+import { bodyOf, statusOf, Unavailable, type ApiError } from "./api/errors.ts";
 
 /** What every 503 carries (server.ts). */
 export const RETRY_AFTER_SECONDS = "1";
 
 export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(bodyOf(error), { status: statusOf(error) });
+
+/** The same below Effect's router. What is left of the request's body is not read: the connection ends with the answer. */
+export const answerRaw = (response: ServerResponse, error: ApiError): void => {
+  const body = JSON.stringify(bodyOf(error));
+  response.writeHead(statusOf(error), {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    connection: "close",
+    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+  });
+  response.end(body);
+};
 
 /** 405 with the methods that the address takes. */
 export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>

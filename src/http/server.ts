@@ -11,17 +11,9 @@ import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
-import {
-  BadRequest,
-  bodyOf,
-  Internal,
-  isApiError,
-  statusOf,
-  Unavailable,
-  type ApiError,
-} from "./api/errors.ts";
+import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { routeMiss } from "./routes.ts";
-import { apiErrorResponse, RETRY_AFTER_SECONDS } from "./respond.ts";
+import { answerRaw, apiErrorResponse, RETRY_AFTER_SECONDS } from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node looks for requests that are too slow. */
@@ -188,17 +180,6 @@ const answers = new WeakMap<Duplex, ServerResponse>();
 
 const malformed = (what: string) =>
   new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
-
-const answerRaw = (response: ServerResponse, error: ApiError): void => {
-  const body = JSON.stringify(bodyOf(error));
-  response.writeHead(statusOf(error), {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-    connection: "close",
-    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
-  });
-  response.end(body);
-};
 
 /** Every failure of the app as an answer: a missing route, an outage, a defect (logged, never shown). */
 const inOneShape = <R>(

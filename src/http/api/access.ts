@@ -55,8 +55,3 @@ export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides
     ],
   },
 ) {}
-
-/** Gives the failures of endpoints without a caller the one shape. */
-export class Answering extends HttpApiMiddleware.Service<Answering>()("platform/http/Answering", {
-  error: [BadRequest, NotFound, TooLarge, Internal, Unavailable],
-}) {}

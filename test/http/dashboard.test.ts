@@ -1,0 +1,210 @@
+/** Signing in to the page, its cookie and what it may do (api.md 3 "preview", 9; threats.md T08). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { expectStatus, fields, makeProject, makeUserToken, runSession, sandboxEnvironment } from "./world.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const cookieLine = (answer: Answer): string => String(answer.headers["set-cookie"] ?? "");
+const cookieOf = (answer: Answer): string => cookieLine(answer).split(";")[0] ?? "";
+
+const signIn = (token: string): Promise<Answer> =>
+  service.request("POST", "/dashboard/session", { token: null, body: { token } });
+
+/** A signed-in browser. */
+const browser = async (token = service.token) => {
+  const answer = expectStatus(await signIn(token), 200);
+  const [cookie, csrf] = [cookieOf(answer), String(fields(answer)["csrf"])];
+  const ask = (
+    method: string,
+    target: string,
+    headers: Readonly<Record<string, string>> = {},
+    body?: unknown,
+  ) =>
+    service.request(method, target, {
+      token: null,
+      headers: { cookie, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+  return { cookie, csrf, ask };
+};
+
+describe("the page", () => {
+  it("may run its own files alone, and be framed by nobody [T08]", async () => {
+    for (const target of ["/", "/index.js", "/style.css"]) {
+      const answer = await service.request("GET", target, { token: null });
+      if (answer.status === 404) continue;
+      const policy = answer.headers["content-security-policy"] ?? "";
+      for (const rule of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+      ]) {
+        expect(policy).toContain(rule);
+      }
+      expect(policy).not.toContain("unsafe");
+      expect(answer.headers["x-content-type-options"]).toBe("nosniff");
+      expect(answer.headers["referrer-policy"]).toBe("no-referrer");
+    }
+  });
+
+  it("shows no file but the page's own", async () => {
+    for (const target of [
+      "/package.json",
+      "/..%2fpackage.json",
+      "/%2e%2e/package.json",
+      "/.git/config",
+      "/app.ts",
+    ]) {
+      expect((await service.request("GET", target, { token: null })).status).toBe(404);
+    }
+  });
+});
+
+describe("signing in", () => {
+  it("takes a user's token, and leaves a cookie that scripts and other sites cannot use", async () => {
+    const answer = expectStatus(await signIn(service.token), 200);
+    const line = cookieLine(answer);
+    for (const rule of ["HttpOnly", "SameSite=Strict", "Path=/"]) expect(line).toContain(rule);
+    expect(line).not.toMatch(/Domain=/i);
+    expect(line).not.toContain(service.token);
+    expect(answer.text).not.toContain(service.token);
+  });
+
+  it("takes no token that lives in a sandbox, and none that is unknown", async () => {
+    const pid = await makeProject(service);
+    const sid = await runSession(service, pid);
+    const environment = await sandboxEnvironment(service, sid);
+    const tokens = [
+      environment["PLATFORM_TOKEN"],
+      environment["PLATFORM_CLI_TOKEN"],
+      "x",
+      "",
+      `platform_pat_${"a".repeat(43)}`,
+    ];
+    for (const token of tokens) {
+      const answer = await signIn(token ?? "");
+      expect([...seen(answer), cookieLine(answer)]).toEqual([401, "unauthorized", ""]);
+    }
+    const malformed = await service.request("POST", "/dashboard/session", { token: null, body: "{" });
+    expect(malformed.status).toBe(400);
+  });
+
+  it("by a link works once, and leads to the page alone", async () => {
+    const made = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
+    const target = String(made["url"]).replace(service.url, "");
+    const first = await service.request("GET", target, { token: null });
+    expect([first.status, first.headers["location"]]).toEqual([303, "/"]);
+    const me = await service.request("GET", "/v1/me", { token: null, headers: { cookie: cookieOf(first) } });
+    expect(me.status).toBe(200);
+    for (const spent of [
+      target,
+      "/dashboard/open?code=nope",
+      "/dashboard/open",
+      `${target}&next=https://evil.example`,
+    ]) {
+      const answer = await service.request("GET", spent, { token: null });
+      expect([answer.status, answer.headers["location"], cookieLine(answer)]).toEqual([303, "/", ""]);
+    }
+  });
+
+  it("a link is made with a user's token, not with the cookie [T08]", async () => {
+    const { ask, csrf } = await browser();
+    expect(seen(await ask("POST", "/dashboard/links", { "x-csrf-token": csrf }))).toEqual([403, "forbidden"]);
+  });
+
+  it("ends at signing out", async () => {
+    const { ask } = await browser();
+    const answer = await ask("DELETE", "/dashboard/session");
+    expect(cookieLine(answer)).toMatch(/^platform_dashboard=;.*Max-Age=0/);
+  });
+});
+
+describe("the cookie", () => {
+  it("reads without more, and changes nothing without the page's own header [T08]", async () => {
+    const { ask, csrf } = await browser();
+    expect((await ask("GET", "/v1/me")).status).toBe(200);
+    const body = { name: "made by the page", repository: { kind: "hosted" } };
+    for (const header of [
+      {},
+      { "x-csrf-token": "" },
+      { "x-csrf-token": "x".repeat(43) },
+      { "x-csrf-token": `${csrf}x` },
+    ]) {
+      expect(seen(await ask("POST", "/v1/projects", header, body))).toEqual([403, "csrf_token_missing"]);
+    }
+    expect((await ask("POST", "/v1/projects", { "x-csrf-token": csrf }, body)).status).toBe(201);
+  });
+
+  it("goes with its own header alone, not with another browser's [T08]", async () => {
+    const [mine, theirs] = [await browser(), await browser((await makeUserToken(service)).token)];
+    const answer = await mine.ask("POST", "/v1/tokens", { "x-csrf-token": theirs.csrf }, { name: "t" });
+    expect(seen(answer)).toEqual([403, "csrf_token_missing"]);
+  });
+
+  it("is good for nothing once its token is deleted", async () => {
+    const { id, token } = await makeUserToken(service);
+    const { ask } = await browser(token);
+    expect((await ask("GET", "/v1/me")).status).toBe(200);
+    expect((await ask("GET", "/dashboard/session")).status).toBe(200);
+    await service.request("DELETE", `/v1/tokens/${id}`);
+    expect(seen(await ask("GET", "/v1/me"))).toEqual([401, "unauthorized"]);
+    expect(seen(await ask("GET", "/dashboard/session"))).toEqual([401, "unauthorized"]);
+  });
+
+  it("cannot be made up: every changed or cut one is refused", async () => {
+    const { cookie } = await browser();
+    const value = cookie.slice("platform_dashboard=".length);
+    const [hash = "", at = "", mac = ""] = value.split(".");
+    const forged = [
+      "",
+      "x",
+      `${hash}.${at}`,
+      `${hash}.${Number(at) + 1}.${mac}`,
+      `${"0".repeat(hash.length)}.${at}.${mac}`,
+      `${value}.x`,
+      `${value}x`,
+      value.slice(0, -1),
+      `${hash}.${at}.`,
+    ];
+    for (const made of forged) {
+      const headers = { cookie: `platform_dashboard=${made}` };
+      expect([made, (await service.request("GET", "/v1/me", { token: null, headers })).status]).toEqual([
+        made,
+        401,
+      ]);
+    }
+  });
+
+  it("does not help a wrong bearer token", async () => {
+    const { ask } = await browser();
+    expect((await ask("GET", "/v1/me", { authorization: "Bearer nope" })).status).toBe(401);
+  });
+
+  it("opens neither git nor the relay: those are for programs", async () => {
+    const { ask, csrf } = await browser();
+    const pid = await makeProject(service);
+    const headers = { "x-csrf-token": csrf };
+    expect((await ask("GET", `/v1/git/${pid}.git/info/refs?service=git-upload-pack`, headers)).status).toBe(
+      401,
+    );
+    const sid = await runSession(service, pid);
+    expect((await ask("GET", `/v1/projects/${pid}/sessions/${sid}/runtime/session`, headers)).status).toBe(
+      401,
+    );
+  });
+});
+
+it("behind https the cookie is sent over https alone", async () => {
+  const secure = await startTestService({ PLATFORM_PUBLIC_URL: "https://platform.example" });
+  const body = { token: secure.token };
+  const answer = await secure.request("POST", "/dashboard/session", { token: null, body });
+  expect(cookieLine(answer)).toContain("Secure");
+  await secure.close();
+});

@@ -1,0 +1,274 @@
+/** Triggers through the API: the listing beside its errors, fires by hand, previews, the ledger (api.md 4, spec.md 4.4). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gitOk } from "../git/git-client.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  commitFiles,
+  deliver,
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  putSecret,
+  reached,
+  sandboxEnvironment,
+  SECRET,
+  SECRET_NAME,
+  webhookEntry,
+  type Fields,
+} from "./world.ts";
+
+const CRON = `[[triggers]]
+slug = "nightly"
+type = "cron"
+cron = "0 30 2 * * *"
+timezone = "Europe/Berlin"
+prompt = "{{ cron.schedule }}|{{ cron.timezone }}|{{ cron.fired_at }}|{{ cron.last_fired_at }}|{{ body.x }}"
+`;
+const MANUAL = `{{ trigger.slug }}|{{ trigger.type }}|{{ trigger.kind }}|{{ source }}|{{ message.text }}|{{ message.source }}`;
+const MANIFEST = [
+  webhookEntry("push", MANUAL, 'name = "On push"'),
+  CRON,
+  webhookEntry("off", "Go", "enabled = false"),
+  `[[triggers]]\nslug = "Bad Slug"\ntype = "webhook"\nprompt = "x"\nsecret_env = "S"\n`,
+  `[[triggers]]\nslug = "no-secret"\ntype = "webhook"\nprompt = "x"\n`,
+  `[[triggers]]\nslug = "five"\ntype = "cron"\ncron = "0 0 2 * *"\nprompt = "x"\n`,
+  webhookEntry("push", "second of its name"),
+  webhookEntry("lost-agent", "x", 'agent = "nobody"'),
+].join("\n");
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService();
+  pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
+  await putSecret(service, pid, SECRET_NAME, SECRET);
+});
+afterAll(() => service.close());
+
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const at = (rest: string, project = pid): string => `/v1/projects/${project}${rest}`;
+const post = (rest: string, body: unknown, project = pid): Promise<Answer> =>
+  service.request("POST", at(rest, project), { body });
+const listing = async (project = pid): Promise<Fields> =>
+  fields(await service.request("GET", at("/triggers", project)));
+const triggersOf = (list: Fields): readonly Fields[] => list["triggers"] as Fields[];
+const errorsOf = (list: Fields): readonly Fields[] => list["errors"] as Fields[];
+
+describe("the listing", () => {
+  it("holds the good entries beside the errors of the others", async () => {
+    const list = await listing();
+    expect(triggersOf(list).map(({ slug }) => slug)).toEqual(["push", "nightly", "off"]);
+    expect(triggersOf(list)[0]).toEqual({
+      slug: "push",
+      name: "On push",
+      type: "webhook",
+      agent: "default",
+      enabled: true,
+      prompt: MANUAL,
+      secret_env: SECRET_NAME,
+      webhook_url: `${service.url}/v1/webhooks/projects/${pid}/push`,
+      last_fired_at: null,
+      next_fire_at: null,
+      upcoming: [],
+      last_fire: null,
+    });
+    expect(errorsOf(list).map(({ index }) => index)).toEqual([3, 4, 5, 6, 7]);
+    for (const error of errorsOf(list)) {
+      expect(error).toEqual({
+        slug: error["slug"],
+        index: expect.any(Number),
+        path: expect.stringMatching(/^triggers\[\d\]/),
+        message: expect.stringMatching(/.+/),
+        line: expect.any(Number),
+      });
+    }
+    expect(list["manifest"]).toMatchObject({ commit: expect.stringMatching(/^[0-9a-f]{40}$/), stale: false });
+  });
+
+  it("shows a cron trigger's next five instants, in its zone, ahead of now", async () => {
+    const nightly = triggersOf(await listing()).find(({ slug }) => slug === "nightly");
+    const upcoming = nightly?.["upcoming"] as readonly string[];
+    expect(nightly).toMatchObject({
+      cron: "0 30 2 * * *",
+      timezone: "Europe/Berlin",
+      next_fire_at: upcoming[0],
+    });
+    expect(upcoming).toHaveLength(5);
+    expect(upcoming.toSorted()).toEqual(upcoming);
+    const berlin = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/Berlin", timeStyle: "medium" });
+    expect(new Set(upcoming.map((instant) => berlin.format(new Date(instant))))).toEqual(
+      new Set(["02:30:00"]),
+    );
+  });
+
+  it("has no next instant while its project is paused", async () => {
+    await service.request("PATCH", at(""), { body: { triggers_paused: true } });
+    const list = await listing();
+    expect([list["triggers_paused"], triggersOf(list).map(({ next_fire_at: next }) => next)]).toEqual([
+      true,
+      [null, null, null],
+    ]);
+    await service.request("PATCH", at(""), { body: { triggers_paused: false } });
+  });
+
+  it("keeps the last good triggers where a newer manifest does not parse, and says so", async () => {
+    const project = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+    await putSecret(service, project, SECRET_NAME, SECRET);
+    const directory = `${service.importRoot}/stale`;
+    const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${project}.git`;
+    await gitOk(service.importRoot, "clone", "--quiet", remote, directory);
+    await commitFiles(directory, { "platform.toml": `a = 1\n[triggers]\nslug = "x"\n` });
+    await gitOk(directory, "push", "--quiet", "origin", "HEAD:refs/heads/broken");
+    await service.request("PATCH", at("", project), { body: { default_branch: "broken" } });
+    const list = fields(expectStatus(await post("/sync", undefined, project), 200));
+    expect(triggersOf(list).map(({ slug }) => slug)).toEqual(["push"]);
+    expect(list["manifest"]).toMatchObject({ stale: true });
+    expect(errorsOf(list)).toMatchObject([{ message: expect.stringContaining("[[triggers]]") }]);
+    expect((await deliver(service, `${project}/push`)).status).toBe(202);
+    const read = fields(await service.request("GET", at("", project)));
+    expect((read["manifest"] as Fields)["error"]).toEqual(expect.any(String));
+  });
+});
+
+const promptOf = async (answer: Answer): Promise<unknown> => {
+  const sid = fields(expectStatus(answer, 202))["session_id"];
+  return fields(await service.request("GET", at(`/sessions/${sid}`)))["initial_prompt"];
+};
+
+describe("a fire by hand", () => {
+  it("starts a session with its prompt, on the ledger, and moves last_fired_at", async () => {
+    const answer = await post("/triggers/push/fire", { text: "hello {{ source }}", source: "chat" });
+    expect(await promptOf(answer)).toBe("push|webhook|git|manual|hello {{ source }}|chat");
+    const sid = String(fields(answer)["session_id"]);
+    const session = await reached(service, pid, sid, "running");
+    const [fire] = listOf(await service.request("GET", at("/fires?slug=push&limit=1")), "fires");
+    expect(fire).toEqual({
+      id: session["fire_id"],
+      trigger_slug: "push",
+      kind: "manual",
+      status: "fired",
+      reason: null,
+      scheduled_for: null,
+      received_at: expect.any(String),
+      delivery_id: null,
+      session_id: sid,
+      attempts: 1,
+      replay_of: null,
+    });
+    expect(session).toMatchObject({ trigger_slug: "push", name: "On push", agent_name: "default" });
+    const push = triggersOf(await listing())[0];
+    expect(push).toMatchObject({
+      last_fire: { id: fire?.["id"], status: "fired" },
+      last_fired_at: expect.any(String),
+    });
+    const environment = await sandboxEnvironment(service, sid);
+    expect(environment).toMatchObject({
+      PLATFORM_INITIAL_PROMPT: session["initial_prompt"],
+      PLATFORM_BOOTSTRAP_AGENT_SESSION: "1",
+    });
+  });
+
+  it.each(["off", "nightly"])("works on %s, which listens to nobody", async (slug) => {
+    expect((await post(`/triggers/${slug}/fire`, {})).status).toBe(202);
+  });
+
+  it("works while the project's triggers are paused", async () => {
+    await service.request("PATCH", at(""), { body: { triggers_paused: true } });
+    expect(await promptOf(await post("/triggers/push/fire", {}))).toBe("push|webhook|git|manual||");
+    await service.request("PATCH", at(""), { body: { triggers_paused: false } });
+  });
+
+  it("gives its session the power of a person's, a webhook's the least", async () => {
+    const byHand = String(fields(await post("/triggers/push/fire", {}))["session_id"]);
+    const byHook = String(fields(await deliver(service, `${pid}/push`))["session_id"]);
+    const powers: unknown[] = [];
+    for (const sid of [byHand, byHook]) {
+      await reached(service, pid, sid, "running");
+      const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";
+      powers.push((await service.request("POST", at("/sessions"), { body: {}, token })).status);
+    }
+    expect(powers).toEqual([201, 403]);
+  });
+
+  it("of what is not there is 404, with a wrong body 400", async () => {
+    for (const slug of ["none", "no-secret", "Bad%20Slug"]) {
+      expect(seen(await post(`/triggers/${slug}/fire`, {}))).toEqual([404, "not_found"]);
+    }
+    for (const body of [{ text: 1 }, { more: "x" }, { text: "a\0b" }, { source: "x".repeat(201) }, []]) {
+      expect(seen(await post("/triggers/push/fire", body))).toEqual([400, "invalid_request"]);
+    }
+  });
+
+  it("whose prompt is too long is 500 and on the ledger", async () => {
+    const project = await makeProject(service, {
+      files: { "platform.toml": webhookEntry("twice", "{{ message.text }}{{ message.text }}") },
+    });
+    const answer = await post("/triggers/twice/fire", { text: "x".repeat(60 * 1024) }, project);
+    expect(seen(answer)).toEqual([500, "prompt_too_large"]);
+    const fires = listOf(await service.request("GET", at("/fires", project)), "fires");
+    expect(fires).toMatchObject([{ status: "failed", reason: "prompt_too_large", kind: "manual" }]);
+  });
+
+  it("in an archived project starts nothing", async () => {
+    const project = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+    await service.request("PATCH", at("", project), { body: { status: "archived" } });
+    const answer = await post("/triggers/push/fire", {}, project);
+    expect([404, 409]).toContain(answer.status);
+    expect(listOf(await service.request("GET", at("/sessions", project)), "sessions")).toEqual([]);
+  });
+});
+
+const preview = async (slug: string, body: Fields): Promise<Fields> =>
+  fields(expectStatus(await post(`/triggers/${slug}/preview`, body), 200));
+
+describe("a preview", () => {
+  it("renders as such a fire would, and starts nothing", async () => {
+    const before = listOf(await service.request("GET", at("/fires?limit=200")), "fires").length;
+    const manual = await preview("push", { kind: "manual", text: "t", source: "s" });
+    expect(manual["prompt"]).toBe("push|webhook|git|manual|t|s");
+    const cron = await preview("nightly", { kind: "cron", at: "2027-01-01T00:00:00.000Z" });
+    expect(String(cron["prompt"])).toMatch(
+      /^0 30 2 \* \* \*\|Europe\/Berlin\|2027-01-01T00:00:00.000Z\|.*\|$/,
+    );
+    const webhook = await preview("off", {
+      kind: "webhook",
+      body: { a: [1] },
+      headers: { "user-agent": "u" },
+    });
+    expect(webhook["variables"]).toMatchObject({ body: { a: [1] }, headers: { user_agent: "u" } });
+    expect(listOf(await service.request("GET", at("/fires?limit=200")), "fires")).toHaveLength(before);
+  });
+
+  it("refuses what is no fire of that trigger", async () => {
+    const deep = JSON.parse("[".repeat(3_000) + "]".repeat(3_000)) as unknown;
+    for (const body of [
+      {},
+      { kind: "other" },
+      { kind: "manual", at: "never" },
+      { kind: "webhook", body: deep },
+    ]) {
+      expect(seen(await post("/triggers/push/preview", body))).toEqual([400, "invalid_request"]);
+    }
+    expect(seen(await post("/triggers/push/preview", { kind: "cron" }))).toEqual([400, "invalid_request"]);
+    expect(seen(await post("/triggers/none/preview", { kind: "manual" }))).toEqual([404, "not_found"]);
+  });
+});
+
+describe("the ledger", () => {
+  it("is filtered by trigger and status, in pages", async () => {
+    for (const n of [1, 2, 3]) await post("/triggers/off/fire", { text: String(n) });
+    const all = listOf(await service.request("GET", at("/fires?slug=off&status=fired&limit=200")), "fires");
+    expect(all.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(all.map(({ trigger_slug: slug }) => slug))).toEqual(new Set(["off"]));
+    const first = await service.request("GET", at("/fires?slug=off&limit=2"));
+    const rest = await service.request(
+      "GET",
+      at(`/fires?slug=off&limit=200&cursor=${fields(first)["next_cursor"]}`),
+    );
+    const paged = [...listOf(first, "fires"), ...listOf(rest, "fires")].map(({ id }) => id);
+    expect(paged).toEqual(all.map(({ id }) => id));
+    expect(listOf(await service.request("GET", at("/fires?status=expired")), "fires")).toEqual([]);
+    expect((await service.request("GET", at("/fires?status=none"))).status).toBe(400);
+  });
+});
