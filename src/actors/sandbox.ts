@@ -14,7 +14,7 @@ import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
-import { backoff } from "./supervisor.ts";
+import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions {}
 
@@ -96,9 +96,13 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const handlers: Handlers<SandboxEvent, SandboxCommand> = {
     bootSandbox: {
       perform: () => boot,
-      gaveUp: (_, reason) => bootFailed({ code: "internal_error", message: `the service failed: ${reason}` }),
+      gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
-    watchSandbox: { perform: () => watch },
+    watchSandbox: {
+      perform: () => watch,
+      // Unwatched it could end and nobody would know: its session must not run on as if it lived.
+      gaveUp: (_, reason) => ({ type: "sandbox.lost", failure: givenUp(reason) }),
+    },
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox"],
       perform: () => Effect.as(destroyedForSure(provider.destroy(id)), undefined),

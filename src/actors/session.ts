@@ -1,7 +1,6 @@
 /** Makes happen what the session machine decides: the branch, the sandbox's record, its teardown. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import type { Failure } from "../domain/failure.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
@@ -15,6 +14,7 @@ import { told } from "./delivery.ts";
 import { newUuid } from "./entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { Keyring } from "./keyring.ts";
+import { givenUp } from "./supervisor.ts";
 
 export interface SessionActorOptions extends EntityOptions {
   /** Written to the sandbox's record: the node on which a `local` sandbox lives. */
@@ -40,11 +40,6 @@ export const sessionActors = (options: SessionActorOptions) =>
     options,
   );
 
-const crashed = (reason: string): Failure => ({
-  code: "internal_error",
-  message: `the service failed: ${reason}`,
-});
-
 const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const sessions = yield* Sessions;
   const actors = yield* Actors;
@@ -55,13 +50,15 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   );
   const handlers: Handlers<SessionEvent, SessionCommand> = {
     createBranch: {
+      // Of a former life, cut short by a stop: its failure would be taken for this one's.
+      supersedes: ["createBranch"],
       perform: () =>
         Effect.gen(function* () {
           const cut = yield* Effect.result(cutBranch(git, yield* record));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
           return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };
         }),
-      gaveUp: (_, reason) => ({ type: "branch.failed", failure: crashed(reason) }),
+      gaveUp: (_, reason) => ({ type: "branch.failed", failure: givenUp(reason) }),
     },
     provisionSandbox: {
       perform: ({ sandboxId }) =>
@@ -70,7 +67,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
           yield* actors.wake("sandbox", sandboxId);
           return undefined;
         }),
-      gaveUp: ({ sandboxId }, reason) => ({ type: "sandbox.failed", sandboxId, failure: crashed(reason) }),
+      gaveUp: ({ sandboxId }, reason) => ({ type: "sandbox.failed", sandboxId, failure: givenUp(reason) }),
     },
     tearDownSandbox: {
       supersedes: ["provisionSandbox"],

@@ -99,7 +99,7 @@ describe("an account's actor", () => {
 
   it.effect("starts a waiting fire in the slot that a stopped session frees [R08]", () =>
     Effect.gen(function* () {
-      const { admit, begin, inPorts, world, untilSession, statusOf } = yield* openActorsWorld(1);
+      const { admit, begin, inPorts, world, untilSession, statusOf } = yield* openActorsWorld({ cap: 1 });
       const { actors } = yield* begin;
       const first = yield* admit;
       yield* actors.wake("session", first);

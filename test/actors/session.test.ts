@@ -1,7 +1,9 @@
 import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
+import { GitError } from "../../src/git/port.ts";
 import { Events } from "../../src/store/port.ts";
 import { admitSession } from "../conformance/store-fixture.ts";
 import { answered, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
@@ -119,6 +121,24 @@ describe("a session's actors", () => {
     }),
   );
 
+  it.effect("fail it when its sandbox cannot be watched any more, and destroy the sandbox", () =>
+    Effect.gen(function* () {
+      const { id, script, untilSession, session, running } = yield* begun;
+      yield* untilSession(id, "running");
+      Object.defineProperty(script, "health", {
+        get: () => {
+          throw new Error("a defect in the watch");
+        },
+      });
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.failure).toMatchObject({
+        code: "internal_error",
+        message: "the service failed: a defect in the watch",
+      });
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
   it.effect("stop it while it is provisioning: it never runs and its sandbox goes [R02]", () =>
     Effect.gen(function* () {
       const { id, actors, script, untilSandbox, session, statusOf, running, newestSandbox } = yield* begun;
@@ -164,6 +184,40 @@ describe("a session's actors", () => {
       yield* answered(actors.session(id, { type: "sandbox.lost", sandboxId: former, failure }));
       expect(yield* statusOf(id)).toBe("running");
       expect(yield* newestSandbox(id)).toMatchObject({ id: fresh, status: "active" });
+    }),
+  );
+
+  it.effect("forget the branch that a former life was cutting when it was stopped", () =>
+    Effect.gen(function* () {
+      const [asked, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+      const goOn = yield* Deferred.make<void>();
+      let isFirst = true;
+      const world = yield* openActorsWorld({
+        git: (backend) => ({
+          ...backend,
+          createBranch: (repository, request) =>
+            Effect.suspend(() => {
+              if (!isFirst)
+                return Effect.andThen(Deferred.await(goOn), backend.createBranch(repository, request));
+              isFirst = false;
+              const timeout = new GitError({ code: "timeout", message: "too slow" });
+              const late = Effect.andThen(Deferred.await(release), Effect.fail(timeout));
+              return Effect.andThen(Deferred.succeed(asked, undefined), late);
+            }),
+        }),
+      });
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      yield* actors.wake("session", id);
+      yield* answered(Deferred.await(asked));
+      yield* answered(actors.session(id, STOP));
+      const sandboxId = "01890000-0000-7000-8000-000000000001";
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId }));
+      yield* Deferred.succeed(release, undefined);
+      yield* TestClock.adjust("1 second");
+      expect(yield* world.statusOf(id)).toBe("provisioning");
+      yield* Deferred.succeed(goOn, undefined);
+      yield* world.untilSession(id, "running");
     }),
   );
 

@@ -89,11 +89,21 @@ export const opened = Effect.fnUntraced(function* <A, E, R>(layer: Layer.Layer<A
   return { context, scope, end: close(scope) };
 });
 
+export interface WorldOptions {
+  /** Slots of the account. */
+  readonly cap?: number;
+  /** Puts something between the actors and the repositories. */
+  readonly git?: (backend: GitBackend["Service"]) => GitBackend["Service"];
+}
+
 /** One life of the service's actors; `end` closes it, what it left is taken up by the next one. */
-export const openActorsWorld = Effect.fnUntraced(function* (cap = 10) {
+export const openActorsWorld = Effect.fnUntraced(function* ({
+  cap = 10,
+  git = (backend) => backend,
+}: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
   const script: DaemonScript = { health: READY };
-  const ports = yield* Layer.build(
+  const twins = yield* Layer.build(
     Layer.mergeAll(
       memoryStore,
       simulatedBackend,
@@ -102,6 +112,7 @@ export const openActorsWorld = Effect.fnUntraced(function* (cap = 10) {
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
     ),
   );
+  const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend)));
   const inPorts = Effect.provideContext(ports);
   const world = yield* inPorts(makeWorld(cap));
   yield* Context.get(ports, GitBackend).create({
