@@ -4,6 +4,8 @@
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
  *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.
+ *  K3 Every message is answered. A step that crashes is its asker's to know; left to the cluster, the same message
+ *     would be played again to a rebuilt entity, for ever.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -25,7 +27,7 @@ import { CapReached, StoreError } from "../store/port.ts";
 import { Actors, ActorUnavailable, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 
-const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound]);
+const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
 
 /** Events and snapshots are plain JSON between the service's own runners: their types are the machines'. */
 const TellRpc = Rpc.make("Tell", {
@@ -87,7 +89,14 @@ export const actorLayer = <Kind extends ActorKind, R>(
           const told = yield* tell(payload.event as ActorKinds[Kind]["event"]);
           if (yield* busy) yield* hold;
           return told;
-        }),
+        }).pipe(
+          Effect.catchDefect((defect) =>
+            Effect.andThen(
+              Effect.logError("an actor crashed", defect),
+              Effect.fail(new ActorUnavailable({ actorId: entityId, reason: "it crashed" })),
+            ),
+          ),
+        ),
       Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
     });
   });
@@ -177,7 +186,8 @@ const asTellError = (actorId: string, error: ClientError): TellError =>
   error instanceof StoreError ||
   error instanceof CapReached ||
   error instanceof MailboxFull ||
-  error instanceof ActorNotFound
+  error instanceof ActorNotFound ||
+  error instanceof ActorUnavailable
     ? error
     : new ActorUnavailable({ actorId, reason: error._tag });
 

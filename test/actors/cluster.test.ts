@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
 import { actorLayer, actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { ActorNotFound, MailboxFull, startActor } from "../../src/actors/host.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
@@ -152,6 +152,20 @@ describe("actors as cluster entities", () => {
       const actors = yield* actorsOf(cluster(Effect.never, memory));
       yield* answered(Effect.flip(actors.account("a", SIGNAL)));
       isReachable = true;
+      expect((yield* answered(actors.account("a", SIGNAL))).accepted).toBe(true);
+    }),
+  );
+
+  it.effect("answer a message whose step crashes, and take the next one", () =>
+    Effect.gen(function* () {
+      let isBroken = true;
+      const { memory } = freshMemory({
+        save: (save) => Effect.suspend(() => (isBroken ? Effect.die(new Error("a defect")) : save)),
+      });
+      const actors = yield* actorsOf(cluster(Effect.never, memory));
+      const crashed = new ActorUnavailable({ actorId: "a", reason: "it crashed" });
+      expect(yield* answered(Effect.flip(actors.account("a", SIGNAL)))).toEqual(crashed);
+      isBroken = false;
       expect((yield* answered(actors.account("a", SIGNAL))).accepted).toBe(true);
     }),
   );
