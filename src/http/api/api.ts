@@ -2,6 +2,7 @@
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ChangeRequestsGroup } from "./change-requests.ts";
 import { IdentityGroup } from "./identity.ts";
+import { completeDocument } from "./openapi.ts";
 import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
@@ -19,4 +20,12 @@ export class Api extends HttpApi.make("platform")
   // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})
-  .annotateMerge(OpenApi.annotations({ title: "Platform API", version: "1" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Platform API",
+      version: "1",
+      description: "Sessions of coding agents in sandboxes, and the triggers that start them.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      transform: completeDocument,
+    }),
+  ) {}

@@ -19,7 +19,7 @@ const Summary = Schema.Struct({
   created_by: nullable(Uuid),
   created_at: Instant,
   updated_at: Instant,
-});
+}).annotate({ identifier: "ChangeRequest" });
 
 const Detail = Schema.Struct({
   ...Summary.fields,
@@ -38,7 +38,7 @@ const Detail = Schema.Struct({
   files_changed: Schema.Array(
     Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
   ),
-});
+}).annotate({ identifier: "ChangeRequestDetail" });
 
 /** One of the two names the branch that is proposed. */
 const OpenRequest = Schema.Struct({

@@ -27,7 +27,7 @@ export const TokenWire = Schema.Struct({
   created_at: Instant,
   expires_at: Schema.NullOr(Instant),
   last_used_at: Schema.NullOr(Instant),
-});
+}).annotate({ identifier: "Token" });
 
 const CreateToken = Schema.Struct({
   name: text(200),

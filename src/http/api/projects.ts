@@ -21,7 +21,7 @@ export const ProjectWire = Schema.Struct({
   }),
   created_at: Instant,
   updated_at: Instant,
-});
+}).annotate({ identifier: "Project" });
 
 const CreateProject = Schema.Struct({
   name: text(200),

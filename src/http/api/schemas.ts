@@ -3,9 +3,9 @@ import * as Schema from "effect/Schema";
 import { parseUuid } from "../../domain/ids.ts";
 
 /** Canonical lower-case spelling only (threats.md W25). */
-export const Uuid = Schema.String.check(
+export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
   Schema.makeFilter((text: string) => (parseUuid(text) === null ? "expected a lower-case UUID" : undefined)),
-).annotate({ format: "uuid" });
+);
 
 /** ISO 8601 UTC with milliseconds. */
 export const Instant = Schema.String.annotate({ format: "date-time" });

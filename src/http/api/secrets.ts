@@ -9,7 +9,7 @@ const SecretWire = Schema.Struct({
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),
-});
+}).annotate({ identifier: "Secret" });
 
 const Listing = Schema.Struct({
   secrets: Schema.Array(SecretWire),

@@ -39,7 +39,7 @@ export const SessionWire = Schema.Struct({
   updated_at: Instant,
   running_at: nullable(Instant),
   stopped_at: nullable(Instant),
-});
+}).annotate({ identifier: "Session" });
 
 export const SandboxWire = Schema.Struct({
   id: Uuid,
@@ -50,7 +50,7 @@ export const SandboxWire = Schema.Struct({
   created_at: Instant,
   active_at: nullable(Instant),
   ended_at: nullable(Instant),
-});
+}).annotate({ identifier: "Sandbox" });
 
 /** 96 KiB, since the prompt is also one environment string (api.md 4 "Rendering"). */
 const PROMPT_MAX = 96 * 1024;

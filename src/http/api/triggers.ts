@@ -21,7 +21,7 @@ export const FireWire = Schema.Struct({
   session_id: nullable(Uuid),
   attempts: Schema.Finite,
   replay_of: nullable(Uuid),
-});
+}).annotate({ identifier: "Fire" });
 
 const TriggerWire = Schema.Struct({
   slug: Slug,
@@ -38,7 +38,7 @@ const TriggerWire = Schema.Struct({
   next_fire_at: nullable(Instant),
   upcoming: Schema.Array(Instant),
   last_fire: nullable(Schema.Struct({ id: Uuid, status: Schema.String, at: Instant })),
-});
+}).annotate({ identifier: "Trigger" });
 
 /** The trigger listing: good entries beside the errors of the others (spec 4.4, 7.2). */
 export const TriggerListing = Schema.Struct({
@@ -58,7 +58,7 @@ export const TriggerListing = Schema.Struct({
     stale: Schema.Boolean,
   }),
   triggers_paused: Schema.Boolean,
-});
+}).annotate({ identifier: "TriggerListing" });
 
 const QueueWire = Schema.Struct({
   fire_id: Uuid,

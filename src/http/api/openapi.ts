@@ -1,0 +1,263 @@
+/**
+ * What the OpenAPI document says beyond the endpoints' definitions: how a caller shows who it is, one schema for every
+ * error, and the routes that stand beside the definitions because they stream or check raw bytes.
+ */
+
+/** A JSON object of the document. */
+type Node = Readonly<Record<string, unknown>>;
+type Operation = Node & { readonly responses?: Readonly<Record<string, Node>> };
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+interface Document extends Node {
+  readonly paths: Paths;
+  readonly components: Node & { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+const ERROR_REF = "#/components/schemas/Error";
+
+const errorSchema = {
+  type: "object",
+  description: "The one shape of every error (api.md 1).",
+  properties: {
+    error: { type: "string", description: "One sentence that a person can act on." },
+    code: { type: "string", description: "Stable, for programs." },
+    details: { type: "object" },
+  },
+  required: ["error", "code"],
+  additionalProperties: false,
+};
+
+const securitySchemes = {
+  token: {
+    type: "http",
+    scheme: "bearer",
+    description: "`platform_pat_…`, or `platform_sbx_…` for the clone credential.",
+  },
+  git: {
+    type: "http",
+    scheme: "basic",
+    description: "The password is a clone credential or a user's token.",
+  },
+};
+
+const json = (schema: Node, description: string): Node => ({
+  description,
+  content: { "application/json": { schema } },
+});
+const refusal = (description: string): Node => json({ $ref: ERROR_REF }, description);
+const answerOf = (type: string, description: string): Node => ({
+  description,
+  content: { [type]: { schema: { type: "string" } } },
+});
+
+const pathParameter = (name: string): Node => ({
+  name,
+  in: "path",
+  required: true,
+  schema: { type: "string", ...(name === "pid" || name === "sid" ? { format: "uuid" } : {}) },
+});
+const headerParameter = (name: string, description: string): Node => ({
+  name,
+  in: "header",
+  required: false,
+  description,
+  schema: { type: "string" },
+});
+
+interface RawOperation {
+  readonly tag: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly parameters?: readonly Node[];
+  readonly responses: Readonly<Record<string, Node>>;
+  /** The default is the bearer token. */
+  readonly security?: readonly Node[];
+  readonly body?: string;
+}
+
+const operation = (path: string, raw: RawOperation): Operation => ({
+  tags: [raw.tag],
+  operationId: raw.id,
+  summary: raw.summary,
+  parameters: [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => pathParameter(name)),
+    ...(raw.parameters ?? []),
+  ],
+  ...(raw.body === undefined
+    ? {}
+    : {
+        requestBody: {
+          required: true,
+          content: { [raw.body]: { schema: { type: "string", format: "binary" } } },
+        },
+      }),
+  responses: raw.responses,
+  ...(raw.security === undefined ? {} : { security: raw.security }),
+});
+
+const reading = {
+  401: refusal("No valid token."),
+  403: refusal("Not for this token."),
+  404: refusal("Not there."),
+};
+
+const stream = (id: string, summary: string): RawOperation => ({
+  tag: "live",
+  id,
+  summary,
+  parameters: [headerParameter("Last-Event-ID", "Resumes after this event, or says `event: reset`.")],
+  responses: {
+    200: answerOf("text/event-stream", "Server-sent events; each has an id."),
+    ...reading,
+    429: refusal("Too many streams of this token."),
+  },
+});
+
+const relayed = (id: string, summary: string): RawOperation => ({
+  tag: "relay",
+  id,
+  summary,
+  responses: {
+    default: { description: "The answer of what was called; any method, streams and WebSockets included." },
+    ...reading,
+    409: refusal("The session is not running."),
+    502: refusal("Nothing answered."),
+  },
+});
+
+const gitService = (id: string, service: string): RawOperation => ({
+  tag: "git",
+  id,
+  summary: `Smart HTTP: ${service}.`,
+  security: [{ git: [] }],
+  body: `application/x-git-${service}-request`,
+  responses: { 200: answerOf(`application/x-git-${service}-result`, "As git speaks."), ...reading },
+});
+
+const webhook: RawOperation = {
+  tag: "webhooks",
+  id: "webhooks.receive",
+  summary: "Fires a webhook trigger.",
+  security: [],
+  body: "*/*",
+  parameters: [
+    headerParameter("X-Platform-Signature", "`sha256=` (optional) and the hex HMAC-SHA256 of the raw body."),
+    headerParameter("X-Hub-Signature-256", "The same, as code hosts send it; read where ours is absent."),
+    headerParameter("X-Platform-Delivery", "The delivery's id: the same one again starts nothing."),
+  ],
+  responses: {
+    202: json(
+      {
+        type: "object",
+        properties: {
+          status: { type: "string", enum: ["fired", "queued"] },
+          session_id: { type: "string", format: "uuid" },
+          reason: { type: "string", enum: ["account_session_cap"] },
+          duplicate: { type: "boolean" },
+        },
+        required: ["status"],
+      },
+      "The signature is valid; a session was fired, or the fire is queued.",
+    ),
+    400: refusal("Malformed project id or slug."),
+    401: refusal("Signature missing or mismatched."),
+    404: refusal("No such trigger that listens."),
+    409: refusal("The trigger's secret is not configured."),
+    413: refusal("More than 25 MiB."),
+    500: refusal("The session failed to fire."),
+    503: refusal("The queue is full, or the service is busy; come back after `Retry-After`."),
+  },
+};
+
+const health = (id: string, summary: string, more: Readonly<Record<string, Node>> = {}): RawOperation => ({
+  tag: "system",
+  id,
+  summary,
+  security: [],
+  responses: { 200: json({ type: "object" }, "Yes."), ...more },
+});
+
+const SESSION = "/v1/projects/{pid}/sessions/{sid}";
+
+/** Path → method → what the routes beside the definitions do. `x-any-method`: the method is the caller's choice. */
+const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
+  "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
+  "/v1/projects/{pid}/events": { get: stream("live.project", "A project's events.") },
+  [`${SESSION}/events`]: { get: stream("live.session", "A session's events.") },
+  [`${SESSION}/logs`]: {
+    get: {
+      tag: "live",
+      id: "live.logs",
+      summary: "What the sandbox wrote, its newest 1 MiB.",
+      responses: { 200: answerOf("text/plain", "Text."), ...reading },
+    },
+  },
+  [`${SESSION}/runtime/{path}`]: {
+    "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),
+  },
+  [`${SESSION}/ports/{port}/{path}`]: { "x-any-method": relayed("relay.port", "A port inside the sandbox.") },
+  "/v1/git/{repository}/info/refs": {
+    get: {
+      tag: "git",
+      id: "git.advertise",
+      summary: "Smart HTTP: the refs.",
+      security: [{ git: [] }],
+      parameters: [{ name: "service", in: "query", required: true, schema: { type: "string" } }],
+      responses: {
+        200: answerOf("application/x-git-upload-pack-advertisement", "As git speaks."),
+        ...reading,
+      },
+    },
+  },
+  "/v1/git/{repository}/git-upload-pack": { post: gitService("git.fetch", "upload-pack") },
+  "/v1/git/{repository}/git-receive-pack": { post: gitService("git.push", "receive-pack") },
+  "/healthz": { get: health("system.alive", "Is the process alive?") },
+  "/readyz": {
+    get: health("system.ready", "Can it serve?", { 503: json({ type: "object" }, "Not now.") }),
+  },
+};
+
+const rawPaths = (): Paths =>
+  Object.fromEntries(
+    Object.entries(RAW).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, raw]) => [method, operation(path, raw)])),
+    ]),
+  );
+
+/** The definitions' operations take the document's own security, the bearer token. */
+const withoutOwnSecurity = (paths: Paths): Paths =>
+  Object.fromEntries(
+    Object.entries(paths).map(([path, methods]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(methods).map(([method, { security: _, ...rest }]) => [method, rest as Operation]),
+      ),
+    ]),
+  );
+
+/** Every error class has the one shape: one schema, not one a status. */
+const ERROR_NAMES = /"#\/components\/schemas\/(?:[A-Z][A-Za-z]*)Encoded"/g;
+
+/** Completes the generated document. */
+export const completeDocument = (generated: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const document = JSON.parse(
+    JSON.stringify(generated).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),
+  ) as Document;
+  const schemas = Object.entries(document.components.schemas).filter(([name]) => !name.endsWith("Encoded"));
+  const raw = rawPaths();
+  const tags = [
+    ...new Set(Object.values(RAW).flatMap((methods) => Object.values(methods).map(({ tag }) => tag))),
+  ];
+  return {
+    ...document,
+    security: [{ token: [] }],
+    tags: [...(document["tags"] as readonly Node[]), ...tags.map((name) => ({ name }))],
+    paths: { ...withoutOwnSecurity(document.paths), ...raw },
+    components: {
+      ...document.components,
+      schemas: { ...Object.fromEntries(schemas), Error: errorSchema },
+      securitySchemes,
+    },
+  };
+};

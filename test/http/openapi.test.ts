@@ -1,0 +1,123 @@
+/**
+ * What others rely on: the OpenAPI document of the running service, the routes with their power, and the list of those
+ * that need no token. `vitest -u` writes them anew; the difference is then to be read.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/http/routes.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly Readonly<Record<string, unknown>>[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { schema: unknown }>> }>
+  >;
+}
+interface Document {
+  readonly openapi: string;
+  readonly security: unknown;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly securitySchemes: Readonly<Record<string, unknown>> };
+}
+
+let service: TestService;
+let text = "";
+let document: Document;
+beforeAll(async () => {
+  service = await startTestService();
+  ({ text } = await service.request("GET", "/openapi.json", { token: null }));
+  document = JSON.parse(text) as Document;
+});
+afterAll(() => service.close());
+
+const expectGolden = (name: string, value: unknown): Promise<void> =>
+  expect(`${JSON.stringify(value, null, 2)}\n`).toMatchFileSnapshot(`../golden/${name}`);
+
+const operations = (): readonly (readonly [string, string, Operation])[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [path, method, operation] as const),
+  );
+
+describe("the routes", () => {
+  const lines = ROUTES.map(({ method, pattern, power }) => `${method} ${pattern}: ${power ?? "no token"}`);
+
+  it("and what each asks for are the ones on record", async () => {
+    await expectGolden("routes.json", lines.toSorted());
+  });
+
+  it("that need no token are the ones on record", async () => {
+    await expectGolden("open-routes.json", lines.filter((line) => line.endsWith(": no token")).toSorted());
+  });
+});
+
+describe("the OpenAPI document", () => {
+  it("is the one on record", async () => {
+    await expectGolden("openapi.json", document);
+  });
+
+  it("is OpenAPI 3.1, and every reference in it leads somewhere", () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, pointer = ""]) => pointer);
+    expect(references.length).toBeGreaterThan(50);
+    for (const pointer of new Set(references)) {
+      const found = pointer
+        .split("/")
+        .reduce<unknown>((node, key) => (node as Readonly<Record<string, unknown>>)[key], document);
+      expect([pointer, typeof found]).toEqual([pointer, "object"]);
+    }
+  });
+
+  it("names each operation once, with a known tag and every parameter of its path", () => {
+    const ids = operations().map(([, , { operationId }]) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const tags = new Set(document.tags.map(({ name }) => name));
+    for (const [path, , operation] of operations()) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const told = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      expect([path, told.map(({ name }) => name).toSorted()]).toEqual([path, named.toSorted()]);
+      expect(operation.tags.every((tag) => tags.has(tag))).toBe(true);
+    }
+  });
+
+  it("says which token opens what", () => {
+    expect(document.security).toEqual([{ token: [] }]);
+    expect(Object.keys(document.components.securitySchemes)).toEqual(["token", "git"]);
+    const open = operations().filter(([, , { security }]) => security?.length === 0);
+    expect(open.map(([path]) => path)).toEqual(["/v1/webhooks/projects/{pid}/{slug}", "/healthz", "/readyz"]);
+  });
+
+  it("gives every error the one shape", () => {
+    for (const [path, method, { responses }] of operations()) {
+      for (const [status, response] of Object.entries(responses)) {
+        if (!/^[45]/.test(status) || path === "/readyz") continue;
+        expect([path, method, status, response.content]).toEqual([
+          path,
+          method,
+          status,
+          { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+        ]);
+      }
+    }
+  });
+
+  it("holds every route but the page's and its own", () => {
+    const told = new Set(operations().map(([path, method]) => `${method.toUpperCase()} ${path}`));
+    const own = new Set(["/", "/docs", "/openapi.json"]);
+    const expected = ROUTES.filter(
+      ({ pattern }) => !own.has(pattern) && !pattern.startsWith("/dashboard/"),
+    ).map(({ method, pattern }) => {
+      const path = pattern.replaceAll(/:([a-z]+)/gi, "{$1}").replace(/\*$/, "{path}");
+      return `${method === "*" ? "X-ANY-METHOD" : method} ${path}`;
+    });
+    expect(expected.toSorted()).toEqual([...told].toSorted());
+  });
+
+  it("has a page that needs no other host", async () => {
+    const page = await service.request("GET", "/docs", { token: null });
+    expect(page.headers["content-type"]).toContain("text/html");
+    expect(page.text).not.toMatch(/<(?:script|link|img|iframe)[^>]+(?:src|href)="https?:/);
+  });
+});
