@@ -6,7 +6,7 @@ import { describe, expect } from "vitest";
 import { GitError } from "../../src/git/port.ts";
 import { Events } from "../../src/store/port.ts";
 import { admitSession } from "../conformance/store-fixture.ts";
-import { answered, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
+import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
 
 /** A session that was admitted and woken. */
 const begun = Effect.gen(function* () {
@@ -231,6 +231,48 @@ describe("a session's actors", () => {
       yield* world.untilSession(id, "failed");
       yield* until(Effect.map(world.running, (ids) => ids.length === 0));
     }),
+  );
+
+  it.effect("restart it at once after a stop, while the former sandbox is still going", () =>
+    Effect.gen(function* () {
+      const { id, actors, sandboxes, untilSession, running } = yield* begun;
+      yield* untilSession(id, "running");
+      yield* sandboxes.fault("destroy", { kind: "slow", milliseconds: 30_000 });
+      const fresh = "01890000-0000-7000-8000-000000000001";
+      yield* answered(actors.session(id, STOP));
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: fresh }));
+      yield* untilSession(id, "running");
+      yield* until(Effect.map(running, (ids) => ids.length === 1));
+      expect(yield* running).toEqual([fresh]);
+    }),
+  );
+
+  it.effect("keep trying to destroy a sandbox that the provider does not let go (I9)", () =>
+    Effect.gen(function* () {
+      const { id, actors, sandboxes, untilSession, running } = yield* begun;
+      yield* untilSession(id, "running");
+      for (let count = 0; count < 5; count += 1) {
+        yield* sandboxes.fault("destroy", { kind: "error", message: "busy" });
+      }
+      yield* answered(actors.session(id, STOP));
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
+  /** From the moment a session is woken, in ms: in its branch, its sandbox's creation, its boot, its report. */
+  const ENDS = [0, 50, 500, CREATE_MS - 50, CREATE_MS, CREATE_MS + 50, CREATE_MS + 100, CREATE_MS + 500];
+
+  it.effect.each(ENDS)(
+    "reach running in one sandbox when the service ends %i ms into it and begins again",
+    (ms) =>
+      Effect.gen(function* () {
+        const { id, end, begin, untilSession, running, newestSandbox } = yield* begun;
+        yield* TestClock.adjust(ms);
+        yield* end;
+        yield* begin;
+        yield* untilSession(id, "running");
+        expect(yield* running).toEqual([(yield* newestSandbox(id))?.id]);
+      }),
   );
 
   it.effect("reach running after the service ended in the middle of the boot and began again", () =>
