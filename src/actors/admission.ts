@@ -76,7 +76,7 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
                 const admission = answers[index];
                 return admission === undefined
                   ? Deferred.die(answer, new Error("the store left a wish without an answer"))
-                  : Effect.andThen(Deferred.succeed(answer, admission), followUp(accountId, admission));
+                  : Effect.andThen(followUp(accountId, admission), Deferred.succeed(answer, admission));
               },
               { discard: true },
             ),

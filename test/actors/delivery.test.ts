@@ -1,0 +1,38 @@
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as TestClock from "effect/testing/TestClock";
+import { expect } from "vitest";
+import { ActorUnavailable, type TellError } from "../../src/actors/actors.ts";
+import { told } from "../../src/actors/delivery.ts";
+import { ActorNotFound, MailboxFull, type Told } from "../../src/actors/host.ts";
+import { StoreError } from "../../src/store/port.ts";
+
+const answer: Told<string> = { accepted: true, snapshot: "here" };
+
+it.effect("tells again and again until the receiver answers", () =>
+  Effect.gen(function* () {
+    const refusals: TellError[] = [
+      new StoreError({ operation: "load", cause: new Error("connection refused") }),
+      new MailboxFull({ actorId: "a", capacity: 1 }),
+      ...Array.from({ length: 50 }, () => new ActorUnavailable({ actorId: "a", reason: "elsewhere" })),
+    ];
+    let tries = 0;
+    const delivery = Effect.suspend((): Effect.Effect<Told<string>, TellError> => {
+      tries += 1;
+      const refusal = refusals.shift();
+      return refusal === undefined ? Effect.succeed(answer) : Effect.fail(refusal);
+    });
+    const fiber = yield* Effect.forkChild(told(delivery));
+    yield* TestClock.adjust("10 minutes");
+    yield* Fiber.join(fiber);
+    expect(tries).toBe(53);
+  }),
+);
+
+it.effect("takes a receiver that is not there, or does not take the event, for told", () =>
+  Effect.gen(function* () {
+    yield* told(Effect.fail(new ActorNotFound({ actorId: "a" })));
+    yield* told(Effect.succeed({ ...answer, accepted: false }));
+  }),
+);
