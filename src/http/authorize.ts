@@ -17,7 +17,7 @@ import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./answers.ts";
 import { Access, Authorized, Caller, type Power } from "./api/access.ts";
 import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
-import { JSON_LIMIT_BYTES, readBody } from "./body.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { DashboardSessions } from "./dashboard-sessions.ts";
 
 export const unauthorized = (): Unauthorized =>
@@ -90,7 +90,7 @@ export const authorizedLayer = Layer.effect(
           return yield* notFound("project");
         }
         // Read before it is decoded: the decoder takes what has arrived, and knows neither limit nor time.
-        if (endpoint.payload.size > 0) yield* readBody(request, JSON_LIMIT_BYTES);
+        if (endpoint.payload.size > 0) yield* awaitBody(request, JSON_LIMIT_BYTES);
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);
       }),
     );

@@ -20,11 +20,14 @@ export interface Sender {
 export class BodyBudget extends Context.Service<
   BodyBudget,
   {
-    /** Runs `work` while `bytes` are held for it; fails with 503 where they are not to be had. */
+    /**
+     * Runs `work` while `bytes` are held for it; fails with 503 where they are not to be had. A body of unknown length
+     * begins with none and takes more as it arrives, with what `work` is given.
+     */
     readonly within: <A, E, R>(
       sender: Sender,
       bytes: number,
-      work: Effect.Effect<A, E, R>,
+      work: (take: (more: number) => Effect.Effect<void, Unavailable>) => Effect.Effect<A, E, R>,
     ) => Effect.Effect<A, E | Unavailable, R>;
   }
 >()("platform/http/BodyBudget") {}
@@ -52,12 +55,22 @@ export const bodyBudgetLayer: Layer.Layer<BodyBudget> = Layer.sync(BodyBudget, (
     }
   };
   return BodyBudget.of({
-    within: (sender, bytes, work) =>
-      Effect.acquireUseRelease(
-        Effect.suspend(() => (take(sender, bytes) ? Effect.void : Effect.fail(busy()))),
-        () => work,
-        () => Effect.sync(() => giveBack(sender, bytes)),
-      ),
+    within: (sender, bytes, work) => {
+      let taken = 0;
+      const more = (count: number) =>
+        Effect.suspend(() => {
+          if (!take(sender, count)) return Effect.fail(busy());
+          taken += count;
+          return Effect.void;
+        });
+      return Effect.ensuring(
+        Effect.andThen(
+          more(bytes),
+          Effect.suspend(() => work(more)),
+        ),
+        Effect.sync(() => giveBack(sender, taken)),
+      );
+    },
   });
 });
 

@@ -10,7 +10,7 @@ import { Identity } from "../store/port.ts";
 import { badRequest, isApiError, Forbidden } from "./api/errors.ts";
 import { answering } from "./answers.ts";
 import { authenticator, unauthorized } from "./authorize.ts";
-import { JSON_LIMIT_BYTES, readBody } from "./body.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { DASHBOARD_COOKIE, DashboardSessions, type DashboardSession } from "./dashboard-sessions.ts";
 import { Addresses } from "./limits.ts";
 import { apiErrorResponse } from "./respond.ts";
@@ -63,7 +63,7 @@ const withCookie = Effect.fnUntraced(function* (
 const SignIn = Schema.Struct({ token: Schema.String });
 
 const signIn = Effect.gen(function* () {
-  yield* readBody(yield* HttpServerRequest.HttpServerRequest, JSON_LIMIT_BYTES);
+  yield* awaitBody(yield* HttpServerRequest.HttpServerRequest, JSON_LIMIT_BYTES);
   const body = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(SignIn), () =>
     badRequest("token", "expected a token"),
   );

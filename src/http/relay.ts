@@ -23,7 +23,7 @@ import { hasPower } from "./access.ts";
 import { BadGateway, Conflict, Internal, isApiError } from "./api/errors.ts";
 import { answering, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
-import { answerRaw } from "./respond.ts";
+import { answerRaw, requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 
 interface Target {
@@ -140,6 +140,7 @@ export const makeRelay = Effect.gen(function* () {
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (relayTarget(request.url ?? "") === null) return false;
       const response = responseOn(request, socket);
+      response.setHeader("x-request-id", requestId(request));
       decide(request, response, (to) => proxy.upgrade(request, response, { socket, head, to }));
       return true;
     },

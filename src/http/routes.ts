@@ -6,7 +6,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApi } from "effect/http-api";
 import { Access, type Power } from "./api/access.ts";
 import { Api } from "./api/api.ts";
-import { NotFound } from "./api/errors.ts";
+import { badRequest, NotFound } from "./api/errors.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 
 /** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made. */
@@ -83,6 +83,8 @@ export const routeMiss = (
 ): HttpServerResponse.HttpServerResponse => {
   const [target = ""] = request.url.split("?");
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
+  // Such a route takes every method: what it did not take is no session's address.
+  if (methods.includes("*")) return apiErrorResponse(badRequest("sid", "expected lower-case UUIDs"));
   if (methods.length > 0) return wrongMethod(...methods);
   return apiErrorResponse(new NotFound({ error: "There is no such address.", code: "not_found" }));
 };

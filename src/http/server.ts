@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { routeMiss } from "./routes.ts";
-import { answerRaw, apiErrorResponse, RETRY_AFTER_SECONDS } from "./respond.ts";
+import { answerRaw, apiErrorResponse, requestId, RETRY_AFTER_SECONDS } from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node looks for requests that are too slow. */
@@ -96,7 +96,18 @@ const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
 const refuseEveryUpgrade = (_: IncomingMessage, socket: Duplex, _head: Buffer): void => refuseUpgrade(socket);
 
 const refuseUpgrade = (socket: Duplex): void => {
-  socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  endWith(socket, "404 Not Found", { error: "This address takes no upgrade.", code: "not_found" });
+};
+
+/** Answers on a connection that has no response object. */
+const endWith = (
+  socket: Duplex,
+  status: string,
+  error: { readonly error: string; readonly code: string },
+) => {
+  const body = JSON.stringify(error);
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
+  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 };
 
 const listen = (server: Server, host: string, port: number) =>
@@ -120,13 +131,6 @@ const close = (server: Server) =>
   }).pipe(
     Effect.timeoutOrElse({ duration: DRAIN, orElse: () => Effect.sync(() => server.closeAllConnections()) }),
   );
-
-const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-const requestId = ({ headers }: IncomingMessage): string => {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
-};
 
 const VERSIONS = new Set(["1.0", "1.1"]);
 
@@ -170,9 +174,7 @@ const refuseMalformed = (fault: Error & { readonly code?: string }, socket: Dupl
     "malformed_request",
     "it is not HTTP/1.1 as we read it",
   ];
-  const body = JSON.stringify({ error: `The request is malformed: ${what}.`, code });
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
-  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  endWith(socket, status, { error: `The request is malformed: ${what}.`, code });
 };
 
 /** The newest answer on each connection. */

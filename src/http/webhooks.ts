@@ -26,8 +26,7 @@ import { Projects, Secrets, type Admission } from "../store/port.ts";
 import type { Project } from "../store/records.ts";
 import { BadRequest, Conflict, Internal, NotFound, Unauthorized, Unavailable } from "./api/errors.ts";
 import { answering } from "./answers.ts";
-import { readBody } from "./body.ts";
-import { BodyBudget } from "./body-budget.ts";
+import { readAccounted } from "./body.ts";
 import { apiErrorResponse } from "./respond.ts";
 import { promptTooLarge } from "./triggers.ts";
 
@@ -46,15 +45,13 @@ const receive = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { project, trigger } = yield* listeningTrigger(params["pid"] ?? "", params["slug"] ?? "");
   const key = yield* secretKeyOf(project, trigger);
-  const budget = yield* BodyBudget;
-  const body = yield* budget.within(
-    {
+  const body = yield* readAccounted(request, {
+    limitBytes: BODY_LIMIT_BYTES,
+    sender: {
       trigger: `${project.id}/${trigger.slug}`,
       address: request.remoteAddress._tag === "Some" ? request.remoteAddress.value : "",
     },
-    Math.min(Number(request.headers["content-length"] ?? BODY_LIMIT_BYTES), BODY_LIMIT_BYTES),
-    readBody(request, BODY_LIMIT_BYTES),
-  );
+  });
   const signatures = {
     platform: request.headers[PLATFORM_SIGNATURE_HEADER],
     hub: request.headers[HUB_SIGNATURE_HEADER],

@@ -260,6 +260,8 @@ describe("an id that is none", () => {
       ["GET", `/v1/projects/${pid}/sessions/${id}`],
       ["GET", `/v1/projects/${pid}/sessions/${id}/events`],
       ["GET", `/v1/projects/${pid}/sessions/${id}/logs`],
+      ["GET", `/v1/projects/${pid}/sessions/${id}/runtime/x`],
+      ["POST", `/v1/projects/${id}/sessions/${randomUUID()}/ports/3000/x`],
       ["POST", `/v1/projects/${pid}/sessions/${id}/stop`],
       ["DELETE", `/v1/tokens/${id}`],
       ["POST", `/v1/webhooks/projects/${id}/push`],

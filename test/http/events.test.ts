@@ -81,6 +81,16 @@ it("tells a session's life in its order, each event once, each with an id of its
   reader.close();
 });
 
+it("tells of a change request that was opened, by its number", async () => {
+  const reader = await open("");
+  await reader.until(({ event }) => event === "open");
+  const body = { title: "A feature", head_ref: "feature" };
+  expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body }), 201);
+  const opened = await reader.until(({ event }) => event === "change_request.opened");
+  expect(dataOf(opened).data).toMatchObject({ number: 1 });
+  reader.close();
+});
+
 it("of one session tells nothing of another", async () => {
   const sid = await runSession(service, pid);
   const reader = await open(`/sessions/${sid}`);
