@@ -45,6 +45,8 @@ export interface Config {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
+  /** Loopback port of the page that shows live actors; null: nothing is inspected. */
+  readonly inspectPort: number | null;
   /** Where programs are looked for: PATH. */
   readonly path: string;
   readonly bootTimeoutMs: number;
@@ -98,6 +100,10 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps) ?? DEFAULT_TIER_CAPS,
     defaultTier: read.oneOf("PLATFORM_DEFAULT_TIER", TIERS),
     llm: read.gateway(),
+    inspectPort:
+      read.text("PLATFORM_INSPECT_PORT") === null
+        ? null
+        : read.integer("PLATFORM_INSPECT_PORT", { fallback: 0, min: 0, max: 65_535 }),
     path: read.text("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
     // A boot that takes longer has hung: a person should be told (api.md 3).
     bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),

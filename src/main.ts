@@ -21,6 +21,7 @@ import { openInstallation } from "./installation.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
+import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 
 /** Settings and keys refuse a start by throwing: an error for the operator, not a defect. */
@@ -51,7 +52,12 @@ const serve = Effect.gen(function* () {
     masterKey: installation.secrets.current,
     publicUrl,
     git: smartHttp({ directory }),
-    ports: Layer.mergeAll(Layer.succeedContext(provider), keyringLayer(installation.secrets), singleRunner),
+    ports: Layer.mergeAll(
+      Layer.succeedContext(provider),
+      keyringLayer(installation.secrets),
+      singleRunner,
+      config.inspectPort === null ? Layer.empty : inspectLayer({ port: config.inspectPort }),
+    ),
     listener,
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
