@@ -7,7 +7,7 @@
  * Adapters hang on the ports and are named by main and the CLI alone. Each rule says why it is there; `npm run check`
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
-const PORTS = "^src/(store/(port|records)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
+const PORTS = "^src/(store/(port|journal|records)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
 const PROGRAMS = "^src/(main|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
@@ -185,11 +185,10 @@ module.exports = {
     {
       name: "host-is-free-of-the-store",
       comment:
-        "The host goes into the daemon's bundle. It may name the store's Memory and StoreError, which are what it asks of " +
-        "whoever remembers its snapshots, as types: they are erased and pull nothing in.",
+        "The host goes into the daemon's bundle, and with it only what it asks of whoever remembers its snapshots.",
       severity: "error",
       from: { path: "^src/actors/(host|supervisor|volatile|inspector)\\.ts$" },
-      to: { path: "^src/(store|git|sandbox)/", dependencyTypesNot: ["type-only"] },
+      to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/journal\\.ts$" },
     },
     {
       name: "service-only-bundles-the-daemon",

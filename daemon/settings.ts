@@ -4,7 +4,13 @@
  */
 import { readFileSync, rmSync } from "node:fs";
 import * as Schema from "effect/Schema";
-import { DAEMON_SOCKET, LAUNCH_FILE, LaunchSettings, RUNTIME_PORT } from "../src/domain/launch.ts";
+import {
+  AGENT_READABLE_DIR,
+  DAEMON_SOCKET,
+  LAUNCH_FILE,
+  LaunchSettings,
+  RUNTIME_PORT,
+} from "../src/domain/launch.ts";
 
 /** Where things lie. The sandbox's own is `SANDBOX_LAYOUT`; tests run the daemon in one of theirs. */
 export interface Layout {
@@ -27,10 +33,10 @@ export const SANDBOX_LAYOUT: Layout = {
   launchFile: LAUNCH_FILE,
   socket: DAEMON_SOCKET,
   workspace: "/workspace",
-  credentialFile: "/run/platform/agent/git-credential",
-  rejectionPipe: "/run/platform/agent/git-credential-refused",
-  gitConfigFile: "/run/platform/agent/gitconfig",
-  runtimeDefaultsFile: "/run/platform/agent/runtime-defaults.json",
+  credentialFile: `${AGENT_READABLE_DIR}/git-credential`,
+  rejectionPipe: `${AGENT_READABLE_DIR}/git-credential-refused`,
+  gitConfigFile: `${AGENT_READABLE_DIR}/gitconfig`,
+  runtimeDefaultsFile: `${AGENT_READABLE_DIR}/runtime-defaults.json`,
   runtimePort: RUNTIME_PORT,
 };
 

@@ -8,7 +8,8 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
-import { Admissions, type Admission, type AdmissionRequest, type StoreError } from "../store/port.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Admissions, type Admission, type AdmissionRequest } from "../store/port.ts";
 import { Actors } from "./actors.ts";
 
 const BATCH_REQUESTS = 256;

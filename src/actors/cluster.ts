@@ -23,7 +23,7 @@ import {
   type ClusterError,
 } from "effect/cluster";
 import { Rpc } from "effect/rpc";
-import { CapReached, StoreError } from "../store/port.ts";
+import { CapReached, StoreError } from "../store/journal.ts";
 import { Actors, ActorUnavailable, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 

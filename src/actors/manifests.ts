@@ -11,7 +11,8 @@ import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
 import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
-import { Projects, type StoreError } from "../store/port.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Projects } from "../store/port.ts";
 import type { Project } from "../store/records.ts";
 import { manifestText } from "./repository.ts";
 

@@ -8,7 +8,8 @@ import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/san
 import type { DaemonHealth } from "../sandbox/daemon.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
-import { Sandboxes, Sessions, type StoreError } from "../store/port.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Sandboxes, Sessions } from "../store/port.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";

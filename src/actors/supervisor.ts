@@ -10,7 +10,7 @@ import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type { Failure } from "../domain/failure.ts";
-import type { StoreError } from "../store/port.ts";
+import type { StoreError } from "../store/journal.ts";
 
 /** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
 export interface RestartBudget {

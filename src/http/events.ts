@@ -8,7 +8,8 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
-import { Events, type StoreError } from "../store/port.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Events } from "../store/port.ts";
 import type { StoredEvent } from "../store/records.ts";
 import { eventWire } from "./wire.ts";
 

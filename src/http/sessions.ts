@@ -10,7 +10,7 @@ import { baseCommit, requireAgent } from "../actors/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../domain/agent.ts";
 import { parseBaseRef } from "../domain/git-ref.ts";
 import type { GitError } from "../git/port.ts";
-import type { CapReached } from "../store/port.ts";
+import type { CapReached } from "../store/journal.ts";
 import { Sandboxes, Sessions } from "../store/port.ts";
 import type { NewSession, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";

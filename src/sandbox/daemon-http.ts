@@ -4,20 +4,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { DaemonClient, DaemonHealth, DaemonUnreachable } from "./daemon.ts";
-import type { DaemonLink } from "./port.ts";
+import { linkTarget, type DaemonLink } from "./port.ts";
 
 const TIMEOUT_MS = 1000;
 /** Health is a page of text; a daemon that sends more is not ours. */
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
-
-/** Node's request options for a link. */
-export const linkTarget = (
-  link: DaemonLink,
-): { readonly socketPath: string } | { readonly host: string; readonly port: number } => {
-  if (link.kind === "unix") return { socketPath: link.path };
-  const url = new URL(link.url);
-  return { host: url.hostname, port: Number(url.port === "" ? 80 : url.port) };
-};
 
 const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
 

@@ -37,6 +37,15 @@ export interface SandboxSpec {
 export type DaemonLink =
   { readonly kind: "unix"; readonly path: string } | { readonly kind: "url"; readonly url: string };
 
+/** A link as Node's request options name it. */
+export const linkTarget = (
+  link: DaemonLink,
+): { readonly socketPath: string } | { readonly host: string; readonly port: number } => {
+  if (link.kind === "unix") return { socketPath: link.path };
+  const url = new URL(link.url);
+  return { host: url.hostname, port: Number(url.port === "" ? 80 : url.port) };
+};
+
 /** Why a sandbox is no more: told once, kept until it is destroyed. */
 export interface SandboxExit {
   readonly code: "exited" | "memory_exceeded" | "disk_exceeded" | "processes_exceeded" | "absent";

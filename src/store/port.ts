@@ -14,6 +14,7 @@ import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
+import type { Fenced, Memory, Stored } from "./journal.ts";
 import type {
   Account,
   ChangeRequest,
@@ -37,70 +38,11 @@ import type {
   Token,
 } from "./records.ts";
 
-/** The database cannot be reached or refused a statement: nothing is known to be written. Retried by actors, 503 for callers. */
-export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
-  operation: Schema.String,
-  cause: Schema.Defect(),
-}) {}
-
-/** Someone else wrote the row first (D1). */
-export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { id: Schema.String }) {}
-
-/** No slot is free (spec 7.2: 429). */
-export class CapReached extends Schema.TaggedError<CapReached>()("CapReached", {
-  limit: Schema.Finite,
-  activeSessions: Schema.Finite,
-}) {}
-
 /** A unique name is taken. */
 export class Taken extends Schema.TaggedError<Taken>()("Taken", { what: Schema.String }) {}
 
 /** A page cursor that no list gave (threats.md T07: 400). */
 export class BadCursor extends Schema.TaggedError<BadCursor>()("BadCursor", { cursor: Schema.String }) {}
-
-type Stored<A, E = never> = Effect.Effect<A, StoreError | E>;
-
-// ---------------------------------------------------------------------------------------------- actors
-
-/** A command that is written down and not yet known to be done. `id` orders the commands of one actor. */
-export interface PendingCommand<Command> {
-  readonly id: string;
-  readonly command: Command;
-}
-
-export interface Loaded<Snapshot, Command> {
-  readonly snapshot: Snapshot;
-  readonly version: number;
-  /** Oldest first. */
-  readonly pending: readonly PendingCommand<Command>[];
-}
-
-/** One step of a machine, as it is written down (D1, D2). */
-export interface Change<Snapshot, Event, Command> {
-  readonly id: string;
-  readonly version: number;
-  readonly event: Event;
-  readonly before: Snapshot;
-  readonly after: Snapshot;
-  readonly commands: readonly Command[];
-  /** The command whose outcome the event is; it is done with this save. */
-  readonly completes: string | null;
-  readonly now: number;
-}
-
-/** What the actor host needs of a store: the memory of one kind of machine. */
-export interface Memory<Snapshot, Event, Command> {
-  readonly load: (id: string) => Stored<Loaded<Snapshot, Command> | null>;
-  /** `pending` are this change's commands alone, oldest first, with the ids under which they are completed. */
-  readonly save: (
-    change: Change<Snapshot, Event, Command>,
-  ) => Stored<
-    { readonly version: number; readonly pending: readonly PendingCommand<Command>[] },
-    Fenced | CapReached
-  >;
-  /** Marks commands done that had no outcome worth an event. Idempotent. */
-  readonly complete: (id: string, commandIds: readonly string[]) => Stored<void>;
-}
 
 // ---------------------------------------------------------------------------------------------- admission
 

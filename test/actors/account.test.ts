@@ -8,7 +8,8 @@ import { describe, expect } from "vitest";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
-import { Admissions, Sessions, StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/journal.ts";
+import { Admissions, Sessions } from "../../src/store/port.ts";
 import { admitOne, fired } from "../conformance/store-fixture.ts";
 import { answered, openActorsWorld, opened, until } from "../support/actors-world.ts";
 

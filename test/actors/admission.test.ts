@@ -7,7 +7,8 @@ import * as Layer from "effect/Layer";
 import { describe, expect } from "vitest";
 import { Actors } from "../../src/actors/actors.ts";
 import { AdmissionBusy, Admitter, admitterLayer } from "../../src/actors/admission.ts";
-import { Admissions, StoreError, type Admission, type AdmissionRequest } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/journal.ts";
+import { Admissions, type Admission, type AdmissionRequest } from "../../src/store/port.ts";
 import { wish, type World } from "../conformance/store-fixture.ts";
 
 const world: World = { accountId: "account-1", userId: "user-1", projectId: "project-1", tokenHash: "" };

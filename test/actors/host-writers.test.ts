@@ -12,7 +12,8 @@ import {
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Fenced, Sandboxes, Sessions, StoreError, type Memory } from "../../src/store/port.ts";
+import { Fenced, StoreError, type Memory } from "../../src/store/journal.ts";
+import { Sandboxes, Sessions } from "../../src/store/port.ts";
 import {
   admitSession,
   makeWorld,

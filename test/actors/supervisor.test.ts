@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
-import { StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/journal.ts";
 
 const outage = new StoreError({ operation: "load", cause: new Error("connection refused") });
 const options = { work: "work", budget: { restarts: 2, withinMs: 30_000 } };

@@ -315,6 +315,60 @@ describe("every route", () => {
   });
 });
 
+describe("somebody else's id", () => {
+  const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string }): string =>
+    pattern
+      .replace(":pid", ids.pid)
+      .replace(":sid", ids.sid)
+      .replace(":number", "1")
+      .replace(":port", "3000")
+      .replace("*", "x")
+      .replaceAll(/:[a-z]+/g, "push");
+
+  /** Whether each id gets the very answer that an id of nothing gets. */
+  const expectAlike = async (
+    { method, pattern }: Route,
+    token: string | null,
+    ids: readonly { readonly pid: string; readonly sid: string }[],
+  ): Promise<void> => {
+    const { body } = CALLS[`${method} ${pattern}`] ?? {};
+    const texts = await Promise.all(
+      ids.map(async (each) => {
+        const options = { token, ...(body === undefined ? {} : { body: body("user") }) };
+        const answer = await cast.service.request(
+          method === "*" ? "GET" : method,
+          fill(pattern, each),
+          options,
+        );
+        expect([answer.status, fields(answer)["code"]]).toEqual([404, "not_found"]);
+        return answer.text;
+      }),
+    );
+    expect(new Set(texts).size).toBe(1);
+  };
+
+  const inProjects = ROUTES.filter(
+    ({ pattern, power }) => pattern.includes(":pid") && power !== "clone" && power !== null,
+  );
+  const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
+
+  it.each(inProjects.map((route) => [nameOf(route), route] as const))(
+    "in %s is answered as an id of nothing [T05]",
+    async (_, route) => {
+      const ids = [cast.pid, randomUUID()].map((pid) => ({ pid, sid: cast.sid }));
+      await expectAlike(route, cast.tokens.foreign, ids);
+    },
+  );
+
+  it.each(inSessions.map((route) => [nameOf(route), route] as const))(
+    "in %s is none under another project, the account's own too [T05]",
+    async (_, route) => {
+      const ids = [cast.sid, cast.triggerSid, randomUUID()].map((sid) => ({ pid: cast.elsewhere, sid }));
+      await expectAlike(route, cast.tokens.user, ids);
+    },
+  );
+});
+
 describe("a refusal", () => {
   it("of git asks for a password, and only where one could help", async () => {
     const target = `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`;

@@ -20,9 +20,6 @@ export const freshDatabase = Effect.fnUntraced(function* (kind: "migrated" | "em
 export const testDatabase = (kind: "migrated" | "empty" = "migrated") =>
   Layer.unwrap(Effect.map(freshDatabase(kind), (url) => Client.layer({ url })));
 
-/** Every service of the store on a new database, and its client. */
-export const testStore = Layer.provideMerge(postgresStore, testDatabase());
-
 /** Empties every table but the record of migrations; a superuser's session passes over foreign keys. */
 const wipe = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;

@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../domain/session.ts";
-import { Identity, StoreError } from "../port.ts";
+import { StoreError } from "../journal.ts";
+import { Identity } from "../port.ts";
 import type { NewToken, Principal, Token } from "../records.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
 

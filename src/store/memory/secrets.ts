@@ -1,7 +1,8 @@
 /** Project secrets in memory: see postgres/secrets.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Fenced, Secrets } from "../port.ts";
+import { Fenced } from "../journal.ts";
+import { Secrets } from "../port.ts";
 import type { SealedSecret } from "../records.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 

@@ -10,7 +10,7 @@ import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts"
 import type { PlannedFire } from "../admission-plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
-import type { PendingCommand } from "../port.ts";
+import type { PendingCommand } from "../journal.ts";
 import type {
   ChangeRequest,
   CloneCredential,

@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Fenced, Secrets } from "../port.ts";
+import { Fenced } from "../journal.ts";
+import { Secrets } from "../port.ts";
 import type { SealedSecret, StoredSecret } from "../records.ts";
 import { at, stored } from "./statement.ts";
 

@@ -12,7 +12,8 @@ import type {
 } from "../../machines/session.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent } from "../event-rows.ts";
-import { Fenced, Sessions, type Change, type Memory, type PendingCommand } from "../port.ts";
+import { Fenced, type Change, type Memory, type PendingCommand } from "../journal.ts";
+import { Sessions } from "../port.ts";
 import type { Session } from "../records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { EventLog } from "./event-log.ts";

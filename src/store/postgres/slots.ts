@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
-import { CapReached } from "../port.ts";
+import { CapReached } from "../journal.ts";
 
 interface Counter {
   readonly cap: number;

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { isSqlError, type SqlError } from "effect/sql/SqlError";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Position } from "../cursor.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../journal.ts";
 
 /**
  * Gives an operation its name, as the span of its statements and in its error, and turns what the database refused into
