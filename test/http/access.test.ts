@@ -1,19 +1,19 @@
 /** Every route × every kind of token (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeCalls, type Call, type Fate } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { ROUTES, type Route } from "../../src/http/routes.ts";
 import type { Answer, RequestOptions } from "../support/service.ts";
-import { eventually, fields, makeUserToken, runSession } from "./world.ts";
+import { eventually, fields } from "./world.ts";
 
 let cast: Cast;
+let calls: Readonly<Record<string, Call>> = {};
 beforeAll(async () => {
   cast = await startCast();
+  calls = makeCalls(cast);
 });
 afterAll(() => cast.service.close());
-
-/** What becomes of a request: let in, or refused with this status. */
-type Fate = "in" | 401 | 403 | 404;
 
 const strangers = { none: 401, unknown: 401, expired: 401, revoked: 401 } as const;
 /** Tokens that are good, but not for this. */
@@ -122,141 +122,6 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
 };
 
-/** A request that does what its route is for. */
-interface Call {
-  /** Path from the version on; made anew for each caller, so that one may destroy what it names. */
-  readonly target: (kind: TokenKind) => string | Promise<string>;
-  readonly body?: (kind: TokenKind) => unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** What somebody who is let in is answered. */
-  readonly answers: readonly number[];
-  /** Without a project in the path each token sees what is its own. */
-  readonly fates?: Partial<Record<TokenKind, Fate>>;
-}
-
-const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
-const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
-const at = (target: string, ...answers: readonly number[]): Call => ({ target: () => target, answers });
-const ownThings = { elsewhere: "in", foreign: "in" } as const;
-
-const CALLS: Readonly<Record<string, Call>> = {
-  "GET /v1/me": at("/v1/me", 200),
-  "GET /v1/tokens": at("/v1/tokens", 200),
-  "POST /v1/tokens": { ...at("/v1/tokens", 201), body: () => ({ name: "made by the table" }) },
-  "DELETE /v1/tokens/:id": {
-    target: async () => `/v1/tokens/${(await makeUserToken(cast.service)).id}`,
-    answers: [204],
-    fates: { foreign: 404 },
-  },
-  "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
-  "POST /v1/projects": {
-    ...at("/v1/projects", 201),
-    body: () => ({ name: "made by the table", repository: { kind: "hosted" } }),
-  },
-  "GET /v1/projects/:pid": { target: project(""), answers: [200] },
-  "PATCH /v1/projects/:pid": { target: project(""), body: () => ({ name: "renamed" }), answers: [200] },
-  "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
-  "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
-  "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
-  "POST /v1/projects/:pid/sessions": { target: project("/sessions"), body: () => ({}), answers: [201] },
-  "GET /v1/projects/:pid/sessions/:sid": { target: inSession(""), answers: [200] },
-  "PATCH /v1/projects/:pid/sessions/:sid": {
-    target: inSession(""),
-    body: () => ({ name: "renamed" }),
-    answers: [200],
-  },
-  "POST /v1/projects/:pid/sessions/:sid/stop": {
-    target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}/stop`,
-    answers: [200],
-  },
-  "POST /v1/projects/:pid/sessions/:sid/restart": { target: inSession("/restart"), answers: [409] },
-  "DELETE /v1/projects/:pid/sessions/:sid": {
-    target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
-    answers: [204],
-  },
-  "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
-  "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
-  "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
-  // Nothing answers in a simulated sandbox.
-  "* /v1/projects/:pid/sessions/:sid/runtime/*": { target: inSession("/runtime/session"), answers: [502] },
-  "* /v1/projects/:pid/sessions/:sid/ports/:port/*": { target: inSession("/ports/3000/"), answers: [502] },
-  "GET /v1/projects/:pid/secrets": { target: project("/secrets"), answers: [200] },
-  "PUT /v1/projects/:pid/secrets/:name": {
-    target: project("/secrets/BY_THE_TABLE"),
-    body: () => ({ value: "x" }),
-    answers: [200, 201],
-  },
-  "DELETE /v1/projects/:pid/secrets/:name": { target: project("/secrets/NOT_THERE"), answers: [404] },
-  "GET /v1/projects/:pid/triggers": { target: project("/triggers"), answers: [200] },
-  "POST /v1/projects/:pid/triggers/:slug/fire": {
-    target: project("/triggers/push/fire"),
-    body: () => ({}),
-    answers: [202],
-  },
-  "POST /v1/projects/:pid/triggers/:slug/preview": {
-    target: project("/triggers/push/preview"),
-    body: () => ({ kind: "manual" }),
-    answers: [200],
-  },
-  "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
-  "GET /v1/queue": at("/v1/queue", 200),
-  "POST /v1/projects/:pid/change-requests": {
-    target: project("/change-requests"),
-    body: (kind) => ({
-      title: "t",
-      ...(kind === "trigger" ? { session_id: cast.triggerSid } : { head_ref: "feature" }),
-    }),
-    // The branch has its change request already; the trigger's session has committed nothing.
-    answers: [409, 422],
-  },
-  "GET /v1/projects/:pid/change-requests": { target: project("/change-requests"), answers: [200] },
-  "GET /v1/projects/:pid/change-requests/:number": { target: project("/change-requests/1"), answers: [200] },
-  "GET /v1/projects/:pid/change-requests/:number/diff": {
-    target: project("/change-requests/1/diff"),
-    answers: [200],
-  },
-  "GET /v1/projects/:pid/git/clone-credential": {
-    target: project("/git/clone-credential"),
-    answers: [200],
-  },
-  "POST /v1/webhooks/projects/:pid/:slug": {
-    target: () => `/v1/webhooks/projects/${cast.pid}/push`,
-    // Bearer tokens mean nothing here: without a signature nobody fires.
-    answers: [401],
-  },
-  "GET /v1/git/:repository/info/refs": {
-    target: () => `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`,
-    answers: [200],
-  },
-  "POST /v1/git/:repository/git-upload-pack": {
-    target: () => `/v1/git/${cast.pid}.git/git-upload-pack`,
-    headers: { "content-type": "application/x-git-upload-pack-request" },
-    body: () => "0000",
-    answers: [200],
-  },
-  "POST /v1/git/:repository/git-receive-pack": {
-    target: () => `/v1/git/${cast.pid}.git/git-receive-pack`,
-    headers: { "content-type": "application/x-git-receive-pack-request" },
-    body: () => "0000",
-    answers: [200],
-  },
-  "GET /healthz": at("/healthz", 200),
-  "GET /readyz": at("/readyz", 200),
-  "GET /openapi.json": at("/openapi.json", 200),
-  "GET /docs": at("/docs", 200),
-  "GET /": at("/", 200),
-  "GET /dashboard/open": at("/dashboard/open?code=none", 303),
-  // Signing in takes a token in the body, and this one is none.
-  "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
-  "GET /dashboard/session": at("/dashboard/session", 401),
-  "DELETE /dashboard/session": at("/dashboard/session", 204),
-  "POST /dashboard/links": at("/dashboard/links", 201),
-};
-
-/** A session to lose for whoever is let in; anybody else names one that must stay. */
-const spare = (kind: TokenKind): Promise<string> =>
-  FATES["work"]?.[kind] === "in" ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
-
 const isGit = (route: Route): boolean => route.power === "git";
 
 const headersOf = (route: Route, kind: TokenKind): Readonly<Record<string, string>> => {
@@ -278,7 +143,7 @@ const call = async (route: Route, kind: TokenKind): Promise<Answer> => {
 const nameOf = ({ method, pattern }: Route): string => `${method} ${pattern}`;
 
 const callOf = (route: Route): Call => {
-  const found = CALLS[nameOf(route)];
+  const found = calls[nameOf(route)];
   if (found === undefined) throw new Error(`the table has no call for ${nameOf(route)}`);
   return found;
 };
@@ -311,42 +176,42 @@ describe("every route", () => {
   );
 
   it("is in this table, and nothing else is", () => {
-    expect(Object.keys(CALLS).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
+    expect(Object.keys(calls).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
   });
 });
 
+const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string }): string =>
+  pattern
+    .replace(":pid", ids.pid)
+    .replace(":sid", ids.sid)
+    .replace(":number", "1")
+    .replace(":port", "3000")
+    .replace("*", "x")
+    .replaceAll(/:[a-z]+/g, "push");
+
+/** Whether each id gets the very answer that an id of nothing gets. */
+const expectAlike = async (
+  { method, pattern }: Route,
+  token: string | null,
+  ids: readonly { readonly pid: string; readonly sid: string }[],
+): Promise<void> => {
+  const { body } = calls[`${method} ${pattern}`] ?? {};
+  const texts = await Promise.all(
+    ids.map(async (each) => {
+      const options = { token, ...(body === undefined ? {} : { body: body("user") }) };
+      const answer = await cast.service.request(
+        method === "*" ? "GET" : method,
+        fill(pattern, each),
+        options,
+      );
+      expect([answer.status, fields(answer)["code"]]).toEqual([404, "not_found"]);
+      return answer.text;
+    }),
+  );
+  expect(new Set(texts).size).toBe(1);
+};
+
 describe("somebody else's id", () => {
-  const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string }): string =>
-    pattern
-      .replace(":pid", ids.pid)
-      .replace(":sid", ids.sid)
-      .replace(":number", "1")
-      .replace(":port", "3000")
-      .replace("*", "x")
-      .replaceAll(/:[a-z]+/g, "push");
-
-  /** Whether each id gets the very answer that an id of nothing gets. */
-  const expectAlike = async (
-    { method, pattern }: Route,
-    token: string | null,
-    ids: readonly { readonly pid: string; readonly sid: string }[],
-  ): Promise<void> => {
-    const { body } = CALLS[`${method} ${pattern}`] ?? {};
-    const texts = await Promise.all(
-      ids.map(async (each) => {
-        const options = { token, ...(body === undefined ? {} : { body: body("user") }) };
-        const answer = await cast.service.request(
-          method === "*" ? "GET" : method,
-          fill(pattern, each),
-          options,
-        );
-        expect([answer.status, fields(answer)["code"]]).toEqual([404, "not_found"]);
-        return answer.text;
-      }),
-    );
-    expect(new Set(texts).size).toBe(1);
-  };
-
   const inProjects = ROUTES.filter(
     ({ pattern, power }) => pattern.includes(":pid") && power !== "clone" && power !== null,
   );

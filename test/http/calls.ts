@@ -1,0 +1,149 @@
+/** One request for each route, that does what the route is for: what the table of routes and tokens sends. */
+import type { Cast, TokenKind } from "./cast.ts";
+import { makeUserToken, runSession } from "./world.ts";
+
+/** What becomes of a request: let in, or refused with this status. */
+export type Fate = "in" | 401 | 403 | 404;
+
+/** A request that does what its route is for. */
+export interface Call {
+  /** Path from the version on; made anew for each caller, so that one may destroy what it names. */
+  readonly target: (kind: TokenKind) => string | Promise<string>;
+  readonly body?: (kind: TokenKind) => unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What somebody who is let in is answered. */
+  readonly answers: readonly number[];
+  /** Without a project in the path each token sees what is its own. */
+  readonly fates?: Partial<Record<TokenKind, Fate>>;
+}
+
+const WORKERS: ReadonlySet<TokenKind> = new Set(["user", "bound", "session"]);
+
+const at = (target: string, ...answers: readonly number[]): Call => ({ target: () => target, answers });
+const ownThings = { elsewhere: "in", foreign: "in" } as const;
+
+/** The calls, by method and pattern of their route. */
+export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
+  /** A session to lose for whoever is let in; anybody else names one that must stay. */
+  const spare = (kind: TokenKind): Promise<string> =>
+    WORKERS.has(kind) ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
+  const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
+  const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
+
+  return {
+    "GET /v1/me": at("/v1/me", 200),
+    "GET /v1/tokens": at("/v1/tokens", 200),
+    "POST /v1/tokens": { ...at("/v1/tokens", 201), body: () => ({ name: "made by the table" }) },
+    "DELETE /v1/tokens/:id": {
+      target: async () => `/v1/tokens/${(await makeUserToken(cast.service)).id}`,
+      answers: [204],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
+    "POST /v1/projects": {
+      ...at("/v1/projects", 201),
+      body: () => ({ name: "made by the table", repository: { kind: "hosted" } }),
+    },
+    "GET /v1/projects/:pid": { target: project(""), answers: [200] },
+    "PATCH /v1/projects/:pid": { target: project(""), body: () => ({ name: "renamed" }), answers: [200] },
+    "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
+    "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
+    "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
+    "POST /v1/projects/:pid/sessions": { target: project("/sessions"), body: () => ({}), answers: [201] },
+    "GET /v1/projects/:pid/sessions/:sid": { target: inSession(""), answers: [200] },
+    "PATCH /v1/projects/:pid/sessions/:sid": {
+      target: inSession(""),
+      body: () => ({ name: "renamed" }),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/sessions/:sid/stop": {
+      target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}/stop`,
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/sessions/:sid/restart": { target: inSession("/restart"), answers: [409] },
+    "DELETE /v1/projects/:pid/sessions/:sid": {
+      target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
+      answers: [204],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
+    // Nothing answers in a simulated sandbox.
+    "* /v1/projects/:pid/sessions/:sid/runtime/*": { target: inSession("/runtime/session"), answers: [502] },
+    "* /v1/projects/:pid/sessions/:sid/ports/:port/*": { target: inSession("/ports/3000/"), answers: [502] },
+    "GET /v1/projects/:pid/secrets": { target: project("/secrets"), answers: [200] },
+    "PUT /v1/projects/:pid/secrets/:name": {
+      target: project("/secrets/BY_THE_TABLE"),
+      body: () => ({ value: "x" }),
+      answers: [200, 201],
+    },
+    "DELETE /v1/projects/:pid/secrets/:name": { target: project("/secrets/NOT_THERE"), answers: [404] },
+    "GET /v1/projects/:pid/triggers": { target: project("/triggers"), answers: [200] },
+    "POST /v1/projects/:pid/triggers/:slug/fire": {
+      target: project("/triggers/push/fire"),
+      body: () => ({}),
+      answers: [202],
+    },
+    "POST /v1/projects/:pid/triggers/:slug/preview": {
+      target: project("/triggers/push/preview"),
+      body: () => ({ kind: "manual" }),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
+    "GET /v1/queue": at("/v1/queue", 200),
+    "POST /v1/projects/:pid/change-requests": {
+      target: project("/change-requests"),
+      body: (kind) => ({
+        title: "t",
+        ...(kind === "trigger" ? { session_id: cast.triggerSid } : { head_ref: "feature" }),
+      }),
+      // The branch has its change request already; the trigger's session has committed nothing.
+      answers: [409, 422],
+    },
+    "GET /v1/projects/:pid/change-requests": { target: project("/change-requests"), answers: [200] },
+    "GET /v1/projects/:pid/change-requests/:number": {
+      target: project("/change-requests/1"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/change-requests/:number/diff": {
+      target: project("/change-requests/1/diff"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/git/clone-credential": {
+      target: project("/git/clone-credential"),
+      answers: [200],
+    },
+    "POST /v1/webhooks/projects/:pid/:slug": {
+      target: () => `/v1/webhooks/projects/${cast.pid}/push`,
+      // Bearer tokens mean nothing here: without a signature nobody fires.
+      answers: [401],
+    },
+    "GET /v1/git/:repository/info/refs": {
+      target: () => `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`,
+      answers: [200],
+    },
+    "POST /v1/git/:repository/git-upload-pack": {
+      target: () => `/v1/git/${cast.pid}.git/git-upload-pack`,
+      headers: { "content-type": "application/x-git-upload-pack-request" },
+      body: () => "0000",
+      answers: [200],
+    },
+    "POST /v1/git/:repository/git-receive-pack": {
+      target: () => `/v1/git/${cast.pid}.git/git-receive-pack`,
+      headers: { "content-type": "application/x-git-receive-pack-request" },
+      body: () => "0000",
+      answers: [200],
+    },
+    "GET /healthz": at("/healthz", 200),
+    "GET /readyz": at("/readyz", 200),
+    "GET /openapi.json": at("/openapi.json", 200),
+    "GET /docs": at("/docs", 200),
+    "GET /": at("/", 200),
+    "GET /dashboard/open": at("/dashboard/open?code=none", 303),
+    // Signing in takes a token in the body, and this one is none.
+    "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
+    "GET /dashboard/session": at("/dashboard/session", 401),
+    "DELETE /dashboard/session": at("/dashboard/session", 204),
+    "POST /dashboard/links": at("/dashboard/links", 201),
+  };
+};
