@@ -37,12 +37,12 @@ const RELAY =
 /** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
 const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 
-/** What a request target relays to; null: it is no relay's. */
-export function relayTarget(target: string): Target | null {
+/** What a request relays to; null: it is no relay's. */
+export function relayTarget(target: string, method = "GET"): Target | null {
   const [, project = "", session = "", abort, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
-  if (abort !== undefined) return { pid, sid, path: "/platform/abort" };
+  if (abort !== undefined) return method === "POST" ? { pid, sid, path: "/platform/abort" } : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
   if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };
@@ -108,7 +108,7 @@ export const makeRelay = Effect.gen(function* () {
   );
 
   const decide = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void => {
-    const target = relayTarget(request.url ?? "");
+    const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
     const decided = answering(upstreamFor(request, target)).pipe(
       Effect.map(pass),
@@ -132,12 +132,12 @@ export const makeRelay = Effect.gen(function* () {
 
   const routes: RawRoutes = {
     request: (request, response) => {
-      if (relayTarget(request.url ?? "") === null) return false;
+      if (relayTarget(request.url ?? "", request.method) === null) return false;
       decide(request, response, (to) => proxy.pass(request, response, to));
       return true;
     },
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (relayTarget(request.url ?? "") === null) return false;
+      if (relayTarget(request.url ?? "", request.method) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
       decide(request, response, (to) => proxy.upgrade(request, response, { socket, head, to }));

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApi } from "effect/http-api";
+import { parseUuid } from "../domain/ids.ts";
 import { Access, type Power } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
@@ -46,6 +47,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", power: "read" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", power: "work" },
   { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", power: "work" },
   { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/ports/:port/*", power: "work" },
   { method: "GET", pattern: "/v1/git/:repository/info/refs", power: "git" },
@@ -83,8 +85,12 @@ export const routeMiss = (
 ): HttpServerResponse.HttpServerResponse => {
   const [target = ""] = request.url.split("?");
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
-  // Such a route takes every method: what it did not take is no session's address.
-  if (methods.includes("*")) return apiErrorResponse(badRequest("sid", "expected lower-case UUIDs"));
-  if (methods.length > 0) return wrongMethod(...methods);
+  const [, , , pid = "", , sid = ""] = target.split("/");
+  const isRelays = methods.includes("*");
+  // The relay takes every method: what it did not take names no session, or what is not the runtime's.
+  if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
+    return apiErrorResponse(badRequest("sid", "expected lower-case UUIDs of a project and a session"));
+  }
+  if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
   return apiErrorResponse(new NotFound({ error: "There is no such address.", code: "not_found" }));
 };

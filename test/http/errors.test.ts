@@ -63,6 +63,16 @@ describe("an address that is none", () => {
   });
 });
 
+describe("what is the daemon's own", () => {
+  it.each(["platform/env", "platform", "platform/../platform/env", "platform?x", "proxy/8000/"])(
+    "%s is behind no relay [X06]",
+    async (rest) => {
+      const target = `/v1/projects/${pid}/sessions/${randomUUID()}/runtime/${rest}`;
+      expect(refusal(await service.request("POST", target))).toEqual([404, "not_found"]);
+    },
+  );
+});
+
 describe("a wrong method", () => {
   const methodsOf = new Map<string, string[]>();
   for (const { method, pattern, power } of ROUTES) {

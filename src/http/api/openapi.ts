@@ -192,6 +192,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       responses: { 200: answerOf("text/plain", "Text."), ...reading },
     },
   },
+  [`${SESSION}/abort`]: { post: relayed("relay.abort", "Ends the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
     "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),
   },
