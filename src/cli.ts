@@ -10,6 +10,7 @@ import { randomUUID } from "node:crypto";
 import { localOptions } from "./adapters.ts";
 import { readConfig } from "./config.ts";
 import { doctorReport } from "./sandbox/local/doctor.ts";
+import { leaveRunDirectory } from "./sandbox/local/run-directory.ts";
 import type { DoctorReport } from "./sandbox/port.ts";
 
 const json = Flag.Boolean("json").pipe(
@@ -39,7 +40,11 @@ const doctor = Command.make(
     const config = readConfig(process.env, process.cwd());
     const dataDir = yield* temporaryDirectory;
     const installation = { installationId: randomUUID(), nodeId: randomUUID() };
-    const report = yield* doctorReport(yield* localOptions({ config, dataDir, installation, port: 0 }));
+    const options = yield* localOptions({ config, dataDir, installation, port: 0 });
+    const report = yield* Effect.ensuring(
+      doctorReport(options),
+      Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
+    );
     yield* Console.log(flags.json ? JSON.stringify(report) : readable(report));
     if (!report.usable) yield* Effect.sync(() => (process.exitCode = 1));
   }, Effect.scoped),

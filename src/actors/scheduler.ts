@@ -108,10 +108,22 @@ export interface SchedulerOptions {
   readonly intervalMs: number;
 }
 
+/** What is known of the poll, for whoever must notice that it stands still (api.md 4 listing, 9 `/readyz`). */
+export class Scheduler extends Context.Service<
+  Scheduler,
+  {
+    /** When the last poll was complete, in ms since the epoch, null before the first; late: two intervals went by since. */
+    readonly state: Effect.Effect<{ readonly tickedAt: number | null; readonly late: boolean }>;
+  }
+>()("platform/actors/Scheduler") {}
+
 /** The poll: on its interval, and at once when a manifest was read. Takes no input (style.md, background duties). */
 export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
-  Layer.effectDiscard(
+  Layer.effect(
+    Scheduler,
     Effect.gen(function* () {
+      const startedAt = yield* Clock.currentTimeMillis;
+      let tickedAt: number | null = null;
       const projects = yield* Projects;
       const manifests = yield* Manifests;
       const actors = yield* Actors;
@@ -133,11 +145,18 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
         }
         for (const id of known) if (!seen.has(id)) yield* Effect.ignore(actors.trigger(id, REMOVED));
         known = seen;
+        tickedAt = yield* Clock.currentTimeMillis;
       });
       const round = Effect.andThen(
         waitOutOutage("scheduler", poll),
         Effect.raceFirst(Effect.sleep(intervalMs), manifests.changed),
       );
       yield* Effect.forkScoped(Effect.forever(round));
+      return {
+        state: Effect.map(Clock.currentTimeMillis, (now) => ({
+          tickedAt,
+          late: now - (tickedAt ?? startedAt) > 2 * intervalMs,
+        })),
+      };
     }),
   );

@@ -7,6 +7,8 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { NodeHttpServerRequest } from "@effect/platform-node";
+import * as Stream from "effect/Stream";
+import { Manifests } from "../actors/manifests.ts";
 import { tokenHash } from "../domain/ids.ts";
 import type { WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
@@ -51,7 +53,22 @@ const serve = Effect.gen(function* () {
           contentType: request.headers["content-type"],
           contentEncoding: request.headers["content-encoding"],
         });
-  return respond(answer);
+  const isFirstPush =
+    route.service === "git-receive-pack" && policy.kind === "user" && policy.mayReplaceInitialCommit;
+  return respond(
+    isFirstPush ? { ...answer, body: Stream.ensuring(answer.body, yield* rereading(route)) } : answer,
+  );
+});
+
+/** The one push that may move the default branch brings a manifest: it is read when the push is over. */
+const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
+  const manifests = yield* Manifests;
+  const projects = yield* Projects;
+  return Effect.ignore(
+    Effect.flatMap(projects.get(projectId), (project) =>
+      project === null ? Effect.void : Effect.asVoid(manifests.sync(project)),
+    ),
+  );
 });
 
 const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>

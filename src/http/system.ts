@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerResponse } from "effect/http";
+import { Scheduler } from "../actors/scheduler.ts";
 import { StoreHealth } from "../store/port.ts";
 
 /** Whether the start is complete: migrations done, actors loaded. Set once by main. */
@@ -19,7 +20,8 @@ const ready = Effect.gen(function* () {
     Effect.timeoutOrElse({ duration: DATABASE_TIME, orElse: () => Effect.succeed(false) }),
     Effect.orElseSucceed(() => false),
   );
-  const checks = { database, started: readiness.started() };
+  const { late } = yield* (yield* Scheduler).state;
+  const checks = { database, started: readiness.started(), scheduler: !late };
   const isReady = Object.values(checks).every(Boolean);
   return HttpServerResponse.jsonUnsafe(
     { status: isReady ? "ready" : "not_ready", checks },

@@ -5,6 +5,7 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { Firing } from "../actors/firing.ts";
 import { Manifests } from "../actors/manifests.ts";
+import { Scheduler } from "../actors/scheduler.ts";
 import { parseCron, upcomingInstants } from "../domain/cron.ts";
 import { apiUrl } from "../domain/environment.ts";
 import {
@@ -73,6 +74,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
 /** The listing of a project's triggers, good ones beside the errors (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
+  const scheduler = yield* (yield* Scheduler).state;
   const known: Known = {
     baseUrl: (yield* Addresses).publicUrl,
     project,
@@ -85,6 +87,7 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
     triggers_paused: project.triggersPaused,
+    scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
   };
 });
 

@@ -58,6 +58,7 @@ export const TriggerListing = Schema.Struct({
     stale: Schema.Boolean,
   }),
   triggers_paused: Schema.Boolean,
+  scheduler: Schema.Struct({ ticked_at: nullable(Instant), late: Schema.Boolean }),
 }).annotate({ identifier: "TriggerListing" });
 
 const QueueWire = Schema.Struct({
