@@ -10,11 +10,13 @@ import {
   eventually,
   expectStatus,
   fields,
+  listOf,
   makeProject,
   makeUserToken,
   runSession,
   sandboxEnvironment,
   stopSession,
+  webhookEntry,
   type Fields,
 } from "./world.ts";
 
@@ -154,14 +156,18 @@ describe("a person's token", () => {
 const replace = async (project: string, token: string) => {
   const directory = mkdtempSync(path.join(service.importRoot, "first-"));
   await gitOk(directory, "init", "--quiet", "--initial-branch=main");
-  await commitFiles(directory, { "platform.toml": `# ${randomUUID()}\n` });
+  await commitFiles(directory, { "platform.toml": `# ${randomUUID()}\n${webhookEntry("pushed")}` });
   return git(directory, "push", "--force", remote(project, token), "HEAD:refs/heads/main");
 };
 
 describe("a new repository's first commit", () => {
-  it("gives way to a push of an account-wide token, once", async () => {
+  it("gives way to a push of an account-wide token, once, and its manifest is read", async () => {
     const project = await makeProject(service);
     expect((await replace(project, service.token)).code).toBe(0);
+    await eventually(async () => {
+      const listing = await service.request("GET", `/v1/projects/${project}/triggers`);
+      expect(listOf(listing, "triggers")).toMatchObject([{ slug: "pushed" }]);
+    });
     expect((await replace(project, service.token)).code).toBe(1);
   });
 

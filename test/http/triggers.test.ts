@@ -84,6 +84,7 @@ describe("the listing", () => {
       });
     }
     expect(list["manifest"]).toMatchObject({ commit: expect.stringMatching(/^[0-9a-f]{40}$/), stale: false });
+    expect(list["scheduler"]).toEqual({ ticked_at: expect.any(String), late: false });
   });
 
   it("shows a cron trigger's next five instants, in its zone, ahead of now", async () => {
