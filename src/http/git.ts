@@ -13,7 +13,7 @@ import { tokenHash } from "../domain/ids.ts";
 import type { WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
 import { CloneCredentials, Identity, Projects, Sessions } from "../store/port.ts";
-import type { Principal, Project } from "../store/records.ts";
+import type { Principal } from "../store/records.ts";
 import { reaches } from "./access.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "./api/errors.ts";
 import { answering } from "./answers.ts";
@@ -108,14 +108,9 @@ const userPolicy = Effect.fnUntraced(function* (caller: Principal, projectId: st
   const policy: WritePolicy = {
     kind: "user",
     defaultBranch: project.defaultBranch,
-    mayReplaceInitialCommit: caller.projectId === null && (yield* hasNoSession(project)),
+    mayReplaceInitialCommit: caller.projectId === null && !(yield* (yield* Sessions).anyIn(project.id)),
   };
   return policy;
-});
-
-const hasNoSession = Effect.fnUntraced(function* (project: Project) {
-  const first = yield* (yield* Sessions).list(project.id, { limit: 1, cursor: null, status: null });
-  return first.items.length === 0;
 });
 
 const credentialsNeeded = () =>

@@ -113,6 +113,8 @@ export class Sessions extends Context.Service<
       projectId: string,
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<Session>, BadCursor>;
+    /** Whether the project ever had a session, deleted ones included. */
+    readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (
       id: string,
       change: {

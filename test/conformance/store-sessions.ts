@@ -173,7 +173,8 @@ export const checkSessions = (check: Check): void => {
       "leaves the lists when it is deleted, stopped on the way if it was live, and is still there by id",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
-        const { get, list } = yield* Sessions;
+        const { anyIn, get, list } = yield* Sessions;
+        expect(yield* anyIn(world.projectId)).toBe(false);
         const [live, stopped] = [yield* admitSession(world), yield* admitSession(world)];
         yield* tellSession(stopped, { type: "stop.requested" });
         yield* tellSession(live, { type: "delete.requested" }, NOON + 1);
@@ -186,6 +187,7 @@ export const checkSessions = (check: Check): void => {
         expect(yield* get(stopped)).toMatchObject({ stopReason: "requested", deletedAt: NOON + 2 });
         const page = yield* list(world.projectId, { limit: 10, cursor: null, status: null });
         expect(page).toEqual({ items: [], nextCursor: null });
+        expect(yield* anyIn(world.projectId)).toBe(true);
       }),
     );
 

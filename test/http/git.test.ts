@@ -177,10 +177,11 @@ describe("a new repository's first commit", () => {
     expect((await replace(project, token)).code).toBe(1);
   });
 
-  it("stays once there was a session", async () => {
+  it("stays once there was a session, also a deleted one", async () => {
     const project = await makeProject(service);
     const sid = await runSession(service, project);
     await stopSession(service, project, sid);
+    await service.request("DELETE", `/v1/projects/${project}/sessions/${sid}`);
     expect((await replace(project, service.token)).code).toBe(1);
   });
 });

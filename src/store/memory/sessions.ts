@@ -100,6 +100,8 @@ export const layer = Layer.effect(
         );
         return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
       }),
+    anyIn: (projectId) =>
+      Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
     rename: (id, { name, metadata, now }) =>
       Effect.sync(() => {
         if (tables.sessions.get(id)?.record.deletedAt !== null) return null;

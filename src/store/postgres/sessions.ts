@@ -151,6 +151,12 @@ export const layer = Layer.effect(
           ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
         return pageOf(rows.map(sessionOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("sessions.list")),
+      anyIn: (projectId) =>
+        sql<{ readonly any: boolean }>`
+          SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(
+          Effect.map(([row]) => row?.any === true),
+          stored("sessions.anyIn"),
+        ),
       rename: (id, { name, metadata, now }) =>
         sql<Row>`
           UPDATE project_sessions SET updated_at = ${at(now)},
