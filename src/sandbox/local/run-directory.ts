@@ -255,14 +255,15 @@ export const removeTree = async (root: string): Promise<void> => {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== "EACCES" && code !== "EPERM" && code !== "ENOTEMPTY") throw error;
     await unlock(root);
-    await rm(root, { recursive: true, force: true });
+    await rm(root, { recursive: true, force: true, maxRetries: 5 });
   }
 };
 
 /** Gives its owner every directory below `directory` back; symbolic links are not followed. */
 const unlock = async (directory: string): Promise<void> => {
-  await chmod(directory, 0o700);
-  const entries = await readdir(directory, { withFileTypes: true });
+  // A removal that failed at one place is still going on at others: what has vanished meanwhile is as wanted.
+  await ifThere(chmod(directory, 0o700));
+  const entries = (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];
   await Promise.all(
     entries.filter((entry) => entry.isDirectory()).map((entry) => unlock(join(directory, entry.name))),
   );
