@@ -14,7 +14,7 @@ import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
 import type { Project } from "../store/records.ts";
-import { manifestText } from "./repository.ts";
+import { hasAgentFile, manifestText } from "./repository.ts";
 
 export interface ReadManifest {
   readonly triggers: readonly TriggerDefinition[];
@@ -138,22 +138,18 @@ const readNow = Effect.fnUntraced(function* (project: Project) {
 
 const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;
 
-/** An agent's definition is a page of text; what is larger is none. */
-const AGENT_FILE_LIMIT = 1024 * 1024;
-
+/** Moves triggers whose agent has no file to the errors. One that cannot be looked up now counts as missing. */
 const withKnownAgents = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,
   manifest: Manifest,
 ) {
-  const git = yield* GitBackend;
   const asked = new Set(manifest.triggers.map(({ agent }) => agent));
   asked.delete(DEFAULT_AGENT);
   const found = new Set<string>();
   for (const agent of asked) {
-    const request = { commit, path: agentFile(manifest.configDir, agent), maxBytes: AGENT_FILE_LIMIT };
-    const file = yield* Effect.orElseSucceed(git.readFile(repository, request), () => null);
-    if (file !== null) found.add(agent);
+    const path = agentFile(manifest.configDir, agent);
+    if (yield* Effect.orElseSucceed(hasAgentFile(repository, commit, path), () => false)) found.add(agent);
   }
   return withAgentFiles(manifest, found);
 });

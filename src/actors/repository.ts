@@ -44,6 +44,21 @@ export const manifestText = Effect.fnUntraced(function* (
   return yield* git.readFile(repository, { commit, path: MANIFEST_FILE, maxBytes: MANIFEST_LIMIT_BYTES });
 });
 
+/** Whether a file is there at the commit, small enough to be an agent's definition: what is a link or a folder is none. */
+export const hasAgentFile = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+  path: string,
+): Effect.fn.Return<boolean, GitError, GitBackend> {
+  const git = yield* GitBackend;
+  const file = yield* Effect.catchIf(
+    git.readFile(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT }),
+    (error) => error.code === "not_a_file" || error.code === "file_too_large",
+    () => Effect.succeed(null),
+  );
+  return file !== null;
+});
+
 /** Refuses an agent without a file at the commit; `default` needs none (spec 2.4, api.md 3 "Agents"). */
 export const requireAgent = Effect.fnUntraced(function* (
   repository: Repository,
@@ -51,13 +66,7 @@ export const requireAgent = Effect.fnUntraced(function* (
   agent: string,
 ): Effect.fn.Return<void, UnknownAgent | GitError, GitBackend> {
   if (agent === DEFAULT_AGENT) return;
-  const git = yield* GitBackend;
   const text = yield* manifestText(repository, commit);
   const path = agentFile(parseManifest(text ?? new Uint8Array()).configDir, agent);
-  const found = yield* Effect.catchIf(
-    git.readFile(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT }),
-    (error) => error.code === "not_a_file" || error.code === "file_too_large",
-    () => Effect.succeed(null),
-  );
-  if (found === null) return yield* new UnknownAgent({ path });
+  if (!(yield* hasAgentFile(repository, commit, path))) return yield* new UnknownAgent({ path });
 });
