@@ -51,6 +51,8 @@ export class Proxy {
 
   /** Passes one request on and its answer back. */
   pass(request: IncomingMessage, response: ServerResponse, to: Upstream): void {
+    // Q2: the client may have left while it was decided where its request goes.
+    if (response.closed) return;
     const upstream = open(request, to, this.#agent);
     upstream.on("continue", () => response.writeContinue());
     upstream.on("information", ({ statusCode, headers }) => {
@@ -79,6 +81,7 @@ export class Proxy {
     response: ServerResponse,
     { socket: client, head, to }: { readonly socket: Duplex; readonly head: Buffer; readonly to: Upstream },
   ): void {
+    if (client.closed) return;
     const upstream = open(request, to, false);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       response.writeHead(101, answer.statusMessage, [...responseHeaders(answer), ...UPGRADE]);
