@@ -81,9 +81,14 @@ export class Proxy {
     response: ServerResponse,
     { socket: client, head, to }: { readonly socket: Duplex; readonly head: Buffer; readonly to: Upstream },
   ): void {
-    if (client.closed) return;
+    if (client.destroyed) return;
     const upstream = open(request, to, false);
+    // Q2: as long as nobody reads the client its end goes unseen; `read(0)` finds it and takes nothing.
+    const look = (): void => void client.read(0);
+    const leave = (): void => void client.destroy();
+    client.on("readable", look).on("end", leave);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
+      client.off("readable", look).off("end", leave);
       response.writeHead(101, answer.statusMessage, [...responseHeaders(answer), ...UPGRADE]);
       response.flushHeaders();
       response.detachSocket(client as Socket);

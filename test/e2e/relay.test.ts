@@ -16,6 +16,8 @@ import { Installation, TOKEN, type Json, type Life } from "../support/process-se
 import { sandboxesStartHere } from "../support/requirements.ts";
 
 const PORT = 5173;
+/** Leaves the server running behind the shell; one that runs already makes it end at once. */
+const SERVE = `(setsid node port-server.mjs ${PORT} > /dev/null 2>&1 &)`;
 const MIB = 1024 * 1024;
 const LARGE_BYTES = 64 * MIB;
 /** A limit for what hangs, not a claim about speed. */
@@ -108,8 +110,13 @@ const UPGRADE = {
 /** What a server that understood that key says (RFC 6455, 1.3). */
 const ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-const webSocket = async (below: string): Promise<{ response: IncomingMessage; socket: Socket }> => {
+/** @param early is sent at once, before the server has agreed. */
+const webSocket = async (
+  below: string,
+  early = "",
+): Promise<{ response: IncomingMessage; socket: Socket }> => {
   const call = open(below, { headers: UPGRADE });
+  call.once("finish", () => call.socket?.write(early));
   call.end();
   const [response, socket, head] = (await once(call, "upgrade")) as [IncomingMessage, Socket, Buffer];
   if (head.length > 0) socket.unshift(head);
@@ -122,7 +129,7 @@ const take = async (socket: Socket, bytes: number): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let rest = bytes;
   while (rest > 0) {
-    const chunk = socket.read(Math.min(rest, socket.readableLength) || null) as Buffer | null;
+    const chunk = socket.read(Math.min(rest, socket.readableLength)) as Buffer | null;
     if (chunk === null) await once(socket, "readable");
     else {
       chunks.push(chunk);
@@ -174,7 +181,7 @@ const startEverything = async (): Promise<void> => {
   const minted = await life.call("POST", "/v1/tokens", { name: "foreign", project_id: other["id"] });
   foreignToken = String(minted["token"]);
   const session = await life.call("POST", `/v1/projects/${projectId}/sessions`, {
-    initial_prompt: `run: (setsid node port-server.mjs ${PORT} > /dev/null 2>&1 &)`,
+    initial_prompt: `run: ${SERVE}`,
   });
   sessionId = String(session["id"]);
   expect((await life.session(projectId, sessionId, ["running", "failed"]))["status"]).toBe("running");
@@ -219,10 +226,12 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(events.text, POLL).toContain("a title of this test");
     expect(await json(`runtime/session/${String(id)}`)).toMatchObject({ title: "a title of this test" });
     events.leave();
+    expect((await ask("runtime/session", { method: "HEAD" })).text).toBe("");
+    expect(await json("abort", {})).toEqual({ aborted: false });
   });
 
   it("hands neither the caller's token nor the daemon's context on [X10, X11]", async () => {
-    const secrets = ["Cookie-Free", TOKEN, "x-platform-user-context", "x_platform_user_context", "forged"];
+    const secrets = [TOKEN, "x-platform-user-context", "x_platform_user_context", "forged"];
     const headers = {
       "X-Platform-User-Context": "forged",
       X_Platform_User_Context: "forged",
@@ -258,9 +267,25 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await sha256(download)).toBe(whole);
   });
 
+  it("passes trailers on both ways, and the server's word on an expected upload", async () => {
+    const call = open(`ports/${PORT}/upload`, {
+      method: "POST",
+      headers: { expect: "100-continue", trailer: "x-mine", "transfer-encoding": "chunked" },
+    });
+    call.flushHeaders();
+    await once(call, "continue");
+    call.addTrailers({ "x-mine": "sent last" });
+    call.end("body");
+    const response = await responseOf(call);
+    const taken = JSON.parse(String(await response.setEncoding("utf8").toArray())) as Json;
+    expect(taken).toMatchObject({ bytes: 4, trailers: ["x-mine", "sent last"] });
+    expect(response.trailers).toEqual({ "x-bytes": "4" });
+  });
+
   it("joins a WebSocket's two ends, and closes each with the other", async () => {
     const before = await counted();
-    const { response, socket } = await webSocket(`ports/${PORT}/socket`);
+    const { response, socket } = await webSocket(`ports/${PORT}/socket`, "early");
+    expect(String(await take(socket, 5))).toBe("early");
     expect(response.headers["sec-websocket-accept"]).toBe(ACCEPT);
     const message = Buffer.concat([...blocks(MIB)]);
     socket.write("one");
@@ -297,6 +322,16 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
+  it("ends a handshake that its client leaves before the server agrees", async () => {
+    const before = await counted();
+    const call = open(`ports/${PORT}/silent`, { headers: UPGRADE });
+    call.on("error", () => undefined);
+    call.end();
+    await expect.poll(async () => (await counted()).open, POLL).toBe(before.open + 1);
+    call.destroy();
+    await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
+  });
+
   it("breaks the client's connection when a server's answer is cut, and never ends it cleanly", async () => {
     const cut = await stream(`ports/${PORT}/cut`);
     expect([await cut.ended, cut.text(), cut.response.complete]).toEqual(["broken", "half", false]);
@@ -310,13 +345,19 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await ask("runtime/session")).status, POLL).toBe(200);
     const session = await life.call("GET", `/v1/projects/${projectId}/sessions/${sessionId}`);
     expect(session["status"]).toBe("running");
+    // What the killed runtime had started may have gone with it: the next one starts it again.
+    await prompt(SERVE);
+    await expect.poll(async () => (await ask(`ports/${PORT}/counted`)).status, POLL).toBe(200);
   });
 
   it("ends what is open when the session stops, and refuses from then on [X09]", async () => {
     const events = await stream("runtime/event");
     await expect.poll(events.text, POLL).toContain("server.connected");
+    const { socket } = await webSocket(`ports/${PORT}/socket`);
+    const closed = once(socket, "close");
     await life.call("POST", `/v1/projects/${projectId}/sessions/${sessionId}/stop`);
     expect(await events.ended).toBe("broken");
+    await closed;
     for (const below of ["runtime/session", `ports/${PORT}/counted`]) {
       expect(await refusal(below)).toEqual([409, "session_not_running"]);
       expect(await refusal(below, { headers: UPGRADE })).toEqual([409, "session_not_running"]);

@@ -28,14 +28,16 @@ function* blocks(bytes) {
   }
 }
 
-const upload = async (request) => {
+const upload = async (request, response) => {
+  response.writeHead(200, { trailer: "x-bytes" });
   const hash = createHash("sha256");
   let bytes = 0;
   for await (const chunk of request) {
     hash.update(chunk);
     bytes += chunk.length;
   }
-  return { bytes, sha256: hash.digest("hex"), trailers: request.rawTrailers };
+  response.addTrailers({ "x-bytes": String(bytes) });
+  response.end(JSON.stringify({ bytes, sha256: hash.digest("hex"), trailers: request.rawTrailers }));
 };
 
 const answer = async (request, response) => {
@@ -50,7 +52,7 @@ const answer = async (request, response) => {
     return response.writeHead(200, { "content-type": "text/event-stream" }).write("data: first\n\n");
   }
   if (route === "cut") return response.write("half", () => request.socket.destroy());
-  if (route === "upload") return response.end(JSON.stringify(await upload(request)));
+  if (route === "upload") return upload(request, response);
   if (route === "headers") return response.end(JSON.stringify(request.rawHeaders));
   return response.end(JSON.stringify(counted));
 };
@@ -61,13 +63,14 @@ const server = createServer((request, response) => {
 });
 server.on("upgrade", (request, socket) => {
   count(socket);
+  socket.on("error", () => socket.destroy());
+  if (request.url === "/silent") return socket.on("end", () => socket.end()).resume();
   const accept = createHash("sha1")
     .update(`${request.headers["sec-websocket-key"]}${WEBSOCKET}`)
     .digest("base64");
   const fields = ["Upgrade: websocket", "Connection: Upgrade", `Sec-WebSocket-Accept: ${accept}`];
   const came = `X-Came: ${JSON.stringify(request.rawHeaders)}`;
-  socket.on("error", () => socket.destroy());
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${[...fields, came].join("\r\n")}\r\n\r\n`);
-  socket.pipe(socket);
+  return socket.pipe(socket);
 });
 server.listen(Number(process.argv[2]), "127.0.0.1");
