@@ -9,6 +9,9 @@ export interface ConfigDir {
   readonly problem: string | null;
 }
 
+/** Stands in where the default leads out as well: no commit can put anything there (threats.md G07). */
+const NO_CONFIG_DIR = ".git/runtime";
+
 /**
  * @param manifest text of platform.toml at the checked-out commit; empty where there is none.
  * @param workspace absolute path of the checkout, which the result never leaves, links included (threats.md M15).
@@ -18,10 +21,12 @@ export const configDirOf = async (manifest: string, workspace: string): Promise<
   const { parseManifest } = await import("../src/domain/manifest.ts");
   const { configDir, errors, fatal } = parseManifest(Buffer.from(manifest));
   const wrong = errors.find(({ path }) => fatal || path === "runtime.config_dir");
+  const staysWithin = (path: string): boolean => isWithin(realPath(path), realPath(workspace));
   const path = join(workspace, configDir);
-  if (isWithin(realPath(path), realPath(workspace))) return { path, problem: wrong?.message ?? null };
+  if (staysWithin(path)) return { path, problem: wrong?.message ?? null };
+  const standard = join(workspace, DEFAULT_CONFIG_DIR);
   return {
-    path: join(workspace, DEFAULT_CONFIG_DIR),
+    path: staysWithin(standard) ? standard : join(workspace, NO_CONFIG_DIR),
     problem: "config_dir must not lead out of the repository through a link.",
   };
 };
