@@ -6,11 +6,12 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync } from "node:fs";
 import { request, type ClientRequest, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
-import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -165,6 +166,10 @@ const prompt = async (command: string): Promise<void> => {
   expect(status).toBe(204);
 };
 
+/** Run directories that hold the sandbox; it is torn down after the stop is answered, its directory last. */
+const directoriesOf = (sandboxId: string): string[] =>
+  readdirSync(tmpdir()).filter((name) => existsSync(path.join(tmpdir(), name, "s", sandboxId)));
+
 const startEverything = async (): Promise<void> => {
   installation = await Installation.open();
   const { sample } = installation;
@@ -192,9 +197,15 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
   beforeAll(startEverything, START_TIMEOUT_MS);
   afterAll(async () => {
     // Sandboxes outlive the service: none may stay behind, however the tests went.
-    await life.call("POST", `/v1/projects/${projectId}/sessions/${sessionId}/stop`);
-    await life.end("SIGTERM");
-    await installation.close();
+    const session = `/v1/projects/${projectId}/sessions/${sessionId}`;
+    try {
+      const { id } = await life.call("GET", `${session}/sandbox`);
+      await life.call("POST", `${session}/stop`);
+      await vi.waitFor(() => expect(directoriesOf(String(id))).toEqual([]), POLL);
+    } finally {
+      await life.end("SIGTERM");
+      await installation.close();
+    }
   }, START_TIMEOUT_MS);
 
   it("asks for a token that reaches the project, upgrades included [X09, T05]", async () => {
