@@ -278,7 +278,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await sha256(download)).toBe(whole);
   });
 
-  it("passes trailers on both ways, and the server's word on an expected upload", async () => {
+  it("passes trailers on both ways, and takes an upload that waits for 100 Continue", async () => {
     const call = open(`ports/${PORT}/upload`, {
       method: "POST",
       headers: { expect: "100-continue", trailer: "x-mine", "transfer-encoding": "chunked" },
