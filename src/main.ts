@@ -14,6 +14,7 @@ import { singleRunner } from "./actors/cluster.ts";
 import { keyringLayer } from "./actors/keyring.ts";
 import { sandboxes, store, type Place } from "./adapters.ts";
 import { readConfig } from "./config.ts";
+import { dialAddress } from "./domain/address.ts";
 import { hostedBackend } from "./git/hosted.ts";
 import { smartHttp } from "./git/smart-http.ts";
 import { openListener } from "./http/server.ts";
@@ -44,7 +45,7 @@ const serve = Effect.gen(function* () {
       hostedBackend({ directory, allowHosts: config.gitAllowHosts }),
     ),
   );
-  const publicUrl = config.publicUrl ?? `http://${config.host}:${listener.port}`;
+  const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const token = yield* runService({
     config,
     dataDir,
@@ -65,7 +66,8 @@ const serve = Effect.gen(function* () {
   if (token !== null) yield* Effect.logInfo(`first start; the account's token, shown this once: ${token}`);
   // The one line on standard output: whoever started the service waits for it.
   process.stdout.write(`ready ${publicUrl}\n`);
-  return yield* Effect.never;
+  // Requests in flight are answered before anything they ask is taken away (api.md 9).
+  return yield* Effect.onInterrupt(Effect.never, () => listener.drain);
 });
 
 /** A start that is refused says why in a sentence, without a stack: it is for an operator. */

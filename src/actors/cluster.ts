@@ -35,10 +35,12 @@ const TellRpc = Rpc.make("Tell", {
   success: Schema.Unknown,
   error: Failure,
 });
-/** Answers when no command is under way. */
+/** Has the actor loaded and at work on its outbox; answers at once, so that any number of wakes leaves nothing behind. */
+const WakeRpc = Rpc.make("Wake", { error: Failure });
+/** Answers when no command is under way. One at a time, asked by the entity itself: it is what holds it in memory. */
 const SettleRpc = Rpc.make("Settle", { error: Failure });
 
-const entityOf = (kind: ActorKind) => Entity.make(kind, [TellRpc, SettleRpc]);
+const entityOf = (kind: ActorKind) => Entity.make(kind, [TellRpc, WakeRpc, SettleRpc]);
 const entities = {
   session: entityOf("session"),
   sandbox: entityOf("sandbox"),
@@ -82,6 +84,13 @@ export const actorLayer = <Kind extends ActorKind, R>(
       const settling = Effect.ensuring(clientOf(entityId).Settle(), release);
       return Effect.asVoid(Effect.forkIn(Effect.ignore(Effect.andThen(settling, again)), scope));
     });
+    /** The cluster would play a message that crashes its actor again and again (K3). */
+    const crashed = Effect.catchDefect((defect: unknown) =>
+      Effect.andThen(
+        Effect.logError("an actor crashed", defect),
+        Effect.fail(new ActorUnavailable({ actorId: entityId, reason: "it crashed" })),
+      ),
+    );
     return entity.of({
       Tell: ({ payload }) =>
         Effect.gen(function* () {
@@ -89,14 +98,12 @@ export const actorLayer = <Kind extends ActorKind, R>(
           const told = yield* tell(payload.event as ActorKinds[Kind]["event"]);
           if (yield* busy) yield* hold;
           return told;
-        }).pipe(
-          Effect.catchDefect((defect) =>
-            Effect.andThen(
-              Effect.logError("an actor crashed", defect),
-              Effect.fail(new ActorUnavailable({ actorId: entityId, reason: "it crashed" })),
-            ),
-          ),
-        ),
+        }).pipe(crashed),
+      Wake: () =>
+        Effect.gen(function* () {
+          const { busy } = yield* actor;
+          if (yield* busy) yield* hold;
+        }).pipe(crashed),
       Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
     });
   });
@@ -161,7 +168,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
         Effect.asVoid(
           Effect.forkIn(
             clients[kind](id)
-              .Settle()
+              .Wake()
               .pipe(
                 Effect.tapError((error) =>
                   Effect.logWarning("an actor could not be woken", { kind, id, error }),

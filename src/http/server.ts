@@ -9,6 +9,7 @@ import type { Duplex } from "node:stream";
 import { NodeHttpServer } from "@effect/platform-node";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
@@ -20,6 +21,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const CHECK_MS = 1000;
 /** Streams and slow requests that are still open at the end are cut after this. */
 const DRAIN = "3 seconds";
+const LET_GO = "20 millis";
 
 /** Answers some requests below Effect: the relay, which joins two connections byte by byte. */
 export interface RawRoutes {
@@ -43,6 +45,8 @@ export interface Listener {
     app: App<R>,
     raw: RawRoutes,
   ) => Effect.Effect<void, never, Exclude<R, HttpServerRequest.HttpServerRequest | Scope.Scope>>;
+  /** Takes no new connection, and ends when requests in flight are answered; what is still open then is cut. */
+  readonly drain: Effect.Effect<void>;
 }
 
 /** Listens until its scope closes: then no new connection, and what is under way finishes or is cut. */
@@ -61,6 +65,7 @@ export const openListener = Effect.fnUntraced(function* ({
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
     response.setHeader("x-request-id", requestId(request));
+    response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
@@ -68,13 +73,16 @@ export const openListener = Effect.fnUntraced(function* ({
   });
   server.on("clientError", refuseMalformed);
   server.on("upgrade", (request, socket, head) => {
+    // Node has let go of the socket: a reset that nobody listens for would end the process.
+    socket.on("error", () => socket.destroy());
     if (protocolFault(request) === null) upgrade(request, socket, head);
     else refuseUpgrade(socket);
   });
-  yield* Effect.acquireRelease(listen(server, host, port), () => close(server));
+  yield* Effect.acquireRelease(listen(server, host, port), () => drain(server));
   const address = server.address() as AddressInfo;
   return {
     port: address.port,
+    drain: drain(server),
     attach: Effect.fnUntraced(function* (app, raw) {
       const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
       answer = (request, response) => {
@@ -107,7 +115,22 @@ const endWith = (
 ) => {
   const body = JSON.stringify(error);
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
-  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  // Not only our half: no timeout of Node's would ever end a refused peer that keeps its own open.
+  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () =>
+    socket.destroy(),
+  );
+};
+
+/** How long an answered sender may go on with a body that nobody reads (threats.md W18). */
+const LINGER_MS = 2000;
+
+/** A connection whose request was answered before its body was there is ended, or it would be fed for ever. */
+const lingerFor = (request: IncomingMessage): void => {
+  if (request.complete) return;
+  // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's server, below Effect
+  setTimeout(() => {
+    if (!request.complete) request.socket.destroy();
+  }, LINGER_MS).unref();
 };
 
 const listen = (server: Server, host: string, port: number) =>
@@ -124,13 +147,20 @@ export class ListenError extends Error {
   }
 }
 
-const close = (server: Server) =>
-  Effect.callback<void>((resume) => {
+const drain = (server: Server) => {
+  const closed = Effect.callback<void>((resume) => {
+    if (!server.listening) return resume(Effect.void);
     server.close(() => resume(Effect.void));
-    server.closeIdleConnections();
-  }).pipe(
+  });
+  // Connections that a client keeps for its next request are let go as they fall idle.
+  const letGo = Effect.repeat(
+    Effect.sync(() => server.closeIdleConnections()),
+    Schedule.spaced(LET_GO),
+  );
+  return Effect.raceFirst(closed, Effect.andThen(letGo, Effect.never)).pipe(
     Effect.timeoutOrElse({ duration: DRAIN, orElse: () => Effect.sync(() => server.closeAllConnections()) }),
   );
+};
 
 const VERSIONS = new Set(["1.0", "1.1"]);
 

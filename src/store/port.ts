@@ -125,7 +125,7 @@ export class Sessions extends Context.Service<
     ) => Stored<Session | null>;
     /** The agent runtime took the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
-    /** Ids of actors with commands not done, and of live sessions: what is woken at start. */
+    /** Ids of sessions with commands not done: what is woken at start. One at rest waits for its next message. */
     readonly unsettled: Stored<readonly string[]>;
   }
 >()("platform/store/Sessions") {}

@@ -183,6 +183,18 @@ describe("actors as cluster entities", () => {
     }),
   );
 
+  it.effect("take messages however often they were woken while a command is under way", () =>
+    Effect.gen(function* () {
+      const { memory } = freshMemory();
+      const actors = yield* actorsOf(cluster(Effect.never, memory));
+      yield* answered(actors.account("a", SIGNAL));
+      // More than the cluster keeps of unanswered messages for one entity.
+      for (let woken = 0; woken < 5000; woken += 1) yield* actors.wake("account", "a");
+      const told = yield* answered(actors.account("a", { type: "fire.queued" }));
+      expect(told.snapshot).toEqual({ state: "draining", context: { again: true } });
+    }),
+  );
+
   // The clock is real here: what is shown is that the end comes at all.
   it.live("end though a command is under way that never ends", () =>
     Effect.gen(function* () {

@@ -215,7 +215,7 @@ export const checkSessions = (check: Check): void => {
 
   describe("what is woken at start", () => {
     check(
-      "is every live session, and ended ones with commands left",
+      "is every session with commands left, live or ended, and none at rest",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { memory, unsettled } = yield* Sessions;

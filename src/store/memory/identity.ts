@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../domain/session.ts";
-import { StoreError } from "../journal.ts";
 import { Identity } from "../port.ts";
 import type { NewToken, Principal, Token } from "../records.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
@@ -112,9 +111,7 @@ export const layer = Layer.effect(
     createToken: (token) =>
       Effect.suspend(() =>
         [...tables.tokens.values()].some(({ id, hash }) => id === token.id || hash === token.hash)
-          ? Effect.fail(
-              new StoreError({ operation: "identity.createToken", cause: new Error("the token exists") }),
-            )
+          ? Effect.die(new Error("the token exists"))
           : Effect.succeed(tokenOf(insert(tables, token))),
       ),
     listTokens: (accountId, request) =>

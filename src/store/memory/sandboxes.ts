@@ -51,15 +51,14 @@ const ofSession = (tables: TableSet, sessionId: string): readonly Sandbox[] =>
     .map(({ record }) => record)
     .filter((record) => record.sessionId === sessionId);
 
-const refused = (why: string) => new StoreError({ operation: "sandboxes.open", cause: new Error(why) });
-
 const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest) {
   const { id, sessionId, snapshot, commands, now } = request;
   if (tables.sandboxes.has(id)) return;
   const session = tables.sessions.get(sessionId)?.record;
-  if (session === undefined) return yield* refused("there is no such session");
+  if (session === undefined) return yield* Effect.die(new Error("there is no such session"));
   if (ofSession(tables, sessionId).some((other) => tables.isSandboxLive(other.id))) {
-    return yield* refused("the session has a live sandbox");
+    const cause = new Error("the session has a live sandbox");
+    return yield* new StoreError({ operation: "sandboxes.open", cause });
   }
   tables.sandboxes.set(id, {
     record: {
@@ -118,9 +117,6 @@ export const layer = Layer.effect(
         );
         return newestFirst[0] ?? null;
       }),
-    unsettled: Effect.sync(() => {
-      const live = [...tables.sandboxes.keys()].filter((id) => tables.isSandboxLive(id));
-      return [...new Set([...live, ...tables.sandboxOutbox.actors()])];
-    }),
+    unsettled: Effect.sync(() => [...tables.sandboxOutbox.actors()]),
   })),
 );

@@ -1,7 +1,6 @@
 /** Sessions in memory: see postgres/sessions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { sessionStatusEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../journal.ts";
@@ -119,9 +118,6 @@ export const layer = Layer.effect(
           bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
         }));
       }),
-    unsettled: Effect.sync(() => {
-      const live = [...tables.sessions.values()].filter(({ record }) => isLive(record.status));
-      return [...new Set([...live.map(({ record }) => record.id), ...tables.sessionOutbox.actors()])];
-    }),
+    unsettled: Effect.sync(() => [...tables.sessionOutbox.actors()]),
   })),
 );

@@ -2,13 +2,15 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import { isSqlError } from "effect/sql/SqlError";
 import type { SandboxStatus } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import { sandboxStatusEvent } from "../event-rows.ts";
-import { Fenced, type Change, type Memory, type PendingCommand } from "../journal.ts";
+import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../journal.ts";
 import { Sandboxes } from "../port.ts";
 import type { Sandbox } from "../records.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
+import { violatedConstraint } from "./errors.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
 import { at, json, stored } from "./statement.ts";
@@ -127,7 +129,16 @@ export const layer = Layer.effect(
     const open = yield* makeOpen;
     return {
       memory: yield* makeMemory,
-      open: (request) => sql.withTransaction(open(request)).pipe(stored("sandboxes.open")),
+      open: (request) =>
+        sql.withTransaction(open(request)).pipe(
+          // The session's former sandbox is still live: its end is on the way, and this can be waited for.
+          Effect.mapError((error) =>
+            isSqlError(error) && violatedConstraint(error) === "session_sandboxes_live_key"
+              ? new StoreError({ operation: "sandboxes.open", cause: error })
+              : error,
+          ),
+          stored("sandboxes.open"),
+        ),
       get: (id) =>
         sql<Sandbox>`SELECT ${columns} FROM session_sandboxes WHERE id = ${id}`.pipe(
           Effect.map(first),
@@ -138,8 +149,7 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
       unsettled: sql<{ readonly id: string }>`
-        SELECT id FROM session_sandboxes WHERE status IN ('provisioning', 'active')
-        UNION SELECT actor_id FROM outbox WHERE actor_kind = 'sandbox'`.pipe(
+        SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'sandbox'`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("sandboxes.unsettled"),
       ),

@@ -173,8 +173,7 @@ export const layer = Layer.effect(
           stored("sessions.acceptBootstrap"),
         ),
       unsettled: sql<{ readonly id: string }>`
-        SELECT id FROM project_sessions WHERE status IN ('provisioning', 'running')
-        UNION SELECT actor_id FROM outbox WHERE actor_kind = 'session'`.pipe(
+        SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'session'`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("sessions.unsettled"),
       ),

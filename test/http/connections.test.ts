@@ -1,0 +1,98 @@
+/** What becomes of a connection beside its answers: resets, senders that go on and on, the end of the service. */
+import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Scope from "effect/Scope";
+import { HttpServerResponse } from "effect/http";
+import { NodeHttpServer } from "@effect/platform-node";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openListener, type Listener } from "../../src/http/server.ts";
+
+let scope: Scope.Closeable;
+let listener: Listener;
+let begun: PromiseWithResolvers<void>;
+let release: PromiseWithResolvers<void>;
+
+beforeEach(async () => {
+  begun = Promise.withResolvers();
+  release = Promise.withResolvers();
+  scope = Effect.runSync(Scope.make());
+  listener = await Effect.runPromise(Scope.provide(openListener({ host: "127.0.0.1", port: 0 }), scope));
+  const slow = Effect.promise(async () => {
+    begun.resolve();
+    await release.promise;
+    return HttpServerResponse.text("done");
+  });
+  const nothing = { request: () => false, upgrade: () => false };
+  await Effect.runPromise(
+    listener.attach(slow, nothing).pipe(Effect.provide(NodeHttpServer.layerHttpServices)),
+  );
+});
+afterEach(() => {
+  release.resolve();
+  return Effect.runPromise(Scope.close(scope, Exit.void));
+});
+
+const open = async (): Promise<Socket> => {
+  const socket = connect(listener.port, "127.0.0.1");
+  await once(socket, "connect");
+  return socket;
+};
+
+const textOf = async (socket: Socket): Promise<string> => {
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  socket.on("error", () => undefined);
+  await once(socket, "close");
+  return text;
+};
+
+const UPGRADE = "GET /x HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n";
+
+describe("a connection", () => {
+  it("that asks for an upgrade and is reset ends nothing but itself", async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const socket = await open();
+      socket.on("error", () => undefined);
+      socket.write(UPGRADE);
+      socket.resetAndDestroy();
+    }
+    // An unhandled error event would have ended this process, in which the listener runs.
+    const socket = await open();
+    socket.write(UPGRADE);
+    expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 404 /);
+  });
+
+  it("that keeps its half open after a refused upgrade is closed all the same", async () => {
+    const socket = connect({ port: listener.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.write(UPGRADE);
+    // A half that is only closed on our side would take these for ever.
+    const going = setInterval(() => socket.write("x"), 20);
+    expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 404 /);
+    clearInterval(going);
+  });
+
+  it("that goes on with a body nobody reads is ended after the answer [W18]", async () => {
+    const socket = await open();
+    socket.write("POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nx");
+    await begun.promise;
+    release.resolve();
+    const trickle = setInterval(() => socket.write("x"), 100);
+    expect(await textOf(socket)).toContain("done");
+    clearInterval(trickle);
+  });
+
+  it("with a request in flight is answered before the listener has drained", async () => {
+    const socket = await open();
+    socket.write("GET /x HTTP/1.1\r\nhost: x\r\n\r\n");
+    await begun.promise;
+    const drained = Effect.runPromise(listener.drain);
+    release.resolve();
+    expect(await textOf(socket)).toContain("done");
+    await drained;
+    const late = connect(listener.port, "127.0.0.1");
+    const [error] = (await once(late, "error")) as [Error & { code: string }];
+    expect(error.code).toBe("ECONNREFUSED");
+  });
+});
