@@ -115,22 +115,26 @@ const endWith = (
 ) => {
   const body = JSON.stringify(error);
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
-  // Not only our half: no timeout of Node's would ever end a refused peer that keeps its own open.
-  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () =>
-    socket.destroy(),
-  );
+  // Read on, so that the answer is not lost to a reset; and close both halves, since no timeout of Node's would.
+  socket.resume();
+  socket.on("end", () => socket.destroy());
+  socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  destroyLater(socket, () => true);
 };
 
 /** How long an answered sender may go on with a body that nobody reads (threats.md W18). */
 const LINGER_MS = 2000;
 
-/** A connection whose request was answered before its body was there is ended, or it would be fed for ever. */
-const lingerFor = (request: IncomingMessage): void => {
-  if (request.complete) return;
+const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
   // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's server, below Effect
   setTimeout(() => {
-    if (!request.complete) request.socket.destroy();
+    if (stillWanted()) socket.destroy();
   }, LINGER_MS).unref();
+};
+
+/** A connection whose request was answered before its body was there is ended, or it would be fed for ever. */
+const lingerFor = (request: IncomingMessage): void => {
+  if (!request.complete) destroyLater(request.socket, () => !request.complete);
 };
 
 const listen = (server: Server, host: string, port: number) =>
