@@ -114,4 +114,9 @@ describe("what is kept of a sandbox", () => {
     await expect(stat(root)).rejects.toThrow(/ENOENT/);
     expect(await readdir(kept)).toEqual(["file"]);
   });
+
+  it("says what stays when it cannot go away", async () => {
+    // Nobody removes what the kernel shows of a process.
+    await expect(removeTree("/proc/self/fdinfo")).rejects.toThrow(/cannot be removed: rm: /);
+  });
 });

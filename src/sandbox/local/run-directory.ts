@@ -11,7 +11,9 @@
  *         proxy/        the egress proxy's socket (only the service writes here)
  *         disk/         workspace, home, tmp: everything that the disk limit covers
  */
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { createReadStream } from "node:fs";
 import {
   access,
@@ -247,24 +249,39 @@ export const installContent = (
   return installPart(runDir, { hash, name, mode: 0o755 }, (path) => writeFile(path, content));
 };
 
-/** Removes everything of a sandbox from the disk; directories the agent locked are opened first. */
+/** Once for what the agent locked, once more for what another removal took away under the first. */
+const REMOVALS_MAX = 3;
+
+/**
+ * Removes everything of a sandbox from the disk; directories the agent locked are opened first, links not followed.
+ * The machine's own programs do it: they go down directory by directory, while a path from here would be refused by
+ * the kernel in a tree that is deeper than 4,096 bytes.
+ * @throws Error when something stays
+ */
 export const removeTree = async (root: string): Promise<void> => {
-  try {
-    await rm(root, { recursive: true, force: true });
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== "EACCES" && code !== "EPERM" && code !== "ENOTEMPTY") throw error;
-    await unlock(root);
-    await rm(root, { recursive: true, force: true, maxRetries: 5 });
+  for (let attempt = 1; ; attempt += 1) {
+    // eslint-disable-next-line no-await-in-loop -- trying again is for when the first did not help
+    const complaint = await complaintOf("rm", ["-rf", "--one-file-system", "--", root]);
+    if (complaint === null) return;
+    if (attempt === REMOVALS_MAX) throw new Error(`a sandbox's directory cannot be removed: ${complaint}`);
+    // What cannot be opened, or has vanished meanwhile, is for the next removal to tell.
+    // eslint-disable-next-line no-await-in-loop -- one step after the other
+    await complaintOf("chmod", ["-R", "u+rwX", "--", root]);
   }
 };
 
-/** Gives its owner every directory below `directory` back; symbolic links are not followed. */
-const unlock = async (directory: string): Promise<void> => {
-  // A removal that failed at one place is still going on at others: what has vanished meanwhile is as wanted.
-  await ifThere(chmod(directory, 0o700));
-  const entries = (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];
-  await Promise.all(
-    entries.filter((entry) => entry.isDirectory()).map((entry) => unlock(join(directory, entry.name))),
-  );
+/** What is kept of a program's complaints: one names a whole path. */
+const COMPLAINT_BYTES_MAX = 65_536;
+
+/** Runs a program. @returns null when it succeeded, else how its first complaint ends, where the reason stands */
+const complaintOf = async (program: string, args: readonly string[]): Promise<string | null> => {
+  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    if (said.length < COMPLAINT_BYTES_MAX) said += chunk.toString();
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code === 0) return null;
+  const [first = ""] = said.split("\n");
+  return `${program}: ${first.slice(-200)}`;
 };

@@ -34,6 +34,9 @@ const NEEDED: Readonly<Record<string, string>> = {
   prlimit: "util-linux",
   mount: "util-linux (mount)",
   pivot_root: "util-linux (mount)",
+  chmod: "coreutils",
+  du: "coreutils",
+  rm: "coreutils",
 };
 
 /** @param path the service's own PATH */
