@@ -42,6 +42,20 @@ const fetchScript = (url: string): string =>
     answer.on("data", (chunk) => (text += chunk)).on("end", () => console.log(answer.statusCode, text.slice(0, 60), text.length));
   }).end()'`;
 
+/** Sixty directories in each other, 12,000 bytes of path; the outermost and the innermost are locked. */
+const DEEP_TREE = `node -e '
+  const fs = require("node:fs");
+  const name = "d".repeat(200);
+  let depth = 0;
+  for (; depth < 60; depth += 1) {
+    fs.mkdirSync(name);
+    process.chdir(name);
+  }
+  fs.writeFileSync("file", "");
+  fs.chmodSync(".", 0);
+  console.log(depth);
+' && chmod 0 /workspace/d*`;
+
 /** Cases that share one sandbox, which is booted by the first that asks and destroyed by the last case. */
 const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
   const runtime = ManagedRuntime.make(subject.layer);
@@ -230,6 +244,8 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
   ];
 };
 
+const stuck = () => Promise.reject(new Error("processes of the sandbox do not end"));
+
 const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
   const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>
     Effect.provide(body, subject.layer);
@@ -256,6 +272,36 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
         sandboxes.close();
       }),
+    },
+    {
+      name: "tells the end of a sandbox whose processes do not end, and destroys it later",
+      run: Effect.gen(function* () {
+        const options = localOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
+        const spec = specOf(randomUUID());
+        yield* Effect.promise(async () => {
+          const sandboxes = await LocalSandboxes.open(await openInstallation(options), stuck);
+          await sandboxes.create(spec);
+          await sandboxes.watch(0);
+          assert.equal((await sandboxes.exitOf(spec.id)).code, "disk_exceeded");
+          await sandboxes.destroy(spec.id);
+          sandboxes.close();
+        });
+        assert.deepEqual(yield* subject.leftovers(spec.id), []);
+      }),
+    },
+    {
+      name: "leaves nothing of a directory tree that no path can name [G08]",
+      run: serviceOf(
+        Effect.gen(function* () {
+          const provider = yield* SandboxProvider;
+          const spec = specOf(randomUUID());
+          yield* sandbox(spec);
+          const dug = yield* runIn(spec.id, "agent", DEEP_TREE);
+          assert.deepEqual([dug.code, dug.stdout], [0, "60\n"], dug.stderr);
+          yield* provider.destroy(spec.id);
+          assert.deepEqual(yield* subject.leftovers(spec.id), []);
+        }).pipe(Effect.scoped),
+      ),
     },
     {
       name: "begins anew where a former service died before it started anything",

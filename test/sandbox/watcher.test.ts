@@ -87,8 +87,36 @@ describe("the watch over the disk", () => {
     await writeFile(`${paths.workspace}/big`, Buffer.alloc(2 * MIB, 1));
     expect(await measureDisk(watched, rules, 2000)).toBeNull();
     expect((await measureDisk(watched, rules, 60 * 60 * 1000))?.code).toBe("disk_exceeded");
-    const last = { atMs: 0, freeBytes: Number.MAX_SAFE_INTEGER, nextMs: Number.MAX_SAFE_INTEGER };
-    expect((await measureDisk({ ...watched, disk: last }, rules, 2000))?.code).toBe("disk_exceeded");
+    const last = { atMs: 0, nextMs: Number.MAX_SAFE_INTEGER, freeBytes: 0, freeFiles: 0 };
+    expect(await measureDisk({ ...watched, disk: last }, rules, 2000)).toBeNull();
+    const lost = [
+      { ...last, freeBytes: Number.MAX_SAFE_INTEGER },
+      { ...last, freeFiles: Number.MAX_SAFE_INTEGER },
+    ];
+    const found = await Promise.all(lost.map((disk) => measureDisk({ ...watched, disk }, rules, 2000)));
+    expect(found.map((excess) => excess?.code)).toEqual(["disk_exceeded", "disk_exceeded"]);
+  });
+
+  it("counts empty files too, which take no disk but keep others from making any", async () => {
+    // The disk, its workspace and home.
+    const few = { ...rules, limits: { ...limits, diskFiles: 3 } };
+    await mkdir(paths.home);
+    expect(await measureDisk(watched, few, 0)).toBeNull();
+    await writeFile(`${paths.home}/empty`, "");
+    expect(await measureDisk({ ...watched, disk: null }, few, 0)).toEqual({
+      code: "disk_exceeded",
+      message: "the sandbox made more than its 3 files and directories",
+    });
+  });
+
+  it("fails where the files cannot be counted, instead of finding none", async () => {
+    const path = process.env["PATH"];
+    process.env["PATH"] = paths.root;
+    try {
+      await expect(measureDisk(watched, rules, 0)).rejects.toThrow();
+    } finally {
+      process.env["PATH"] = path;
+    }
   });
 });
 

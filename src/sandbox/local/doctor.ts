@@ -100,7 +100,7 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
     {
       subject: "disk",
       how: "watcher",
-      detail: `${mebibytes(limits.diskBytes)} for workspace, home and /tmp; files that are deleted but still open are not seen`,
+      detail: `${mebibytes(limits.diskBytes)} and ${limits.diskFiles} files for workspace, home and /tmp; files that are deleted but still open are not seen`,
     },
     {
       subject: "logs",

@@ -20,18 +20,21 @@ export interface LocalLimits {
   readonly openFiles: number;
   /** /workspace, the agent's home and /tmp together, in bytes. */
   readonly diskBytes: number;
+  /** Files and directories in them. */
+  readonly diskFiles: number;
   /** Output of PID 1 and the daemon that is kept from one second, in bytes. */
   readonly logBytesPerSecond: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** api.md 8. */
+/** api.md 8; the number of files keeps one sandbox from taking all that the file system has left for others. */
 export const DEFAULT_LIMITS: LocalLimits = {
   memoryBytes: 2048 * MIB,
   processes: 512,
   openFiles: 4096,
   diskBytes: 8192 * MIB,
+  diskFiles: 1_000_000,
   logBytesPerSecond: MIB,
 };
 

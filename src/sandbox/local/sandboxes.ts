@@ -47,6 +47,10 @@ interface Entry extends Watched {
   readonly egress: Egress;
   readonly exit: PromiseWithResolvers<SandboxExit>;
   ended: boolean;
+  /** Its files are being walked. */
+  walking: boolean;
+  /** Why the last walk failed, until the next look tells it. */
+  walkFailure: Error | null;
 }
 
 const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
@@ -57,13 +61,19 @@ export class LocalSandboxes {
   readonly #tails = new Map<string, Promise<void>>();
   readonly #uidBases = new Map<string, number>();
 
-  private constructor(installation: Installation) {
+  readonly #kill: typeof killSandbox;
+
+  private constructor(installation: Installation, kill: typeof killSandbox) {
     this.#installation = installation;
+    this.#kill = kill;
   }
 
-  /** Takes up what a former service left: running sandboxes get their proxy back, ended ones keep their reason. */
-  static async open(installation: Installation): Promise<LocalSandboxes> {
-    const opened = new LocalSandboxes(installation);
+  /**
+   * Takes up what a former service left: running sandboxes get their proxy back, ended ones keep their reason.
+   * @param kill ends what exceeds a limit; tests let it fail
+   */
+  static async open(installation: Installation, kill = killSandbox): Promise<LocalSandboxes> {
+    const opened = new LocalSandboxes(installation, kill);
     const ids = await sandboxIds(installation.options.runDir);
     await Promise.all(ids.map((id) => opened.#adopt(id)));
     return opened;
@@ -184,7 +194,10 @@ export class LocalSandboxes {
     });
   }
 
-  /** One look at every running sandbox; what exceeds a limit is ended. */
+  /**
+   * One look at every running sandbox; what exceeds a limit is ended. Walks over files go on beside the looks, one a
+   * sandbox at a time: a large tree delays neither the next look nor other sandboxes.
+   */
   async watch(nowMs: number): Promise<void> {
     const running = [...this.#entries.values()].filter((entry) => !entry.ended);
     const { groupParents, options } = this.#installation;
@@ -202,11 +215,12 @@ export class LocalSandboxes {
         return;
       }
       await trimLog(entry, options.limits);
-      const excess =
-        kernelVerdict(entry.record, options.limits) ??
-        measureProcesses(entry, samples, rules) ??
-        (await measureDisk(entry, rules, nowMs));
+      const excess = kernelVerdict(entry.record, options.limits) ?? measureProcesses(entry, samples, rules);
       if (excess !== null) await this.#end(entry, excess);
+      else if (!entry.walking) void this.#walk(entry, () => measureDisk(entry, rules, nowMs));
+      const { walkFailure } = entry;
+      entry.walkFailure = null;
+      if (walkFailure !== null) throw walkFailure;
     };
     const looks = await Promise.allSettled(running.map(look));
     // A sandbox that was destroyed under the look is no failure; anything else is told after all were looked at.
@@ -215,6 +229,18 @@ export class LocalSandboxes {
         result.status === "rejected" && this.#entries.get(running[index]?.record.id ?? "") === running[index],
     );
     if (failed?.status === "rejected") throw failed.reason;
+  }
+
+  async #walk(entry: Entry, measure: () => Promise<SandboxExit | null>): Promise<void> {
+    entry.walking = true;
+    try {
+      const excess = await measure();
+      if (excess !== null) await this.#end(entry, excess);
+    } catch (error) {
+      entry.walkFailure = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      entry.walking = false;
+    }
   }
 
   #paths(id: string): SandboxPaths {
@@ -256,7 +282,16 @@ export class LocalSandboxes {
 
   #enter(paths: SandboxPaths, record: SandboxRecord, egress: Egress): Entry {
     const exit = Promise.withResolvers<SandboxExit>();
-    const entry: Entry = { paths, record, egress, exit, disk: null, ended: false };
+    const entry: Entry = {
+      paths,
+      record,
+      egress,
+      exit,
+      disk: null,
+      ended: false,
+      walking: false,
+      walkFailure: null,
+    };
     this.#entries.set(record.id, entry);
     return entry;
   }
@@ -270,8 +305,8 @@ export class LocalSandboxes {
 
   /** Ends a sandbox for a reason; its directory stays until it is destroyed. */
   async #end(entry: Entry, exit: SandboxExit): Promise<void> {
-    if (entry.ended) return;
-    await this.#settle(entry, exit, () => killSandbox(entry.paths, entry.record));
+    if (entry.ended || this.#entries.get(entry.record.id) !== entry) return;
+    await this.#settle(entry, exit, () => this.#kill(entry.paths, entry.record));
   }
 
   async #settle(entry: Entry, exit: SandboxExit, end: () => Promise<void> = async () => {}): Promise<void> {
@@ -279,8 +314,12 @@ export class LocalSandboxes {
     entry.egress.close();
     // Destroyed meanwhile: there is nowhere left to write it down.
     const told = await writeExit(entry.paths, exit).catch(() => exit);
-    await end();
-    entry.exit.resolve(told);
+    try {
+      await end();
+    } finally {
+      // Told even where a process does not end: whoever hears of it destroys the sandbox, and that tries again.
+      entry.exit.resolve(told);
+    }
   }
 
   #takeUids(id: string): number {

@@ -3,9 +3,9 @@
  * sandbox gets its reason. A measurement costs little where nothing changes: one pass over /proc for all sandboxes,
  * and a walk over a sandbox's files only after the disk lost space or a while went by.
  */
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { memoryKills } from "./cgroup.ts";
 import type { LocalLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
@@ -17,6 +17,7 @@ export const LOG_KEPT_BYTES = 1024 * 1024;
 /** The files are walked at least this often, and at once when the disk lost this much since the last walk. */
 const DISK_WALK_SECONDS = 15;
 const DISK_LOSS_BYTES = 128 * 1024 * 1024;
+const DISK_LOSS_FILES = 50_000;
 /** A walk may take this share of the time until the next: large trees are walked less often. */
 const DISK_WALK_SHARE = 0.1;
 
@@ -24,7 +25,15 @@ const DISK_WALK_SHARE = 0.1;
 export interface Watched {
   readonly paths: SandboxPaths;
   readonly record: SandboxRecord;
-  disk: { readonly atMs: number; readonly freeBytes: number; readonly nextMs: number } | null;
+  disk: DiskWalk | null;
+}
+
+/** The last walk over a sandbox's files, and what the file system had left then. */
+interface DiskWalk {
+  readonly atMs: number;
+  readonly nextMs: number;
+  readonly freeBytes: number;
+  readonly freeFiles: number;
 }
 
 /** What is watched, and what the kernel keeps by itself. */
@@ -67,38 +76,50 @@ export const measureProcesses = (
   return null;
 };
 
-const run = promisify(execFile);
-
-/** Bytes of the blocks below a directory. Files that vanish meanwhile make `du` fail after a good answer. */
-const usedBytes = async (directory: string): Promise<number> => {
-  const { stdout } = await run("du", ["-skx", directory], { maxBuffer: 1024 * 1024 * 16 }).catch(
-    (error: unknown) => error as { stdout: string },
-  );
-  return Number.parseInt(stdout, 10) * 1024;
+/**
+ * The total that `du` counts below a directory. What vanishes or is locked makes it complain and fail after a good
+ * answer; without an answer nothing is known.
+ */
+const total = async (unit: "--block-size=1" | "--inodes", directory: string): Promise<number> => {
+  const child = spawn("du", ["-sx", unit, "--", directory], { stdio: ["ignore", "pipe", "ignore"] });
+  const closed = once(child, "close");
+  let answer = "";
+  child.stdout.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+  await closed;
+  const counted = Number.parseInt(answer, 10);
+  if (Number.isNaN(counted)) throw new Error("the files of a sandbox cannot be counted: du gave no answer");
+  return counted;
 };
 
-/** Whether the sandbox's files have outgrown their limit. @param nowMs the present instant */
+/** Whether the sandbox's files have outgrown their limits. @param nowMs the present instant */
 export const measureDisk = async (
   watched: Watched,
-  rules: WatchRules,
+  { limits }: WatchRules,
   nowMs: number,
 ): Promise<SandboxExit | null> => {
-  const { bavail, bsize } = await statfs(watched.paths.disk);
+  const { bavail, bsize, ffree: freeFiles } = await statfs(watched.paths.disk);
   const freeBytes = bavail * bsize;
   const last = watched.disk;
-  if (last !== null && nowMs < last.nextMs && last.freeBytes - freeBytes < DISK_LOSS_BYTES) return null;
+  const lost =
+    last !== null &&
+    (last.freeBytes - freeBytes >= DISK_LOSS_BYTES || last.freeFiles - freeFiles >= DISK_LOSS_FILES);
+  if (last !== null && nowMs < last.nextMs && !lost) return null;
   if (last !== null && nowMs - last.atMs < 1000) return null;
   const startedMs = performance.now();
-  const used = await usedBytes(watched.paths.disk);
+  const bytes = await total("--block-size=1", watched.paths.disk);
+  const files = await total("--inodes", watched.paths.disk);
   const tookMs = performance.now() - startedMs;
   const restMs = Math.max(DISK_WALK_SECONDS * 1000, tookMs / DISK_WALK_SHARE);
-  watched.disk = { atMs: nowMs, freeBytes, nextMs: nowMs + restMs };
-  return used > rules.limits.diskBytes
-    ? {
-        code: "disk_exceeded",
-        message: `the sandbox used more than its ${mebibytes(rules.limits.diskBytes)} of disk`,
-      }
-    : null;
+  watched.disk = { atMs: nowMs, nextMs: nowMs + restMs, freeBytes, freeFiles };
+  if (bytes > limits.diskBytes) {
+    const message = `the sandbox used more than its ${mebibytes(limits.diskBytes)} of disk`;
+    return { code: "disk_exceeded", message };
+  }
+  if (files > limits.diskFiles) {
+    const message = `the sandbox made more than its ${limits.diskFiles} files and directories`;
+    return { code: "disk_exceeded", message };
+  }
+  return null;
 };
 
 /**
