@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer";
 import { bundleDaemon } from "../daemon/bundle.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
+import { dialAddress } from "./domain/address.ts";
 import type { Installation } from "./installation.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
@@ -51,7 +52,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     agentAdapter: config.agentAdapter,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: DEFAULT_LIMITS,
-    serviceUrl: `http://127.0.0.1:${port}`,
+    serviceUrl: `http://${dialAddress(config.host)}:${port}`,
     form: config.localForm,
     path: config.path,
   };
