@@ -1,6 +1,7 @@
 /** What `GET /platform/health` tells (api.md 7). The daemon's parts write what they know here; nothing in it is secret. */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import { cutText, storableText } from "../src/domain/text.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
 import type { Redactor } from "./redact.ts";
 
@@ -95,7 +96,7 @@ export class Report {
   /** Sets or clears what is wrong with one part. */
   setError(part: "checkout" | "runtime" | "bootstrap", message: string | null): void {
     if (message === null) this.#errors.delete(part);
-    else this.#errors.set(part, this.#redactor.redact(message).slice(0, MAX_ERROR_LENGTH));
+    else this.#errors.set(part, cutText(this.#redactor.redact(storableText(message)), MAX_ERROR_LENGTH));
   }
 
   /** The checkout is given up: there will be no other attempt in this sandbox. */

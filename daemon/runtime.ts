@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope";
 import { startActor, type Actor, type Handlers } from "../src/actors/host.ts";
 import { Inspector } from "../src/actors/inspector.ts";
 import { volatileMemory } from "../src/actors/volatile.ts";
+import { cutText, storableText } from "../src/domain/text.ts";
 import {
   agentRuntime,
   type AgentRuntimeCommand,
@@ -189,7 +190,7 @@ class Tail {
   constructor(redactor: Redactor, onLine: (line: string) => void) {
     this.#keep = (line) => {
       // Redacted whole, then cut: half a secret would not be known as one.
-      const kept = redactor.redact(line).slice(0, MAX_LINE_LENGTH);
+      const kept = cutText(redactor.redact(storableText(line)), MAX_LINE_LENGTH);
       this.lines.push(kept);
       if (this.lines.length > KEPT_LINES) this.lines.shift();
       onLine(kept);

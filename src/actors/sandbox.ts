@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import type { Failure } from "../domain/failure.ts";
+import { failure, type Failure } from "../domain/failure.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import type { DaemonHealth } from "../sandbox/daemon.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
@@ -42,7 +42,7 @@ export const sandboxActors = (options: SandboxActorOptions) =>
     options,
   );
 
-const bootFailed = (failure: Failure): SandboxEvent => ({ type: "boot.failed", failure });
+const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
 
 const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
   const sandboxes = yield* Sandboxes;
@@ -110,10 +110,12 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
     reportFailed: {
-      perform: ({ failure }) => report((sandboxId) => ({ type: "sandbox.failed", sandboxId, failure })),
+      perform: (command) =>
+        report((sandboxId) => ({ type: "sandbox.failed", sandboxId, failure: command.failure })),
     },
     reportLost: {
-      perform: ({ failure }) => report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure })),
+      perform: (command) =>
+        report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
     },
   };
   return handlers;
@@ -143,36 +145,29 @@ const destroyedForSure = (destroy: Effect.Effect<void, SandboxError>): Effect.Ef
     Effect.orDie,
   );
 
-const notCreated = (error: SandboxError): Failure => ({
-  code: "sandbox_create_failed",
-  message: error.message,
-});
+const notCreated = (error: SandboxError): Failure => failure("sandbox_create_failed", error.message);
 
-const lost = ({ code, message }: SandboxExit): Failure => ({
-  code: code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost",
-  message,
-});
+const lost = ({ code, message }: SandboxExit): Failure =>
+  failure(code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost", message);
 
 function saidFailed(health: DaemonHealth): Failure {
   const code = health.repo.ready ? "runtime_failed" : "clone_failed";
-  return { code, message: health.error ?? "the agent runtime failed and gave no reason" };
+  return failure(code, health.error ?? "the agent runtime failed and gave no reason");
 }
 
 function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
   const reason = health?.error ?? null;
-  const failure = lost(exit);
-  return reason === null
-    ? failure
-    : { ...failure, message: `${failure.message}; the daemon last said: ${reason}` };
+  const { code, message } = lost(exit);
+  return failure(code, reason === null ? message : `${message}; the daemon last said: ${reason}`);
 }
 
 function timedOut({ health }: LastWord): Failure {
   if (health === null) {
-    return { code: "boot_timeout", message: "the boot deadline passed before the daemon answered" };
+    return failure("boot_timeout", "the boot deadline passed before the daemon answered");
   }
   const missing = health.repo.ready ? "the agent runtime was not ready" : "the repository was not cloned";
   const reason = health.error === null ? "" : `: ${health.error}`;
-  return { code: overdue(health), message: `${missing} before the boot deadline${reason}` };
+  return failure(overdue(health), `${missing} before the boot deadline${reason}`);
 }
 
 /** What held a boot up: a daemon that has something to complain of says which part it is. */

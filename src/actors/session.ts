@@ -1,6 +1,7 @@
 /** Makes happen what the session machine decides: the branch, the sandbox's record, its teardown. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { failure } from "../domain/failure.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
@@ -85,7 +86,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
 
 const branchFailed = (error: GitError): SessionEvent => ({
   type: "branch.failed",
-  failure: { code: "branch_failed", message: `the session branch could not be created: ${error.message}` },
+  failure: failure("branch_failed", `the session branch could not be created: ${error.message}`),
 });
 
 /**

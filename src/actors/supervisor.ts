@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect";
 import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
-import type { Failure } from "../domain/failure.ts";
+import { failure, type Failure } from "../domain/failure.ts";
 import type { StoreError } from "../store/journal.ts";
 
 /** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
@@ -50,10 +50,8 @@ export const waitOutOutage = <A, E, R>(
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
 /** What a person is told of work that was given up: `reason` is the last crash's message. */
-export const givenUp = (reason: string): Failure => ({
-  code: "internal_error",
-  message: `the service failed: ${reason}`,
-});
+export const givenUp = (reason: string): Failure =>
+  failure("internal_error", `the service failed: ${reason}`);
 
 /** Runs `effect` until it ends without a crash (a defect), or the budget is spent. */
 export const supervise = Effect.fnUntraced(function* <A, E, R>(

@@ -1,6 +1,10 @@
+/** Failures: why a session or a sandbox is no more. */
+import { cutText, storableText } from "./text.ts";
+
 /**
  * Why a session or a sandbox failed: a stable code for programs and a sentence for people (threats.md I22: every
  * failed session has a reason). `message` never holds a credential; whoever builds a Failure has redacted it.
+ * Failures are made by `failure` alone: a message that no row can hold would keep its session from ever failing.
  */
 export interface Failure {
   readonly code: FailureCode;
@@ -17,3 +21,12 @@ export type FailureCode =
   | "memory_exceeded"
   | "disk_exceeded"
   | "internal_error";
+
+/** The longest message, in UTF-16 code units: a daemon tells up to three texts of 4096 in one. */
+const MESSAGE_MAX_LENGTH = 16_384;
+
+/** @param message any text at all: NUL and lone surrogates are taken out of it, and what is longer than 16,384 is cut. */
+export const failure = (code: FailureCode, message: string): Failure => ({
+  code,
+  message: cutText(storableText(message), MESSAGE_MAX_LENGTH),
+});

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
+import { cutText, storableText } from "../domain/text.ts";
 import { GitError } from "./port.ts";
 
 /** What is left to say about one git process. */
@@ -222,7 +223,7 @@ export const gitMessage = (stderr: string, repository: string | null): string =>
   const lines = stderr.split("\n").filter((line) => line.trim() !== "");
   const line = lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git said nothing";
   const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
-  return hidden.slice(0, 500);
+  return cutText(storableText(hidden), 500);
 };
 
 /** Runs git to its end and keeps what it wrote. Codes not in `expect` fail as `git_failed`, a missed deadline as `timeout`. */

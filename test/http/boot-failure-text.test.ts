@@ -1,0 +1,30 @@
+/** A boot that fails with whatever bytes the agent runtime wrote last: the session fails all the same, and says why. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestService, type TestService } from "../support/service.ts";
+import { eventually, expectStatus, fields, makeProject, reached, type Fields } from "./world.ts";
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService();
+  pid = await makeProject(service);
+});
+afterAll(() => service.close());
+
+const activeSessions = async (): Promise<unknown> =>
+  (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
+
+it("fails the session with a readable message where the daemon's text holds NUL and half an emoji [I22]", async () => {
+  service.daemon.become({ failed: "the runtime ended: \0 no fuel 🚀 cut \ud83d" });
+  const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
+  const sid = String(fields(expectStatus(answer, 201))["id"]);
+  const { failure } = await reached(service, pid, sid, "failed");
+  const message = "the runtime ended:  no fuel 🚀 cut \ufffd";
+  expect(failure).toMatchObject({ code: "clone_failed", message });
+  expect(await activeSessions()).toBe(0);
+  await eventually(async () => {
+    const sandbox = await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/sandbox`);
+    expect(fields(sandbox)).toMatchObject({ status: "error", failure: { message } });
+  });
+  expect(service.logs.filter((line) => /work crashed|left undone|cannot be reached/.test(line))).toEqual([]);
+});
