@@ -5,7 +5,10 @@
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
-/** The database cannot be reached or refused a statement: nothing is known to be written. Retried by actors, 503 for callers. */
+/**
+ * The database cannot be reached or cannot serve now: nothing is known to be written. It passes: retried by actors, 503
+ * for callers. A statement that it would refuse every time is a defect instead.
+ */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
   cause: Schema.Defect(),

@@ -45,6 +45,16 @@ export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError
   return new SqlError.SqlError({ reason: reason?.(fields) ?? new SqlError.UnknownError(fields) });
 };
 
+/**
+ * What a statement itself asks for and cannot have: its data (class 22), a constraint (23), syntax or names (42). 42501,
+ * a missing privilege, is of class 42 too, but an operator's to grant.
+ */
+const REFUSAL = /^(?:22|23|42(?!501))[0-9A-Z]{3}$/;
+
+/** Whether the database would refuse the same statement again and again; what is not known to be so may pass. */
+export const isRefusal = ({ reason }: SqlError.SqlError): boolean =>
+  REFUSAL.test(textField(reason.cause, "code"));
+
 /** The name of the unique constraint or index that refused a row; null for every other error. */
 export const violatedConstraint = (error: SqlError.SqlError): string | null =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : null;

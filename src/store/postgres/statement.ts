@@ -4,10 +4,12 @@ import { isSqlError, type SqlError } from "effect/sql/SqlError";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Position } from "../cursor.ts";
 import { StoreError } from "../journal.ts";
+import { isRefusal } from "./errors.ts";
 
 /**
- * Gives an operation its name, as the span of its statements and in its error, and turns what the database refused into
- * a `StoreError`.
+ * Gives an operation its name, as the span of its statements and in its error, and turns what passes by itself (a lost
+ * connection, a deadlock, a full disk) into a `StoreError`. A statement that the database would refuse every time is a
+ * defect: waiting for it would never end. An operation maps the refusals that it expects itself, before.
  */
 export const stored =
   (operation: string) =>
@@ -15,9 +17,12 @@ export const stored =
     effect: Effect.Effect<A, E | SqlError, R>,
   ): Effect.Effect<A, Exclude<E, SqlError> | StoreError, R> =>
     effect.pipe(
-      Effect.mapError((error) =>
-        isSqlError(error) ? new StoreError({ operation, cause: error }) : (error as Exclude<E, SqlError>),
-      ),
+      Effect.catch((error): Effect.Effect<never, Exclude<E, SqlError> | StoreError> => {
+        if (!isSqlError(error)) return Effect.fail(error as Exclude<E, SqlError>);
+        return isRefusal(error)
+          ? Effect.die(error)
+          : Effect.fail(new StoreError({ operation, cause: error }));
+      }),
       Effect.withSpan(`store.${operation}`),
     );
 
