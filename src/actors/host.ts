@@ -252,22 +252,28 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     });
   }
 
+  /**
+   * Performs a command and saves what came of it. An outcome that the memory never takes is a crash too: silence would
+   * leave the actor waiting for it.
+   */
   #perform(entry: PendingCommand<Command>): Effect.Effect<void> {
     const { id, machine, memory, restarts } = this.#options;
     const handler = this.#handlerOf(entry.command);
     const work = `${machine.name} ${entry.command.type}`;
-    return Effect.gen({ self: this }, function* () {
-      const outcome = yield* supervise(handler.perform(entry.command), { work, budget: restarts }).pipe(
-        Effect.catchTag("RestartsExhausted", ({ reason }) =>
-          Effect.as(
-            Effect.logError("a command is given up", { reason }),
-            handler.gaveUp?.(entry.command, reason),
-          ),
-        ),
+    const done = (outcome: Event | undefined): Effect.Effect<void> =>
+      waitOutOutage(
+        work,
+        outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id),
       );
-      const done = outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id);
-      yield* waitOutOutage(work, done);
-    });
+    const performed = Effect.flatMap(handler.perform(entry.command), done);
+    return supervise(performed, { work, budget: restarts }).pipe(
+      Effect.catchTag("RestartsExhausted", ({ reason }) =>
+        Effect.andThen(
+          Effect.logError("a command is given up", { reason }),
+          Effect.suspend(() => done(handler.gaveUp?.(entry.command, reason))),
+        ),
+      ),
+    );
   }
 
   /** Takes a command's outcome as an event. It waits its turn past the mailbox: its number is bounded by the outbox. */

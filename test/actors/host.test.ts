@@ -272,6 +272,32 @@ describe("the actor host, H3", () => {
     }),
   );
 
+  it.effect("gives up a command whose outcome the memory refuses every time, and tells the machine so", () =>
+    Effect.gen(function* () {
+      const behind = freshMemory();
+      const { memory } = recordingMemory(behind, {
+        save: (save, { event }) =>
+          event.type === "work.finished" ? Effect.die(new Error("no row can hold it")) : save,
+      });
+      const reasons: string[] = [];
+      const actor = yield* start(memory, {
+        work: {
+          perform: ({ worth }) => Effect.succeed(finished(worth)),
+          gaveUp: (_, reason) => {
+            reasons.push(reason);
+            return { type: "work.failed", reason };
+          },
+        },
+      });
+      yield* actor.tell(requested(1));
+      yield* TestClock.adjust("30 seconds");
+      yield* actor.settled;
+      expect((yield* actor.snapshot).state).toBe("closed");
+      expect(reasons).toEqual(["no row can hold it"]);
+      expect(yield* totalOf(behind)).toEqual({ total: 0, pending: 0 });
+    }),
+  );
+
   it.effect("forgives crashes that are farther apart than its budget's window", () =>
     Effect.gen(function* () {
       const memory = freshMemory();
