@@ -6,6 +6,7 @@
  *  Q2 A client that leaves takes its upstream request with it.
  *  Q3 An upstream that dies mid-way breaks the client's connection: half an answer never looks whole.
  *  Q4 Nothing is ever sent twice.
+ *  Q5 Nothing an upstream answers can end the process that passes it on.
  *
  * Built on node:http on both sides: with kept connections it costs about 1.15 times the CPU of undici's dispatch
  * (56 to 60 against 48 to 52 µs a request, same run), passes `Expect`, 1xx, trailers both ways and upgrades, which
@@ -16,6 +17,7 @@ import {
   request as httpRequest,
   ServerResponse,
   type ClientRequest,
+  type InformationEvent,
   type IncomingMessage,
 } from "node:http";
 import type { Socket } from "node:net";
@@ -55,15 +57,13 @@ export class Proxy {
     if (response.closed) return;
     const upstream = open(request, to, this.#agent);
     upstream.on("continue", () => response.writeContinue());
-    upstream.on("information", ({ statusCode, headers }) => {
-      if (statusCode === 103 && headers["link"] !== undefined)
-        response.writeEarlyHints({ link: headers["link"] });
-    });
-    upstream.on("response", (answer) => passAnswer(answer, response));
-    upstream.on("error", () => {
+    upstream.on("information", (early) => passHints(early, response));
+    const broken = (): void => {
       if (response.headersSent) response.destroy();
       else this.#unreachable(response, to);
-    });
+    };
+    upstream.on("response", (answer) => passAnswer(answer, response, broken));
+    upstream.on("error", broken);
     // Q2: `close` without `finish` is a client that went away.
     response.on("close", () => {
       if (!response.writableFinished) upstream.destroy();
@@ -89,18 +89,22 @@ export class Proxy {
     client.on("readable", look).on("end", leave);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       client.off("readable", look).off("end", leave);
-      response.writeHead(101, answer.statusMessage, [...responseHeaders(answer), ...UPGRADE]);
+      if (!writeHead(response, answer, { status: 101, more: UPGRADE })) {
+        socket.destroy();
+        return broken();
+      }
       response.flushHeaders();
       response.detachSocket(client as Socket);
       if (upstreamHead.length > 0) client.write(upstreamHead);
       if (head.length > 0) socket.write(head);
       this.#join(client, socket);
     });
-    upstream.on("response", (answer) => passAnswer(answer, response));
-    upstream.on("error", () => {
+    const broken = (): void => {
       if (response.headersSent) client.destroy();
       else this.#unreachable(response, to);
-    });
+    };
+    upstream.on("response", (answer) => passAnswer(answer, response, broken));
+    upstream.on("error", broken);
     client.on("close", () => upstream.destroy());
     upstream.end();
   }
@@ -136,10 +140,16 @@ export const responseOn = (request: IncomingMessage, socket: Duplex): ServerResp
   socket.on("error", () => socket.destroy());
   response.assignSocket(socket as Socket);
   response.on("finish", () => {
-    if (response.statusCode !== 101) socket.end();
+    if (response.statusCode === 101) return;
+    socket.end();
+    // A refused peer may keep its half open, and no timeout of Node's would end it.
+    // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's sockets, below Effect
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   });
   return response;
 };
+
+const LINGER_MS = 2000;
 
 const open = (request: IncomingMessage, to: Upstream, agent: Agent | false): ClientRequest => {
   const headers = [...requestHeaders(request, to.host), ...to.headers];
@@ -159,19 +169,61 @@ const passBody = (request: IncomingMessage, upstream: ClientRequest): void => {
   upstream.flushHeaders();
   request.pipe(upstream, { end: false });
   request.on("end", () => {
-    if (request.rawTrailers.length > 0) upstream.addTrailers(pairs(request.rawTrailers));
-    upstream.end();
+    if (addTrailers(request, upstream)) upstream.end();
+    else upstream.destroy();
   });
 };
 
-const passAnswer = (answer: IncomingMessage, response: ServerResponse): void => {
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer));
+/**
+ * Q5: an answer that Node's writer does not take (a control character in the reason, a status of no class) is as good
+ * as none: it must end one request, and never the process that passes it on.
+ */
+const writeHead = (
+  response: ServerResponse,
+  answer: IncomingMessage,
+  { status, more }: { readonly status: number; readonly more: readonly string[] },
+): boolean => {
+  try {
+    response.writeHead(status, answer.statusMessage, [...responseHeaders(answer), ...more]);
+    return true;
+  } catch {
+    // What was refused is kept on the response, and would be refused again with whatever is answered instead.
+    response.statusMessage = "";
+    return false;
+  }
+};
+
+/** Passes trailers on; false where Node's writer does not take them (Q5). */
+const addTrailers = (from: IncomingMessage, to: ServerResponse | ClientRequest): boolean => {
+  try {
+    if (from.rawTrailers.length > 0) to.addTrailers(pairs(from.rawTrailers));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Early hints help and bind nobody: the ones Node's writer does not take are dropped. */
+const passHints = ({ statusCode, headers }: InformationEvent, response: ServerResponse): void => {
+  if (statusCode !== 103 || headers["link"] === undefined) return;
+  try {
+    response.writeEarlyHints({ link: headers["link"] });
+  } catch {
+    // Q5: the answer itself is still to come.
+  }
+};
+
+const passAnswer = (answer: IncomingMessage, response: ServerResponse, broken: () => void): void => {
+  if (!writeHead(response, answer, { status: answer.statusCode ?? 502, more: [] })) {
+    answer.destroy();
+    return broken();
+  }
   // Headers of a slow stream arrive before its first event.
   response.flushHeaders();
   answer.pipe(response, { end: false });
   answer.on("end", () => {
-    if (answer.rawTrailers.length > 0) response.addTrailers(pairs(answer.rawTrailers));
-    response.end();
+    if (addTrailers(answer, response)) response.end();
+    else response.destroy();
   });
   // Q3: Node reports an answer cut short as an error, never as an end.
   answer.on("error", () => response.destroy());

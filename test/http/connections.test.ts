@@ -44,7 +44,9 @@ const textOf = async (socket: Socket): Promise<string> => {
   let text = "";
   socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
   socket.on("error", () => undefined);
-  await once(socket, "close");
+  await new Promise((resolve) => {
+    socket.once("close", resolve);
+  });
   return text;
 };
 
