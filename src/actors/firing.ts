@@ -78,7 +78,17 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
             origin: request.kind === "manual" ? "session" : "trigger",
             bootDeadlineAt: now + options.bootTimeoutMs,
           };
-          return yield* admitter.admit(project.accountId, { session, fire, atCap: request.atCap, now });
+          const admission = yield* admitter.admit(project.accountId, {
+            session,
+            fire,
+            atCap: request.atCap,
+            now,
+          });
+          // A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row.
+          if (admission.outcome === "queue_full" && request.kind === "cron") {
+            yield* admissions.recordFailed(fire, "queue_full");
+          }
+          return admission;
         }),
       });
     }),

@@ -2,15 +2,19 @@
  * Sees to it that every cron trigger is armed (spec 6 "Cron fires"): a poll over the manifests in memory tells each
  * trigger its schedule and next due instant; exact timers bring the instant itself (api.md 4 "Cron").
  *
- * Timers are one heap by instant and one sleeping fiber, not a fiber a trigger.
+ * Timers are one heap by instant and one sleeping fiber; only an instant that is being told has a fiber of its own.
+ * An instant is not lost with its message: it is told until it was taken or another timer took its place, and the poll
+ * tells again whatever is armed in the past.
  */
 import FlatQueue from "flatqueue";
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
+import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Result from "effect/Result";
+import * as Schedule from "effect/Schedule";
 import { nextInstant, parseCron } from "../domain/cron.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { TriggerEvent } from "../machines/trigger.ts";
@@ -63,8 +67,15 @@ export class Timers extends Context.Service<
   }
 >()("platform/actors/Timers") {}
 
+const elapsed = ({ due }: Armed): TriggerEvent => ({ type: "timer.elapsed", due });
+
 /** A sleep is cut into pieces of this length, so that a clock that was set is noticed (threats.md C14, C15). */
 const LONGEST_SLEEP_MS = 60_000;
+
+/** Between two messages of one instant: 100 ms doubling to 5 s. */
+const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential("100 millis"), ({ duration }) =>
+  Effect.succeed(Duration.min(duration, Duration.seconds(5))),
+);
 
 export const timersLayer: Layer.Layer<Timers, never, Actors> = Layer.effect(
   Timers,
@@ -76,13 +87,20 @@ export const timersLayer: Layer.Layer<Timers, never, Actors> = Layer.effect(
     const armed = new Map<string, Armed>();
     const earlier = yield* Queue.sliding<void>(1);
 
-    const elapse = (id: string, due: number) =>
-      Effect.forkIn(Effect.ignore(actors.trigger(id, { type: "timer.elapsed", due })), scope);
+    const elapse = (id: string, timer: Armed) => {
+      const tell = actors.trigger(id, elapsed(timer));
+      const again = Effect.retry(tell, { while: () => armed.get(id) === timer, schedule: TELL_AGAIN });
+      const told = Effect.catch(tell, (error) =>
+        Effect.andThen(Effect.logWarning("a timer is told again", { trigger: id, error }), again),
+      );
+      return Effect.forkIn(Effect.ignore(told), scope);
+    };
     const turn = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
       for (let at = heap.peekValue(); at !== undefined && at <= now; at = heap.peekValue()) {
         const id = heap.pop();
-        if (id !== undefined && armed.get(id)?.due === at) yield* elapse(id, at);
+        const timer = id === undefined ? undefined : armed.get(id);
+        if (id !== undefined && timer?.due === at) yield* elapse(id, timer);
       }
       const wait = Math.min((heap.peekValue() ?? Infinity) - now, LONGEST_SLEEP_MS);
       yield* Effect.raceFirst(Effect.sleep(wait), Queue.take(earlier));
@@ -127,6 +145,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
       const projects = yield* Projects;
       const manifests = yield* Manifests;
       const actors = yield* Actors;
+      const timers = yield* Timers;
       /** Triggers that were told a definition: one that is gone from its manifest is told so. */
       let known: ReadonlySet<string> = new Set();
 
@@ -141,6 +160,9 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
             if (trigger.type !== "cron") continue;
             seen.add(id);
             yield* Effect.ignore(actors.trigger(id, definition(project, trigger, now)));
+            const timer = timers.armed(id);
+            // An instant that is being fired is in the past too: its actor does not take it twice.
+            if (timer !== null && timer.due < now) yield* Effect.ignore(actors.trigger(id, elapsed(timer)));
           }
         }
         for (const id of known) if (!seen.has(id)) yield* Effect.ignore(actors.trigger(id, REMOVED));

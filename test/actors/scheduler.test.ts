@@ -1,0 +1,195 @@
+/** Due instants whose messages are lost, and instants that find the queue full (api.md 4 "Cron", "Queue"). */
+import { assert, describe, it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import { TestClock } from "effect/testing";
+import { accountActors } from "../../src/actors/account.ts";
+import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
+import { admitterLayer } from "../../src/actors/admission.ts";
+import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { firingLayer } from "../../src/actors/firing.ts";
+import { manifestsLayer } from "../../src/actors/manifests.ts";
+import { schedulerLayer, timersLayer } from "../../src/actors/scheduler.ts";
+import { triggerActors } from "../../src/actors/trigger.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
+import type { TriggerEvent } from "../../src/machines/trigger.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Fires, Identity, Projects } from "../../src/store/port.ts";
+
+const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+const PROJECT = id(4);
+const POLL_MS = 60_000;
+
+/** What becomes of a message to a trigger: it arrives, is refused as by a runner that is away, or is lost unanswered. */
+type Fate = "arrives" | "fails" | "is lost";
+type Fates = (event: TriggerEvent, nth: number) => Fate;
+
+/** The address book whose messages to triggers meet their fate; `nth` counts those of one type from 1. */
+const meeting = (fates: Fates) =>
+  Layer.effect(
+    Actors,
+    Effect.map(Actors, (actors) => {
+      const told = new Map<string, number>();
+      return Actors.of({
+        ...actors,
+        trigger: (actorId, event) =>
+          Effect.suspend(() => {
+            const nth = (told.get(event.type) ?? 0) + 1;
+            told.set(event.type, nth);
+            const fate = fates(event, nth);
+            if (fate === "arrives") return actors.trigger(actorId, event);
+            return fate === "is lost"
+              ? Effect.die(new Error("a message was lost"))
+              : Effect.fail(new ActorUnavailable({ actorId, reason: "its runner is away" }));
+          }),
+      });
+    }),
+  ).pipe(Layer.provide(actorsLayer));
+
+const entity = { maxIdleMs: 60_000 };
+
+/** The service's cron side alone, over twins. */
+const cronSide = (fates: Fates, queueMax: number) =>
+  schedulerLayer({ intervalMs: POLL_MS }).pipe(
+    Layer.provideMerge(triggerActors(entity)),
+    Layer.provideMerge(firingLayer({ bootTimeoutMs: 120_000, queueTtlMs: 86_400_000, queueMax })),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        admitterLayer,
+        manifestsLayer,
+        timersLayer,
+        accountActors({ ...entity, bootTimeoutMs: 120_000 }),
+      ),
+    ),
+    Layer.provideMerge(meeting(fates)),
+    Layer.provideMerge(Layer.mergeAll(memoryStore, singleRunner, simulatedBackend)),
+  );
+type Services = Layer.Success<ReturnType<typeof cronSide>>;
+
+const trigger = (slug: string, cron: string) => `
+[[triggers]]
+slug = "${slug}"
+type = "cron"
+cron = "${cron}"
+prompt = "tick"
+`;
+
+/** An account that may run `cap` sessions, with a project whose manifest is `text`, read. */
+const begin = Effect.fnUntraced(function* (text: string, cap: number) {
+  yield* (yield* Identity).bootstrap({
+    accountId: id(1),
+    userId: id(2),
+    tokenId: id(3),
+    tokenHash: "0".repeat(64),
+    tier: "free",
+    cap,
+    now: 0,
+  });
+  yield* (yield* GitBackend).create({ projectId: PROJECT, importFrom: null, defaultBranch: "main" });
+  yield* (yield* Projects).create({
+    id: PROJECT,
+    accountId: id(1),
+    name: "p",
+    repository: { kind: "hosted" },
+    defaultBranch: "main",
+    createdBy: id(2),
+    now: 0,
+  });
+  yield* (yield* SimulatedRepositories).commit(
+    { projectId: PROJECT },
+    { branch: "main", onto: null, files: { "platform.toml": text }, subject: "manifest" },
+  );
+});
+
+/** Second by second: what becomes ready at an instant runs before the next one. */
+const advance = (seconds: number) => Effect.repeat(TestClock.adjust("1 second"), { times: seconds - 1 });
+
+/** Runs a test over the cron side, and ends it while the clock goes on. */
+const over = <E>(test: Effect.Effect<void, E, Services>, fates: Fates = () => "arrives", queueMax = 100) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make();
+    const context = yield* Layer.buildWithScope(cronSide(fates, queueMax), scope);
+    yield* Effect.provideContext(test, context);
+    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void));
+    yield* advance(10);
+    yield* Fiber.join(closing);
+  });
+
+/** The ledger, oldest first: second of the instant, status, reason. */
+const ledger = Effect.gen(function* () {
+  const everything = { limit: 200, cursor: null, status: null, slug: null };
+  const { items } = yield* (yield* Fires).list(PROJECT, everything);
+  return items
+    .map(({ triggerSlug, scheduledFor, status, reason }) => {
+      const second = (scheduledFor ?? Number.NaN) / 1000;
+      return { slug: triggerSlug, second, status, reason };
+    })
+    .toSorted((a, b) => a.second - b.second);
+});
+const seconds = Effect.map(ledger, (rows) => rows.map(({ second }) => second));
+
+const isTimer = ({ type }: TriggerEvent): boolean => type === "timer.elapsed";
+
+describe("a due instant", () => {
+  it.effect("is told again while its trigger cannot be reached, and the trigger goes on from there", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "0 */10 * * * *"), 100);
+      yield* advance(605);
+      assert.deepStrictEqual(yield* seconds, [600]);
+      yield* advance(600);
+      assert.deepStrictEqual(yield* seconds, [600, 1200]);
+    }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth <= 4 ? "fails" : "arrives"))),
+  );
+
+  it.effect("is told by the next poll where its message was lost altogether", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "30 */10 * * * *"), 100);
+      yield* advance(640);
+      assert.deepStrictEqual(yield* seconds, [30]);
+      yield* advance(60);
+      assert.deepStrictEqual(yield* seconds, [30, 630]);
+      yield* advance(600);
+      assert.deepStrictEqual(yield* seconds, [30, 630, 1230]);
+    }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
+  );
+
+  it.effect("is told no more once its project is paused", () =>
+    Effect.suspend(() => {
+      let told = 0;
+      const test = Effect.gen(function* () {
+        yield* begin(trigger("tick", "0 */10 * * * *"), 100);
+        yield* advance(630);
+        const before = told;
+        yield* (yield* Projects).update(PROJECT, { triggersPaused: true }, 630_000);
+        yield* advance(60);
+        const after = told;
+        yield* advance(600);
+        assert.deepStrictEqual([before > 1, after > before, told], [true, true, after]);
+        assert.deepStrictEqual(yield* seconds, []);
+      });
+      return over(test, (event) => {
+        if (!isTimer(event)) return "arrives";
+        told += 1;
+        return "fails";
+      });
+    }),
+  );
+
+  it.effect("has its row, failed with the reason, where the queue is full", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("first", "0 */10 * * * *") + trigger("second", "1 */10 * * * *"), 0);
+      yield* advance(1202);
+      assert.deepStrictEqual(yield* ledger, [
+        { slug: "second", second: 1, status: "skipped", reason: "overlapped" },
+        { slug: "first", second: 600, status: "failed", reason: "queue_full" },
+        { slug: "second", second: 601, status: "skipped", reason: "overlapped" },
+        { slug: "first", second: 1200, status: "failed", reason: "queue_full" },
+        { slug: "second", second: 1201, status: "queued", reason: "account_session_cap" },
+      ]);
+    }).pipe((test) => over(test, () => "arrives", 1)),
+  );
+});
