@@ -7,6 +7,8 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
+import * as RcMap from "effect/RcMap";
+import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
 import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
@@ -45,28 +47,34 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
     const git = yield* GitBackend;
     const held = new Map<string, ReadManifest>();
     const readings = yield* Queue.sliding<void>(1);
+    /** One reading of a project at a time: a slow one would end after a newer one, and put what is old in force. */
+    const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
+    const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
 
     const restore = Effect.fnUntraced(function* (project: Project) {
+      const readMeanwhile = held.get(project.id);
+      if (readMeanwhile !== undefined) return readMeanwhile;
       const stored = yield* projects.manifest(project.id);
-      if (stored === null) return yield* sync(project);
+      if (stored === null) return yield* read(project);
       const parsed = parseManifest(Buffer.from(stored.text));
       const manifest = yield* Effect.provideService(
         withKnownAgents({ projectId: project.id }, stored.commit, parsed),
         GitBackend,
         git,
       );
-      const read: ReadManifest = {
+      const restored: ReadManifest = {
         ...manifest,
         commit: stored.commit,
         syncedAt: project.manifest.syncedAt,
         stale: project.manifest.error !== null,
         errors: project.manifest.error === null ? manifest.errors : [wholeFile(project.manifest.error)],
       };
-      held.set(project.id, read);
-      return read;
+      held.set(project.id, restored);
+      return restored;
     });
 
-    const sync = Effect.fnUntraced(function* (project: Project) {
+    const read = Effect.fnUntraced(function* (project: Project) {
       const former = held.get(project.id);
       const now = yield* Clock.currentTimeMillis;
       const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
@@ -80,21 +88,21 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
         error: failed === null ? null : failed.message,
         now,
       });
-      const read: ReadManifest =
+      const result: ReadManifest =
         failed !== null && former !== undefined
           ? { ...former, errors: manifest.errors, syncedAt: now, stale: true }
           : { ...manifest, commit, syncedAt: now, stale: failed !== null };
-      held.set(project.id, read);
+      held.set(project.id, result);
       yield* Queue.offer(readings, undefined);
-      return read;
+      return result;
     });
 
     return Manifests.of({
-      sync,
+      sync: (project) => inTurn(project, read(project)),
       changed: Queue.take(readings),
       current: (project) => {
-        const read = held.get(project.id);
-        return read === undefined ? restore(project) : Effect.succeed(read);
+        const known = held.get(project.id);
+        return known === undefined ? inTurn(project, restore(project)) : Effect.succeed(known);
       },
     });
   }),
