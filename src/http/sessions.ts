@@ -128,7 +128,10 @@ const stop = Effect.fnUntraced(function* (params: SessionPath) {
 });
 
 const restart = Effect.fnUntraced(function* (params: SessionPath) {
-  const session = yield* sessionFor(yield* Caller, params);
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  const project = yield* projectFor(caller, params.pid);
+  if (project.status !== "active") return yield* projectInactive();
   const actors = yield* Actors;
   const told = yield* Effect.catchTag(
     actors.session(session.id, {
@@ -138,6 +141,8 @@ const restart = Effect.fnUntraced(function* (params: SessionPath) {
     "CapReached",
     (error: CapReached) => capReached(error),
   );
+  // Deleted while this request was on its way.
+  if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {
     return yield* new Conflict({
       error: `The session is ${told.snapshot.state}; only a stopped or failed one can be restarted.`,

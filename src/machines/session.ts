@@ -5,7 +5,7 @@
  *  S2 `running` is entered only on the word of the session's current sandbox; a former sandbox changes nothing.
  *  S3 A sandbox is asked for only after the session branch exists (threats.md I8).
  *  S4 Leaving provisioning or running for stopped tears the current sandbox down; a failed one has done so itself.
- *  S5 A terminal session moves only by a restart (or is marked deleted, which moves nothing).
+ *  S5 A terminal session moves only by a restart, and a deleted one never again. To be deleted moves no terminal one.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -17,6 +17,8 @@ export interface SessionContext {
   readonly sandboxId: string | null;
   /** True once the session branch exists: a restart does not cut it again. */
   readonly branched: boolean;
+  /** True once its deletion was asked for: nobody would see it run again. */
+  readonly deleted: boolean;
 }
 export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
 
@@ -62,11 +64,11 @@ const provision = {
 const restart = {
   "restart.requested": [
     {
-      guard: "isBranched" as const,
+      guard: "isRestartableBranched" as const,
       target: "provisioning" as const,
       actions: ["adoptSandbox" as const, provision],
     },
-    { target: "provisioning" as const, actions: "createBranch" as const },
+    { guard: "isRestartable" as const, target: "provisioning" as const, actions: "createBranch" as const },
   ],
 };
 
@@ -74,7 +76,8 @@ export const sessionMachine = setup({
   types: { context: {} as SessionContext, events: {} as SessionEvent },
   guards: {
     isBranchPending: ({ context }) => !context.branched,
-    isBranched: ({ context }) => context.branched,
+    isRestartable: ({ context }) => !context.deleted,
+    isRestartableBranched: ({ context }) => !context.deleted && context.branched,
     hasSandbox: ({ context }) => context.sandboxId !== null,
     isCurrentSandbox: ({ context, event }) => "sandboxId" in event && event.sandboxId === context.sandboxId,
   },
@@ -87,10 +90,11 @@ export const sessionMachine = setup({
       branched: true,
       sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
     }),
+    markDeleted: assign({ deleted: true }),
   },
 }).createMachine({
   id: "session",
-  context: { sandboxId: null, branched: false },
+  context: { sandboxId: null, branched: false, deleted: false },
   initial: "provisioning",
   // Creation starts with the branch; a restart of a session that has one comes in by its own transition below.
   entry: "createBranch",
@@ -107,8 +111,8 @@ export const sessionMachine = setup({
           { target: "stopped" },
         ],
         "delete.requested": [
-          { guard: "hasSandbox", target: "stopped", actions: tearDown("archived") },
-          { target: "stopped" },
+          { guard: "hasSandbox", target: "stopped", actions: ["markDeleted", tearDown("archived")] },
+          { target: "stopped", actions: "markDeleted" },
         ],
       },
     },
@@ -116,12 +120,18 @@ export const sessionMachine = setup({
       on: {
         "sandbox.lost": { guard: "isCurrentSandbox", target: "failed" },
         "stop.requested": { target: "stopped", actions: tearDown("stopped") },
-        "delete.requested": { target: "stopped", actions: tearDown("archived") },
+        "delete.requested": { target: "stopped", actions: ["markDeleted", tearDown("archived")] },
         "idle.elapsed": { target: "stopped", actions: tearDown("archived") },
       },
     },
-    stopped: { entry: "signalFreeSlot", on: { ...restart, "delete.requested": { target: "stopped" } } },
-    failed: { entry: "signalFreeSlot", on: { ...restart, "delete.requested": { target: "failed" } } },
+    stopped: {
+      entry: "signalFreeSlot",
+      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },
+    },
+    failed: {
+      entry: "signalFreeSlot",
+      on: { ...restart, "delete.requested": { target: "failed", actions: "markDeleted" } },
+    },
   },
 });
 

@@ -25,6 +25,7 @@ const SHOWN: ReadonlySet<string> = new Set([
   "sandboxId",
   "commit",
   "branched",
+  "deleted",
   "as",
   "failure",
   "code",

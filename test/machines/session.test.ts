@@ -66,7 +66,7 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
       ({ commands, snapshot, past, event }) => {
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
-          expect(snapshot.context).toEqual({ branched: true, sandboxId });
+          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted: false });
         }
       },
     ),
@@ -84,9 +84,17 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
     "S5: a terminal session moves by a restart alone": everyStep(
       ({ before, event, snapshot, commands, accepted }) => {
         if (!isTerminal(before) || event.type === "restart.requested") return;
-        expect(snapshot).toEqual(before);
+        const deleted = before.context.deleted || event.type === "delete.requested";
+        expect(snapshot).toEqual({ ...before, context: { ...before.context, deleted } });
         expect(commands).toEqual([]);
         expect(accepted).toBe(event.type === "delete.requested");
+      },
+    ),
+    "S5: a session whose deletion was asked for is terminal and stays so": everyStep(
+      ({ before, event, snapshot, accepted }) => {
+        if (event.type === "delete.requested") expect(snapshot.context.deleted).toBe(true);
+        if (snapshot.context.deleted) expect(isTerminal(snapshot)).toBe(true);
+        if (before.context.deleted) expect(accepted).toBe(event.type === "delete.requested");
       },
     ),
     "one signal of a free slot for each end (I12)": everyStep(({ before, snapshot, commands }) => {

@@ -1,0 +1,60 @@
+/** Restarts that are refused for what happened to the session or its project meanwhile (api.md 3). */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Sessions } from "../../src/store/port.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { expectStatus, fields, makeProject, runSession, stopSession, type Fields } from "./world.ts";
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService({});
+  pid = await makeProject(service);
+});
+afterAll(() => service.close());
+
+const path = (sid: string, project = pid): string => `/v1/projects/${project}/sessions/${sid}`;
+const stopped = async (project = pid): Promise<string> => {
+  const sid = await runSession(service, project);
+  await stopSession(service, project, sid);
+  return sid;
+};
+const activeSessions = async (): Promise<unknown> =>
+  (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
+
+describe("a restart", () => {
+  it("that races a deletion leaves no session running that nobody sees", async () => {
+    const statuses = new Set<number>();
+    for (let round = 0; round < 20; round += 1) {
+      const sid = await stopped();
+      const [deletion, ...restarts] = await Promise.all([
+        service.request("DELETE", path(sid)),
+        ...Array.from({ length: 4 }, () => service.request("POST", `${path(sid)}/restart`)),
+      ]);
+      expect(deletion?.status).toBe(204);
+      for (const { status } of restarts) statuses.add(status);
+      const record = await service.inside(Effect.flatMap(Sessions, ({ get }) => get(sid)));
+      expect(record).toMatchObject({ status: "stopped", deletedAt: expect.any(Number) });
+    }
+    expect([...statuses].filter((status) => ![202, 404, 409].includes(status))).toEqual([]);
+    expect(await activeSessions()).toBe(0);
+  });
+
+  it("is refused in an archived project, and taken again once the project is active", async () => {
+    const project = await makeProject(service);
+    const sid = await stopped(project);
+    const become = (status: string) =>
+      service.request("PATCH", `/v1/projects/${project}`, { body: { status } });
+    expectStatus(await become("archived"), 200);
+    const refused = await service.request("POST", `${path(sid, project)}/restart`);
+    expect([refused.status, fields(refused)["code"]]).toEqual([409, "project_not_active"]);
+    expectStatus(await become("active"), 200);
+    expectStatus(await service.request("POST", `${path(sid, project)}/restart`), 202);
+    await stopSession(service, project, sid);
+  });
+
+  it("is 404 of a session that never was", async () => {
+    expect((await service.request("POST", `${path(randomUUID())}/restart`)).status).toBe(404);
+  });
+});
