@@ -20,7 +20,7 @@ import {
 export type Power =
   /** Reading who one is. */
   | "self"
-  /** The account's own matters: tokens, new projects, the queue. Account-wide or project-bound user tokens. */
+  /** The account's own matters: tokens, new projects, the queue. User tokens that are bound to no project. */
   | "account"
   /** Reading a project and what belongs to it. */
   | "read"
@@ -28,7 +28,7 @@ export type Power =
   | "work"
   /** Opening and updating change requests. */
   | "propose"
-  /** Governing a project: secrets, settings. User tokens only. */
+  /** Governing a project: secrets, settings. User tokens only, one bound to that project included. */
   | "govern"
   /** PLATFORM_TOKEN's one use. */
   | "clone";
