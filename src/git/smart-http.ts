@@ -19,6 +19,7 @@ import { createGunzip } from "node:zlib";
 import { parseUuid } from "../domain/ids.ts";
 import { checkHooks } from "./hooks.ts";
 import { GitError, type Repository } from "./port.ts";
+import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "./places.ts";
 import { pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
@@ -66,6 +67,8 @@ export interface SmartHttpOptions {
   readonly idleMs?: number;
   /** Bytes one pushed pack may have (2 GiB). */
   readonly maxPackBytes?: number;
+  /** Gits that may serve clients at the same time (places.ts). */
+  readonly places?: PlaceLimits;
 }
 
 export interface SmartHttp {
@@ -147,10 +150,13 @@ const converse = (channel: Duplex, policy: WritePolicy): void => {
   });
 };
 
+/** The endpoint's options, and where its gits queue. */
+type Served = SmartHttpOptions & { readonly takePlace: TakePlace };
+
 interface Exchange {
   readonly call: GitCall;
   readonly path: string;
-  readonly options: SmartHttpOptions;
+  readonly options: Served;
   readonly args: readonly string[];
   readonly body: Stream.Stream<Uint8Array, GitError>;
 }
@@ -190,6 +196,7 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
 const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
     Effect.gen(function* () {
+      yield* wanted.options.takePlace(wanted.call.repository.projectId);
       const git = yield* start(wanted);
       if (wanted.call.service === "git-receive-pack") converse(git.channel, wanted.call.policy);
       let lastByteAt = yield* Clock.currentTimeMillis;
@@ -257,7 +264,7 @@ const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8
     onError: () => failure("The request's gzip is damaged."),
   });
 
-const advertise = (options: SmartHttpOptions, call: GitCall, path: string): GitResponse => {
+const advertise = (options: Served, call: GitCall, path: string): GitResponse => {
   const answer = exchange({ call, path, options, args: ["--advertise-refs"], body: Stream.empty });
   const speaksV2 = call.service === "git-upload-pack" && /(?:^|:)version=2(?:$|:)/.test(call.protocol ?? "");
   const title = `# service=${call.service}\n`;
@@ -269,7 +276,7 @@ const advertise = (options: SmartHttpOptions, call: GitCall, path: string): GitR
   };
 };
 
-const serve = (options: SmartHttpOptions, call: GitServeCall, path: string): GitResponse => {
+const serve = (options: Served, call: GitServeCall, path: string): GitResponse => {
   if (call.contentType !== `application/x-${call.service}-request`) {
     return plain(415, `Expected the content type application/x-${call.service}-request.`);
   }
@@ -288,7 +295,8 @@ const serve = (options: SmartHttpOptions, call: GitServeCall, path: string): Git
 };
 
 /** The endpoint over the hosted repositories of a directory. */
-export const smartHttp = (options: SmartHttpOptions): SmartHttp => {
+export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
+  const options: Served = { ...given, takePlace: makePlaces(given.places ?? PLACES) };
   const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
     Effect.gen(function* () {
       const path = yield* existingRepository(options.directory, call.repository);
