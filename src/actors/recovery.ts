@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Admissions, Sandboxes, Sessions } from "../store/port.ts";
 import { Actors } from "./actors.ts";
-import { waitOutOutage } from "./supervisor.ts";
+import { dutyRound } from "./supervisor.ts";
 
 export interface RecoveryOptions {
   /** Between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
@@ -32,7 +32,7 @@ export const recover = Effect.gen(function* () {
 export const recoveryLayer = ({ intervalMs }: RecoveryOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const look = waitOutOutage("recovery", recover);
+      const look = dutyRound("recovery", recover);
       yield* look;
       yield* Effect.forkScoped(
         Effect.repeat(look, Schedule.spaced(intervalMs)).pipe(Effect.delay(intervalMs)),

@@ -22,7 +22,7 @@ import { Projects } from "../store/port.ts";
 import type { Project } from "../store/records.ts";
 import { Actors } from "./actors.ts";
 import { Manifests } from "./manifests.ts";
-import { waitOutOutage } from "./supervisor.ts";
+import { dutyRound } from "./supervisor.ts";
 
 /** The address of a trigger's actor. */
 export const triggerActorId = (projectId: string, slug: string): string => `${projectId}/${slug}`;
@@ -170,7 +170,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
         tickedAt = yield* Clock.currentTimeMillis;
       });
       const round = Effect.andThen(
-        waitOutOutage("scheduler", poll),
+        dutyRound("scheduler", poll),
         Effect.raceFirst(Effect.sleep(intervalMs), manifests.changed),
       );
       yield* Effect.forkScoped(Effect.forever(round));

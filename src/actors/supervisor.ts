@@ -47,6 +47,15 @@ export const waitOutOutage = <A, E, R>(
     { while: isStoreError, schedule: backoff("50 millis", "5 seconds") },
   ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
 
+/** One round of a background duty: an outage is waited out, and a crash is logged and leaves the next round its turn. */
+export const dutyRound = <E, R>(
+  work: string,
+  effect: Effect.Effect<void, E | StoreError, R>,
+): Effect.Effect<void, Exclude<E, StoreError>, R> =>
+  Effect.catchDefect(waitOutOutage(work, effect), (defect) =>
+    Effect.annotateLogs(Effect.logError("a round of a background duty crashed", defect), { work }),
+  );
+
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
 /** What a person is told of work that was given up: `reason` is the last crash's message. */

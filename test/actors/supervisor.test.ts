@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
+import { dutyRound, RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
 import { StoreError } from "../../src/store/journal.ts";
 
 const outage = new StoreError({ operation: "load", cause: new Error("connection refused") });
@@ -50,6 +50,20 @@ describe("supervised work", () => {
       });
       const failure = new RestartsExhausted({ work: "work", reason: "crash 3" });
       expect(yield* supervised(work)).toMatchObject({ _tag: "Failure", failure });
+    }),
+  );
+});
+
+describe("a round of a background duty", () => {
+  it.effect("that crashes leaves the next round its turn", () =>
+    Effect.gen(function* () {
+      let rounds = 0;
+      const duty = Effect.sync(() => {
+        rounds += 1;
+        if (rounds === 1) throw new Error("refused for good");
+      });
+      yield* Effect.repeat(dutyRound("duty", duty), { times: 1 });
+      expect(rounds).toBe(2);
     }),
   );
 });
