@@ -132,7 +132,10 @@ const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
   }, LINGER_MS).unref();
 };
 
-/** A connection whose request was answered before its body was there is ended, or it would be fed for ever. */
+/**
+ * A connection whose request was answered before its body was there is ended, or it would be fed for ever: Node keeps it
+ * where the answer does not say `connection: close`, as one that the relay passes on may not.
+ */
 const lingerFor = (request: IncomingMessage): void => {
   if (!request.complete) destroyLater(request.socket, () => !request.complete);
 };

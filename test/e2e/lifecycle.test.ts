@@ -121,6 +121,8 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
       });
       const { account } = (await life.call("GET", "/v1/me")) as { account: { active_sessions: number } };
       expect(account.active_sessions).toBe(0);
+      const { id: sandboxId } = (await sandboxOf(id)) as { id: string };
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
     },
     TIMEOUT_MS,
   );
