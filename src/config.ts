@@ -54,6 +54,9 @@ export interface Config {
   readonly queueMax: number;
   readonly cloneCredentialTtlMs: number;
   readonly schedulerIntervalMs: number;
+  readonly manifestSyncMs: number;
+  readonly catchupWindowMs: number;
+  readonly fireRetentionMs: number;
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
 }
@@ -112,6 +115,12 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
     // Exact timers fire the instants; the poll only notices what no signal told (spec 6).
     schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", MINUTE),
+    // Merges and pushes are read at once: this notices what was moved from outside.
+    manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS", MINUTE),
+    // After a longer downtime the work of an instant is better left to the next one.
+    catchupWindowMs: read.duration("PLATFORM_CATCHUP_WINDOW_MS", HOUR),
+    // Delivery ids are known by their rows for a day (api.md 4): less would fire a repeated delivery twice.
+    fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS", 30 * DAY, DAY),
     // Long enough that a session's next message finds it, short enough that memory follows the work.
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 10 * SECOND),
@@ -166,9 +175,9 @@ class Reader {
     return range.fallback;
   }
 
-  /** Milliseconds, at least 1 and at most a year (threats.md C21). */
-  duration(name: string, fallback: number): number {
-    return this.integer(name, { fallback, min: 1, max: LONGEST_MS });
+  /** Milliseconds, at least 1 where no other bound is given, and at most a year (threats.md C21). */
+  duration(name: string, fallback: number, min = 1): number {
+    return this.integer(name, { fallback, min, max: LONGEST_MS });
   }
 
   /** The first of `values` is the default. */

@@ -14,11 +14,14 @@ import { admitterLayer } from "./actors/admission.ts";
 import { actorsLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
-import { manifestsLayer } from "./actors/manifests.ts";
+import { directoryLayer } from "./actors/directory.ts";
+import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
 import { recoveryLayer } from "./actors/recovery.ts";
+import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
-import { schedulerLayer, timersLayer } from "./actors/scheduler.ts";
+import { dueInstantsLayer, schedulerLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
+import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
@@ -27,10 +30,10 @@ import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
-import { bodyBudgetLayer } from "./http/body-budget.ts";
 import { changeRequestsHandlers } from "./http/change-requests.ts";
 import { dashboardRoutes } from "./http/dashboard.ts";
 import { dashboardSessionsLayer } from "./http/dashboard-sessions.ts";
+import { firesHandlers } from "./http/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git.ts";
 import { identityHandlers } from "./http/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
@@ -39,12 +42,12 @@ import { projectsHandlers } from "./http/projects.ts";
 import { makeRelay } from "./http/relay.ts";
 import { sandboxHandlers } from "./http/sandbox.ts";
 import { secretsHandlers } from "./http/secrets.ts";
-import type { Listener } from "./http/server.ts";
+import type { Listener, RawRoutes } from "./http/server.ts";
 import { sessionsHandlers } from "./http/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggersHandlers } from "./http/triggers.ts";
-import { webhookRoute } from "./http/webhooks.ts";
+import { makeReceiver } from "./http/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import type { SandboxProvider } from "./sandbox/port.ts";
 import type {
@@ -120,15 +123,25 @@ export const actorLayers = <E>({
   const duties = Layer.mergeAll(
     recoveryLayer({ intervalMs: config.recoveryIntervalMs }),
     schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
+    reconcileLayer({ intervalMs: config.manifestSyncMs }),
+    retentionLayer(config),
   );
   return duties.pipe(
-    Layer.provideMerge(triggerActors(entity)),
-    Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, bodyBudgetLayer)),
-    Layer.provideMerge(Layer.mergeAll(admitterLayer, manifestsLayer, timersLayer, entities)),
+    Layer.provideMerge(triggerActors({ ...entity, ...config })),
+    Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, manifestsLayer)),
+    Layer.provideMerge(
+      Layer.mergeAll(admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
+    ),
     Layer.provideMerge(actorsLayer),
     Layer.provideMerge(ports),
   );
 };
+
+/** The first of them that takes a request has it. */
+const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
+  request: (request, response) => routes.some((route) => route.request(request, response)),
+  upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
+});
 
 const settings = <E>({ config, dataDir, publicUrl, git }: ServiceOptions<E>, started: () => boolean) =>
   Layer.mergeAll(
@@ -145,6 +158,7 @@ const handlers = Layer.mergeAll(
   sessionsHandlers,
   secretsHandlers,
   triggersHandlers,
+  firesHandlers,
   changeRequestsHandlers,
   sandboxHandlers,
 );
@@ -152,7 +166,6 @@ const handlers = Layer.mergeAll(
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(Layer.provide(handlers)),
   HttpApiScalar.layer(Api, { path: "/docs" }),
-  webhookRoute,
   gitRoute,
   liveRoutes,
   systemRoutes,
@@ -175,7 +188,8 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config, options.masterKey);
-      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), yield* makeRelay);
+      const raw = firstOf([yield* makeReceiver, yield* makeRelay]);
+      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
       return token;
     }),

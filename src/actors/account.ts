@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { account, type AccountCommand, type AccountEvent } from "../machines/account.ts";
+import { Faults } from "../store/faults.ts";
 import { Admissions } from "../store/port.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
@@ -37,11 +38,13 @@ export const accountActors = (options: AccountActorOptions) =>
 
 const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
   const admissions = yield* Admissions;
+  const faults = yield* Faults;
   const actors = yield* Actors;
   const drain = Effect.gen(function* () {
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
     const now = yield* Clock.currentTimeMillis;
     const { admitted, more } = yield* admissions.drain(id, { sessionIds, now, bootTimeoutMs });
+    faults("drain.committed");
     yield* Effect.forEach(admitted, ({ sessionId }) => actors.wake("session", sessionId), { discard: true });
     return { type: "drain.finished" as const, more };
   });

@@ -4,10 +4,11 @@
  * conditions in SQL, so it does not matter which node or fiber makes it.
  */
 import * as Context from "effect/Context";
-import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
+import { Faults } from "../store/faults.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Admissions, type Admission, type AdmissionRequest } from "../store/port.ts";
 import { Actors } from "./actors.ts";
@@ -22,9 +23,12 @@ export class AdmissionBusy extends Schema.TaggedError<AdmissionBusy>()("Admissio
   waiting: Schema.Finite,
 }) {}
 
+/** What a wish is answered with, after the commit: the decision, or why there is none. */
+export type AdmissionExit = Exit.Exit<Admission, StoreError | AdmissionBusy>;
+
 interface Wish {
   readonly request: AdmissionRequest;
-  readonly answer: Deferred.Deferred<Admission, StoreError>;
+  readonly answer: (exit: AdmissionExit) => void;
 }
 
 interface Gathering {
@@ -40,6 +44,12 @@ export class Admitter extends Context.Service<
       accountId: string,
       request: AdmissionRequest,
     ) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
+    /** The same below Effect, for the webhook receiver, whose cost a fiber a request would double. */
+    readonly offer: (
+      accountId: string,
+      request: AdmissionRequest,
+      answer: (exit: AdmissionExit) => void,
+    ) => void;
   }
 >()("platform/actors/Admitter") {}
 
@@ -48,41 +58,46 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
   Effect.gen(function* () {
     const admissions = yield* Admissions;
     const actors = yield* Actors;
+    const faults = yield* Faults;
     const scope = yield* Effect.scope;
+    const run = Effect.runForkWith(yield* Effect.context());
     const gatherings = new Map<string, Gathering>();
 
-    const followUp = (accountId: string, admission: Admission): Effect.Effect<void> => {
-      if (admission.outcome === "admitted") return actors.wake("session", admission.sessionId);
-      // A queued fire finds its slot by itself when one was freed between the decision and now.
-      return admission.outcome === "queued"
-        ? Effect.asVoid(
-            Effect.forkIn(Effect.ignore(actors.account(accountId, { type: "fire.queued" })), scope),
-          )
-        : Effect.void;
-    };
+    const signalDrain = (accountId: string) =>
+      Effect.asVoid(Effect.forkIn(Effect.ignore(actors.account(accountId, { type: "fire.queued" })), scope));
 
-    const decide = (accountId: string, batch: readonly Wish[]): Effect.Effect<void> =>
-      Effect.matchCauseEffect(
-        admissions.admit(
-          accountId,
-          batch.map(({ request }) => request),
-        ),
-        {
-          onFailure: (cause) =>
-            Effect.forEach(batch, ({ answer }) => Deferred.failCause(answer, cause), { discard: true }),
-          onSuccess: (answers) =>
-            Effect.forEach(
-              batch,
-              ({ answer }, index) => {
-                const admission = answers[index];
-                return admission === undefined
-                  ? Deferred.die(answer, new Error("the store left a wish without an answer"))
-                  : Effect.andThen(followUp(accountId, admission), Deferred.succeed(answer, admission));
-              },
-              { discard: true },
-            ),
-        },
+    /** Whose turn it is by now. A fire that waits for a slot is woken by the slot; one that found a free one by this. */
+    const followUp = (accountId: string, answers: readonly Admission[]): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        for (const answer of answers) {
+          if (answer.outcome === "admitted") yield* actors.wake("session", answer.sessionId);
+        }
+        if (answers.some((answer) => answer.outcome === "queued" && answer.slotIsFree)) {
+          yield* signalDrain(accountId);
+        }
+      });
+
+    const decide = Effect.fnUntraced(function* (accountId: string, batch: readonly Wish[]) {
+      const requests = batch.map(({ request }) => request);
+      const exit = yield* Effect.exit(admissions.admit(accountId, requests));
+      if (Exit.isFailure(exit)) {
+        const failed = Exit.failCause(exit.cause);
+        return batch.forEach(({ answer }) => answer(failed));
+      }
+      faults("admission.committed");
+      batch.forEach(({ answer }, index) => {
+        const admission = exit.value[index];
+        answer(
+          admission === undefined
+            ? Exit.die(new Error("the store left a wish without an answer"))
+            : Exit.succeed(admission),
+        );
+      });
+      // Recovery wakes what this leaves asleep.
+      yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
+        Effect.logError("an admission was not followed up", cause),
       );
+    });
 
     const decideAll = (accountId: string, gathering: Gathering): Effect.Effect<void> =>
       Effect.gen(function* () {
@@ -91,22 +106,25 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
         gatherings.delete(accountId);
       });
 
+    const offer = (
+      accountId: string,
+      request: AdmissionRequest,
+      answer: (exit: AdmissionExit) => void,
+    ): void => {
+      const gathering = gatherings.get(accountId) ?? { wishes: [], deciding: false };
+      if (gathering.wishes.length >= WAITING_MAX) {
+        return answer(Exit.fail(new AdmissionBusy({ waiting: gathering.wishes.length })));
+      }
+      gatherings.set(accountId, gathering);
+      gathering.wishes.push({ request, answer });
+      if (gathering.deciding) return;
+      gathering.deciding = true;
+      run(Effect.forkIn(decideAll(accountId, gathering), scope));
+    };
     return Admitter.of({
-      admit: Effect.fnUntraced(function* (accountId, request) {
-        const gathering = gatherings.get(accountId) ?? { wishes: [], deciding: false };
-        if (gathering.wishes.length >= WAITING_MAX) {
-          return yield* new AdmissionBusy({ waiting: gathering.wishes.length });
-        }
-        gatherings.set(accountId, gathering);
-        const answer = Deferred.makeUnsafe<Admission, StoreError>();
-        gathering.wishes.push({ request, answer });
-        if (!gathering.deciding) {
-          gathering.deciding = true;
-          yield* Effect.forkIn(decideAll(accountId, gathering), scope);
-        }
-        // A caller who leaves does not take the wish back: it may be decided already.
-        return yield* Deferred.await(answer);
-      }),
+      offer,
+      // A caller who leaves does not take the wish back: it may be decided already.
+      admit: (accountId, request) => Effect.callback((resume) => offer(accountId, request, resume)),
     });
   }),
 );
@@ -115,8 +133,14 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
 function takeBatch(wishes: Wish[]): readonly Wish[] {
   let bytes = 0;
   const over = wishes.findIndex(({ request }, index) => {
-    bytes += Buffer.byteLength(request.session.initialPrompt ?? "");
+    bytes += bytesOf(request);
     return index >= BATCH_REQUESTS || (index > 0 && bytes > BATCH_BYTES);
   });
   return wishes.splice(0, over === -1 ? wishes.length : over);
 }
+
+/** About what a wish adds to the statement: its prompt and its stored request. */
+const bytesOf = ({ session, fire }: AdmissionRequest): number => {
+  const prompt = fire?.prompt.is === "rendered" ? fire.prompt.text : session.initialPrompt;
+  return Buffer.byteLength(prompt ?? "") + (fire?.request?.body.byteLength ?? 0);
+};

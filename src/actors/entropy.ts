@@ -9,7 +9,7 @@ export const Entropy = Context.Reference<(bytes: number) => Uint8Array>("platfor
   defaultValue: () => (bytes) => randomBytes(bytes),
 });
 
-const UUID_BYTES = 16;
+export const UUID_BYTES = 16;
 
 /** A fresh version 7 UUID. */
 export const newUuid: Effect.Effect<string> = Effect.gen(function* () {

@@ -1,20 +1,20 @@
 /**
- * Fires a trigger: renders its prompt and has the session admitted (spec 6 "Trigger firing", api.md 4 "Admission").
- * Whatever becomes of an authentic fire, it leaves its ledger row before anyone is answered.
+ * Fires a trigger: what comes from a cron instant, a webhook or a person becomes a wish for a session (spec 6 "Trigger
+ * firing", api.md 4 "Admission"). Whatever becomes of an authentic fire, it leaves its ledger row before anyone is
+ * answered.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Result from "effect/Result";
-import type { JsonObject } from "../domain/prompt.ts";
-import { renderPrompt, type PromptTooLarge } from "../domain/prompt.ts";
+import { uuidV7 } from "../domain/ids.ts";
+import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/journal.ts";
-import { Admissions, type Admission } from "../store/port.ts";
-import type { FireKind, NewFire, NewSession, Project } from "../store/records.ts";
-import { Admitter, type AdmissionBusy } from "./admission.ts";
-import { newUuid } from "./entropy.ts";
+import type { Admission, AdmissionRequest } from "../store/port.ts";
+import type { FireKind, FirePrompt, NewFire, NewSession, Project, StoredRequest } from "../store/records.ts";
+import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
+import { Entropy, UUID_BYTES } from "./entropy.ts";
 
 export interface FiringOptions {
   readonly bootTimeoutMs: number;
@@ -27,11 +27,15 @@ export interface FireRequest {
   readonly project: Project;
   readonly trigger: TriggerDefinition;
   readonly kind: FireKind;
-  readonly variables: JsonObject;
-  /** The user the session acts for: who fired it by hand, else who owns the account. */
+  readonly prompt: FirePrompt;
+  /** What it came with, to be kept for looking at and for firing again. */
+  readonly request: StoredRequest | null;
+  /** The user the session acts for: who fired it, else who made the project. */
   readonly userId: string;
   readonly deliveryId: string | null;
   readonly scheduledFor: number | null;
+  /** The fire that this one is a repetition of. */
+  readonly replayOf: string | null;
   /** What becomes of it at the cap: a person is told, a machine's fire waits. */
   readonly atCap: "refuse" | "queue";
 }
@@ -39,60 +43,64 @@ export interface FireRequest {
 export class Firing extends Context.Service<
   Firing,
   {
-    readonly fire: (
-      request: FireRequest,
-    ) => Effect.Effect<Admission, StoreError | AdmissionBusy | PromptTooLarge>;
+    readonly fire: (request: FireRequest) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
+    /** The same below Effect, for the webhook receiver. */
+    readonly offer: (request: FireRequest, answer: (exit: AdmissionExit) => void) => void;
   }
 >()("platform/actors/Firing") {}
 
-export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Admissions> =>
+/** A template rendered for a fire. */
+export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {
+  const rendered = renderPrompt(template, variables);
+  return rendered._tag === "Success" ? { is: "rendered", text: rendered.success } : { is: "too_large" };
+};
+
+export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter> =>
   Layer.effect(
     Firing,
     Effect.gen(function* () {
       const admitter = yield* Admitter;
-      const admissions = yield* Admissions;
+      const clock = yield* Clock.Clock;
+      const entropy = yield* Entropy;
+      const wish = (request: FireRequest): AdmissionRequest => {
+        const now = clock.currentTimeMillisUnsafe();
+        const newId = () => uuidV7(now, entropy(UUID_BYTES));
+        return {
+          session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
+          fire: newFire(request, options, { id: newId(), now }),
+          projectVersion: request.project.version,
+          atCap: request.atCap,
+          now,
+        };
+      };
       return Firing.of({
-        fire: Effect.fnUntraced(function* (request) {
-          const { project, trigger } = request;
-          const now = yield* Clock.currentTimeMillis;
-          const fire = newFire(request, options, { id: yield* newUuid, now });
-          const prompt = renderPrompt(trigger.prompt, request.variables);
-          if (Result.isFailure(prompt)) {
-            yield* admissions.recordFailed(fire, "prompt_too_large");
-            return yield* prompt.failure;
-          }
-          const session: NewSession = {
-            id: yield* newUuid,
-            projectId: project.id,
-            accountId: project.accountId,
-            baseRef: project.defaultBranch,
-            baseCommit: null,
-            name: trigger.name,
-            agentName: trigger.agent,
-            agentModel: null,
-            initialPrompt: prompt.success,
-            metadata: {},
-            triggerSlug: trigger.slug,
-            createdBy: request.userId,
-            // A fire by hand acts as its user; a machine's has the least power (api.md 1 "Origin").
-            origin: request.kind === "manual" ? "session" : "trigger",
-            bootDeadlineAt: now + options.bootTimeoutMs,
-          };
-          const admission = yield* admitter.admit(project.accountId, {
-            session,
-            fire,
-            atCap: request.atCap,
-            now,
-          });
-          // A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row.
-          if (admission.outcome === "queue_full" && request.kind === "cron") {
-            yield* admissions.recordFailed(fire, "queue_full");
-          }
-          return admission;
-        }),
+        fire: (request) => Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))),
+        offer: (request, answer) => admitter.offer(request.project.accountId, wish(request), answer),
       });
     }),
   );
+
+const newSession = (
+  { project, trigger, kind, userId }: FireRequest,
+  { id, bootDeadlineAt }: Pick<NewSession, "id" | "bootDeadlineAt">,
+): NewSession => ({
+  id,
+  projectId: project.id,
+  accountId: project.accountId,
+  baseRef: project.defaultBranch,
+  baseCommit: null,
+  name: trigger.name,
+  agentName: trigger.agent,
+  agentModel: null,
+  initialPrompt: null,
+  metadata: {},
+  triggerSlug: trigger.slug,
+  createdBy: userId,
+  // A fire by hand acts as its user; a machine's has the least power (api.md 1 "Origin"), also when a person repeats it:
+  // what is in its prompt is still what the machine sent.
+  origin: kind === "manual" ? "session" : "trigger",
+  bootDeadlineAt,
+});
 
 const newFire = (
   request: FireRequest,
@@ -107,7 +115,9 @@ const newFire = (
   scheduledFor: request.scheduledFor,
   receivedAt: now,
   deliveryId: request.deliveryId,
-  replayOf: null,
+  replayOf: request.replayOf,
+  prompt: request.prompt,
+  request: request.request,
   queueTtlMs,
   queueMax,
 });

@@ -1,163 +1,170 @@
 /**
- * Every project's manifest as it was read last, held in memory: the receiver and the listing ask no repository and no
- * database for a trigger. A manifest that does not parse leaves the last good one in force, marked stale (api.md 4).
+ * Reads manifests out of repositories into the store (spec 2.4). What is in force is the directory's to say: a manifest
+ * that cannot be read leaves the last good one, marked stale (api.md 4).
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Queue from "effect/Queue";
 import * as RcMap from "effect/RcMap";
+import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
-import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
-import type { TriggerDefinition } from "../domain/trigger.ts";
+import { parseManifest } from "../domain/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
-import type { Project } from "../store/records.ts";
+import type { GoodManifest, ManifestFailure, Project } from "../store/records.ts";
+import { Directory, type ReadManifest } from "./directory.ts";
 import { hasAgentFile, manifestText } from "./repository.ts";
-
-export interface ReadManifest {
-  readonly triggers: readonly TriggerDefinition[];
-  readonly errors: readonly ManifestError[];
-  readonly env: Manifest["env"];
-  readonly commit: string | null;
-  readonly syncedAt: number | null;
-  /** The triggers are those of an earlier commit: the newest manifest does not parse. */
-  readonly stale: boolean;
-}
+import { dutyRound } from "./supervisor.ts";
 
 export class Manifests extends Context.Service<
   Manifests,
   {
-    /** As it was read last; on first use from the last good text in the store. */
+    /** As it was read last; a project whose manifest was never read has it read now. */
     readonly current: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
     /** Reads the default branch's manifest now. What is wrong with it is in the result, not an error. */
     readonly sync: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
-    /** Completes when a manifest was read anew; for one waiter, the scheduler. */
-    readonly changed: Effect.Effect<void>;
+    /** Reads those manifests whose default branch has moved since they were read. */
+    readonly reconcile: Effect.Effect<void, StoreError>;
   }
 >()("platform/actors/Manifests") {}
 
-export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend> = Layer.effect(
+const NOTHING: ReadManifest = {
+  triggers: [],
+  errors: [],
+  env: { required: [], optional: [] },
+  commit: null,
+  syncedAt: null,
+  stale: false,
+};
+
+/** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
+const RECONCILED_AT_ONCE = 4;
+
+export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory> = Layer.effect(
   Manifests,
   Effect.gen(function* () {
     const projects = yield* Projects;
     const git = yield* GitBackend;
-    const held = new Map<string, ReadManifest>();
-    const readings = yield* Queue.sliding<void>(1);
+    const directory = yield* Directory;
     /** One reading of a project at a time: a slow one would end after a newer one, and put what is old in force. */
     const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
     const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
 
-    const restore = Effect.fnUntraced(function* (project: Project) {
-      const readMeanwhile = held.get(project.id);
-      if (readMeanwhile !== undefined) return readMeanwhile;
-      const stored = yield* projects.manifest(project.id);
-      if (stored === null) return yield* read(project);
-      const parsed = parseManifest(Buffer.from(stored.text));
-      const manifest = yield* Effect.provideService(
-        withKnownAgents({ projectId: project.id }, stored.commit, parsed),
-        GitBackend,
-        git,
-      );
-      const restored: ReadManifest = {
-        ...manifest,
-        commit: stored.commit,
-        syncedAt: project.manifest.syncedAt,
-        stale: project.manifest.error !== null,
-        errors: project.manifest.error === null ? manifest.errors : [wholeFile(project.manifest.error)],
-      };
-      held.set(project.id, restored);
-      return restored;
-    });
-
     const read = Effect.fnUntraced(function* (project: Project) {
-      const former = held.get(project.id);
-      const now = yield* Clock.currentTimeMillis;
       const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
-      const { commit, text, manifest } = reading;
-      const failed = manifest.fatal
-        ? (manifest.errors[0] ?? wholeFile("The manifest could not be read."))
-        : null;
-      yield* projects.recordManifest(project.id, {
-        commit,
-        text: failed === null ? text : null,
-        error: failed === null ? null : failed.message,
-        now,
-      });
-      const result: ReadManifest =
-        failed !== null && former !== undefined
-          ? { ...former, errors: manifest.errors, syncedAt: now, stale: true }
-          : { ...manifest, commit, syncedAt: now, stale: failed !== null };
-      held.set(project.id, result);
-      yield* Queue.offer(readings, undefined);
-      return result;
+      const now = yield* Clock.currentTimeMillis;
+      yield* projects.recordManifest(project.id, { ...reading, now });
+      return (yield* directory.refresh(project.id))?.manifest ?? NOTHING;
     });
+    const sync = (project: Project) => inTurn(project, read(project));
+
+    const readBefore = ({ id }: Project): ReadManifest | null => {
+      const known = directory.known(id)?.manifest;
+      return known === undefined || known.syncedAt === null ? null : known;
+    };
+
+    const hasMoved = (project: Project) =>
+      git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
+        Effect.map((tip) => tip !== project.manifest.commit),
+        // What cannot be asked now is asked again at the next round; a person sees why with the next reading.
+        Effect.orElseSucceed(() => false),
+      );
 
     return Manifests.of({
-      sync: (project) => inTurn(project, read(project)),
-      changed: Queue.take(readings),
+      sync,
       current: (project) => {
-        const known = held.get(project.id);
-        return known === undefined ? inTurn(project, restore(project)) : Effect.succeed(known);
+        const known = readBefore(project);
+        if (known !== null) return Effect.succeed(known);
+        // The reading that this one waited for may be the first.
+        return inTurn(
+          project,
+          Effect.suspend(() => {
+            const meanwhile = readBefore(project);
+            return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
+          }),
+        );
       },
+      reconcile: Effect.suspend(() =>
+        Effect.forEach(
+          [...directory.all()].filter(({ project }) => project.status === "active"),
+          ({ project }) =>
+            Effect.flatMap(hasMoved(project), (moved) =>
+              moved ? Effect.asVoid(sync(project)) : Effect.void,
+            ),
+          { concurrency: RECONCILED_AT_ONCE, discard: true },
+        ),
+      ),
     });
   }),
 );
 
-const wholeFile = (message: string): ManifestError => ({
-  slug: null,
-  index: null,
-  path: null,
-  message,
-  line: null,
-});
+export interface ReconcileOptions {
+  /** PLATFORM_MANIFEST_SYNC_MS. */
+  readonly intervalMs: number;
+}
 
-const noManifest = parseManifest(new Uint8Array());
+/** Notices what no merge, push or request told: a branch moved from outside, a reading that was lost with its process. */
+export const reconcileLayer = ({ intervalMs }: ReconcileOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { reconcile } = yield* Manifests;
+      const round = dutyRound("manifests", reconcile);
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, intervalMs), Schedule.forever));
+    }),
+  );
 
-const unreadable = (message: string): Manifest => ({
-  ...noManifest,
-  errors: [wholeFile(message)],
-  fatal: true,
+interface Reading {
+  readonly commit: string | null;
+  readonly good: GoodManifest | null;
+  readonly failure: ManifestFailure | null;
+}
+
+/** What a commit has instead of a manifest, and will always have. */
+const LASTING: ReadonlySet<GitError["code"]> = new Set(["not_a_file", "file_too_large"]);
+
+const failed = (commit: string | null, message: string): Reading => ({
+  commit,
+  good: null,
+  failure: { message, path: null, line: null },
 });
 
 /** The manifest at the default branch's tip, with the agents of its triggers looked up (spec 2.4 `agent`). */
 const readNow = Effect.fnUntraced(function* (project: Project) {
   const git = yield* GitBackend;
   const repository = { projectId: project.id };
-  const commit = yield* Effect.orElseSucceed(git.branchTip(repository, project.defaultBranch), () => null);
-  if (commit === null) {
-    return {
-      commit,
-      text: "",
-      manifest: unreadable(`The repository has no branch ${project.defaultBranch}.`),
-    };
+  const tip = yield* Effect.result(git.branchTip(repository, project.defaultBranch));
+  if (tip._tag === "Failure") return failed(null, notReadable(tip.failure));
+  const commit = tip.success;
+  if (commit === null) return failed(null, `The repository has no branch ${project.defaultBranch}.`);
+  return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
+    // What may pass is read again by the next round: no commit counts as read.
+    Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),
+  );
+});
+
+const readAt = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+): Effect.fn.Return<Reading, GitError, GitBackend> {
+  const bytes = (yield* manifestText(repository, commit)) ?? new Uint8Array();
+  const manifest = parseManifest(bytes);
+  const [fault] = manifest.fatal ? manifest.errors : [];
+  if (fault !== undefined) {
+    const { message, path, line } = fault;
+    return { commit, good: null, failure: { message, path, line } };
   }
-  const bytes = yield* Effect.result(manifestText(repository, commit));
-  if (bytes._tag === "Failure") return { commit, text: "", manifest: unreadable(notReadable(bytes.failure)) };
-  if (bytes.success === null) return { commit, text: "", manifest: noManifest };
-  const manifest = parseManifest(bytes.success);
-  const text = Buffer.from(bytes.success).toString("utf8");
-  return { commit, text, manifest: yield* withKnownAgents(repository, commit, manifest) };
+  const asked = new Set(manifest.triggers.map(({ agent }) => agent));
+  asked.delete(DEFAULT_AGENT);
+  const agents: string[] = [];
+  for (const agent of asked) {
+    if (yield* hasAgentFile(repository, commit, agentFile(manifest.configDir, agent))) agents.push(agent);
+  }
+  const text = Buffer.from(bytes).toString("utf8");
+  return { commit, good: { commit, text, agents }, failure: null };
 });
 
 const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;
-
-/** Moves triggers whose agent has no file to the errors. One that cannot be looked up now counts as missing. */
-const withKnownAgents = Effect.fnUntraced(function* (
-  repository: Repository,
-  commit: string,
-  manifest: Manifest,
-) {
-  const asked = new Set(manifest.triggers.map(({ agent }) => agent));
-  asked.delete(DEFAULT_AGENT);
-  const found = new Set<string>();
-  for (const agent of asked) {
-    const path = agentFile(manifest.configDir, agent);
-    if (yield* Effect.orElseSucceed(hasAgentFile(repository, commit, path), () => false)) found.add(agent);
-  }
-  return withAgentFiles(manifest, found);
-});

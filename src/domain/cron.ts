@@ -176,6 +176,19 @@ export const upcomingInstants = (
   return instants;
 };
 
+/** The due instants from one on up to another, earliest first. */
+export function* instantsBetween(
+  schedule: CronSchedule,
+  zone: string,
+  range: { readonly firstMs: number; readonly untilMs: number },
+): Generator<number> {
+  let next = nextInstant(schedule, zone, range.firstMs - 1);
+  while (next !== null && next <= range.untilMs) {
+    yield next;
+    next = nextInstant(schedule, zone, next);
+  }
+}
+
 /** K2: within each stretch of one offset, the first local time that matches, if the stretch lasts until then. */
 const nextReal = (schedule: CronSchedule, zone: string, fromMs: number): number | null => {
   let atMs = fromMs;

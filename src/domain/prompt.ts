@@ -169,6 +169,22 @@ export const cronVariables = (
   },
 });
 
+/** A cron fire's prompt before it fires: kept with a fire that waits, since the value of `last_fired_at` is the fire's. */
+export interface CronTemplate {
+  readonly prompt: string;
+  readonly slug: string;
+  readonly schedule: string;
+  readonly timezone: string;
+  readonly dueAtMs: number;
+}
+
+/** Renders a cron fire's prompt at its fire (api.md 4 "Cron"). */
+export const renderCronPrompt = (
+  { prompt, slug, ...fire }: CronTemplate,
+  lastFiredAtMs: number | null,
+): Result.Result<string, PromptTooLarge> =>
+  renderPrompt(prompt, cronVariables({ slug, type: "cron" }, { ...fire, lastFiredAtMs }));
+
 /** The three headers that templates know, as Node's `headers` gives them. */
 export interface WebhookHeaders {
   readonly contentType: string | undefined;
@@ -212,7 +228,7 @@ export const manualVariables = (
 const isoInstant = (atMs: number): string => new Date(atMs).toISOString();
 
 /** One line of plain text, cut at the limit: control characters become blanks (threats.md W37). */
-const headerText = (value: string | undefined): string =>
+export const headerText = (value: string | undefined): string =>
   (value ?? "")
     .slice(0, HEADER_VALUE_LIMIT)
     // eslint-disable-next-line no-control-regex -- they are what is taken out

@@ -7,10 +7,8 @@ import * as Context from "effect/Context";
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import * as Stream from "effect/Stream";
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http";
 import { BadRequest, RequestTimeout, TooLarge } from "./api/errors.ts";
-import { BodyBudget, type Sender } from "./body-budget.ts";
 
 /** A JSON body's. */
 export const JSON_LIMIT_BYTES = 1024 * 1024;
@@ -55,35 +53,5 @@ export const awaitBody = Effect.fnUntraced(function* (request: Request, limitByt
   yield* Fiber.join(reading).pipe(
     Effect.mapError((error) => (isOverflow(error) ? tooLarge(limitBytes) : incomplete())),
     inTime,
-  );
-});
-
-/** Where the bytes of a large body are accounted for while it arrives. */
-export interface Ledger {
-  readonly limitBytes: number;
-  readonly sender: Sender;
-}
-
-/** A body's bytes as they came, held within the budget of all bodies: a declared length before a byte is read. */
-export const readAccounted = Effect.fnUntraced(function* (request: Request, { limitBytes, sender }: Ledger) {
-  const declared = declaredLength(request);
-  if ((declared ?? 0) > limitBytes) return yield* tooLarge(limitBytes);
-  const budget = yield* BodyBudget;
-  return yield* budget.within(sender, declared ?? 0, (take) =>
-    Effect.gen(function* () {
-      const chunks: Uint8Array[] = [];
-      let length = 0;
-      yield* request.stream.pipe(
-        Stream.mapError(incomplete),
-        Stream.runForEach((chunk) => {
-          length += chunk.length;
-          chunks.push(chunk);
-          if (length > limitBytes) return Effect.fail(tooLarge(limitBytes));
-          return declared === null ? take(chunk.length) : Effect.void;
-        }),
-        inTime,
-      );
-      return new Uint8Array(Buffer.concat(chunks));
-    }),
   );
 });

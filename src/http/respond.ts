@@ -18,17 +18,31 @@ export const requestId = ({ headers }: IncomingMessage): string => {
   return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
 };
 
-/** The same below Effect's router. What is left of the request's body is not read: the connection ends with the answer. */
-export const answerRaw = (response: ServerResponse, error: ApiError): void => {
-  const body = JSON.stringify(bodyOf(error));
-  response.writeHead(statusOf(error), {
+/** A JSON answer below Effect's router. What is left of the request's body is not read: the connection ends with it. */
+export const answerJson = (
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
     "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-    connection: "close",
-    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+    "content-length": Buffer.byteLength(text),
+    ...(response.req.complete ? {} : { connection: "close" }),
+    ...headers,
   });
-  response.end(body);
+  response.end(text);
 };
+
+/** An error below Effect's router. */
+export const answerRaw = (response: ServerResponse, error: ApiError): void =>
+  answerJson(
+    response,
+    statusOf(error),
+    bodyOf(error),
+    error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {},
+  );
 
 /** 405 with the methods that the address takes. */
 export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>

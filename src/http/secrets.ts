@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
+import { Directory } from "../actors/directory.ts";
 import { Entropy } from "../actors/entropy.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { Manifests } from "../actors/manifests.ts";
@@ -82,6 +83,8 @@ const put = Effect.fnUntraced(function* (
         ),
       ),
     );
+  // The receiver goes by it from the answer on.
+  yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
   return { isNew, secret: secretWire(stored) };
@@ -106,6 +109,7 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
           const now = yield* Clock.currentTimeMillis;
           if (!(yield* (yield* Secrets).remove(project.id, params.name, now)))
             return yield* notFound("secret");
+          yield* (yield* Directory).refresh(project.id);
         }),
       ),
     ),

@@ -99,6 +99,7 @@ const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish
   const admission = yield* (yield* Admitter).admit(project.accountId, {
     session,
     fire: null,
+    projectVersion: null,
     atCap: "refuse",
     now,
   });

@@ -3,7 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { Firing } from "../actors/firing.ts";
+import { Directory } from "../actors/directory.ts";
+import { Firing, firePrompt, type FireRequest } from "../actors/firing.ts";
 import { Manifests } from "../actors/manifests.ts";
 import { Scheduler } from "../actors/scheduler.ts";
 import { parseCron, upcomingInstants } from "../domain/cron.ts";
@@ -11,22 +12,22 @@ import { apiUrl } from "../domain/environment.ts";
 import {
   cronVariables,
   manualVariables,
+  PROMPT_LIMIT_BYTES,
   renderPrompt,
   webhookVariables,
   type JsonObject,
   type JsonValue,
-  type PromptTooLarge,
 } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import { Fires, Projects } from "../store/port.ts";
 import type { Fire, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
-import { badRequest, Internal, notFound } from "./api/errors.ts";
+import { badRequest, Internal, notFound, Unavailable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { capReached } from "./sessions.ts";
-import { fireWire, instant, instantOrNull, pageOf, queuedFireWire } from "./wire.ts";
+import { instant, instantOrNull } from "./wire.ts";
 
 const UPCOMING = 5;
 
@@ -80,7 +81,10 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
     project,
     now: yield* Clock.currentTimeMillis,
     lastFired: yield* (yield* Projects).lastFired(project.id),
-    lastFires: yield* (yield* Fires).lastBySlug(project.id),
+    lastFires: yield* (yield* Fires).lastBySlug(
+      project.id,
+      read.triggers.map(({ slug }) => slug),
+    ),
   };
   return {
     triggers: read.triggers.map((trigger) => triggerWire(trigger, known)),
@@ -93,47 +97,90 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
 
 type TriggerPath = { readonly pid: string; readonly slug: string };
 
-const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
-  const project = yield* projectFor(yield* Caller, pid);
-  const read = yield* (yield* Manifests).current(project);
-  const trigger = read.triggers.find((candidate) => candidate.slug === slug);
-  return trigger === undefined ? yield* notFound("trigger") : { project, trigger };
+/** The trigger of the path as it is in force, with the project's version that it is of. */
+export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
+  const asked = yield* projectFor(yield* Caller, pid);
+  yield* (yield* Manifests).current(asked);
+  const directory = yield* Directory;
+  const held = directory.known(pid);
+  const known = held?.project.version === asked.version ? held : yield* directory.refresh(pid);
+  const trigger = known?.triggers.get(slug);
+  return known === null || trigger === undefined
+    ? yield* notFound("trigger")
+    : { project: known.project, trigger };
 });
 
-export const promptTooLarge = (error: PromptTooLarge): Internal =>
+export const promptTooLarge = (): Internal =>
   new Internal({
-    error: error.message,
+    error: `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`,
     code: "prompt_too_large",
-    details: { limit_bytes: error.limit_bytes },
+    details: { limit_bytes: PROMPT_LIMIT_BYTES },
   });
 
-/** A fire by hand works on a disabled or paused trigger too; at the cap it is refused, not queued (api.md 4). */
-const fire = Effect.fnUntraced(function* (
+/** So often a fire is decided anew when its project changed while it was on its way. */
+const STALE_MAX = 5;
+
+/**
+ * A person's fire: at the cap it is refused, not queued (api.md 4).
+ *
+ * @param make the fire by the trigger as it is in force.
+ */
+export const fireByHand = Effect.fnUntraced(function* <E, R>(
   path: TriggerPath,
-  message: { readonly text?: string; readonly source?: string },
+  make: (found: Effect.Success<ReturnType<typeof triggerFor>>) => Effect.Effect<HandFire, E, R>,
 ) {
-  const { project, trigger } = yield* triggerFor(path);
   const caller = yield* Caller;
-  const variables = manualVariables(trigger, {
-    firedAtMs: yield* Clock.currentTimeMillis,
-    actor: caller.user.id,
-    text: message.text ?? "",
-    source: message.source ?? "",
+  const firing = yield* Firing;
+  for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
+    const { project, trigger } = yield* triggerFor(path);
+    const fire = yield* make({ project, trigger });
+    const admission = yield* firing.fire({
+      ...fire,
+      project,
+      trigger,
+      userId: caller.user.id,
+      atCap: "refuse",
+    });
+    if (admission.outcome === "admitted")
+      return { status: "fired" as const, session_id: admission.sessionId };
+    if (admission.outcome === "refused") return yield* capReached(admission);
+    if (admission.outcome === "failed") return yield* promptTooLarge();
+    if (admission.outcome !== "stale") return yield* notFound("trigger");
+  }
+  return yield* new Unavailable({
+    error: "The project changes faster than its trigger can be fired; try again in a moment.",
+    code: "busy",
   });
-  const admission = yield* (yield* Firing).fire({
-    project,
-    trigger,
-    kind: "manual",
-    variables,
-    userId: caller.user.id,
-    deliveryId: null,
-    scheduledFor: null,
-    atCap: "refuse",
-  });
-  if (admission.outcome === "refused") return yield* capReached(admission);
-  if (admission.outcome !== "admitted") return yield* notFound("trigger");
-  return { status: "fired" as const, session_id: admission.sessionId };
 });
+
+type HandFire = Pick<FireRequest, "kind" | "prompt" | "request" | "deliveryId" | "scheduledFor" | "replayOf">;
+
+/** A fire by hand works on a disabled or paused trigger too (api.md 4). */
+const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
+  const caller = yield* Caller;
+  const firedAtMs = yield* Clock.currentTimeMillis;
+  return yield* fireByHand(path, ({ trigger }) =>
+    Effect.succeed({
+      kind: "manual",
+      prompt: handPrompt(trigger, message, { firedAtMs, actor: caller.user.id }),
+      request: { body: Buffer.from(JSON.stringify(message)), encoding: "identity", headers: null },
+      deliveryId: null,
+      scheduledFor: null,
+      replayOf: null,
+    }),
+  );
+});
+
+export interface HandMessage {
+  readonly text?: string;
+  readonly source?: string;
+}
+
+export const handPrompt = (
+  trigger: TriggerDefinition,
+  { text = "", source = "" }: HandMessage,
+  by: { readonly firedAtMs: number; readonly actor: string },
+) => firePrompt(trigger.prompt, manualVariables(trigger, { ...by, text, source }));
 
 interface PreviewRequest {
   readonly kind: "cron" | "webhook" | "manual";
@@ -155,7 +202,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const lastFiredAtMs = (yield* (yield* Projects).lastFired(project.id)).get(trigger.slug) ?? null;
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });
   const prompt = renderPrompt(trigger.prompt, variables);
-  if (Result.isFailure(prompt)) return yield* promptTooLarge(prompt.failure);
+  if (Result.isFailure(prompt)) return yield* promptTooLarge();
   return { prompt: prompt.success, variables };
 });
 
@@ -197,31 +244,6 @@ export const triggersHandlers = HttpApiBuilder.group(Api, "triggers", (handlers)
         }),
       ),
     )
-    .handle("fire", ({ params, payload }) =>
-      answering(fire(params, payload)).pipe(
-        Effect.catchTag("PromptTooLarge", (error) => Effect.fail(promptTooLarge(error))),
-      ),
-    )
-    .handle("preview", ({ params, payload }) => answering(preview(params, payload)))
-    .handle("fires", ({ params, query }) =>
-      answering(
-        Effect.gen(function* () {
-          const project = yield* projectFor(yield* Caller, params.pid);
-          const request = { ...pageOf(query), slug: query.slug ?? null, status: query.status ?? null };
-          const page = yield* (yield* Fires).list(project.id, request);
-          return { fires: page.items.map(fireWire), next_cursor: page.nextCursor };
-        }),
-      ),
-    )
-    .handle("queue", () =>
-      answering(
-        Effect.gen(function* () {
-          const queue = yield* (yield* Fires).queue((yield* Caller).accountId);
-          return {
-            queue: queue.map(queuedFireWire),
-            next_cursor: null,
-          };
-        }),
-      ),
-    ),
+    .handle("fire", ({ params, payload }) => answering(fire(params, payload)))
+    .handle("preview", ({ params, payload }) => answering(preview(params, payload))),
 );

@@ -1,33 +1,42 @@
 /**
- * The webhook receiver (spec 4.1, 5.4, 7.1). A raw route: the signature is over the body's bytes as they came.
+ * The webhook receiver (spec 4.1, 5.4, 7.1). The signature is over the body's bytes as they came, and nobody is asked for
+ * anything before it was found right: triggers and keys are held in memory (actors/directory.ts). It stands below Effect's
+ * router, where a request costs half.
  *
- * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no such listening trigger, 409 no secret,
- * then the body is read and its signature decides 401 or 202. The answer is sent after the fire's row is committed.
+ * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no such listening trigger, 409 no secret, then the
+ * body is read and its signature decides 401 or 202. The answer is sent after the fire's row is committed.
  */
-import { createHash } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { Firing } from "../actors/firing.ts";
-import { Keyring } from "../actors/keyring.ts";
-import { Manifests } from "../actors/manifests.ts";
+import { Directory, type KnownProject } from "../actors/directory.ts";
+import type { AdmissionExit } from "../actors/admission.ts";
+import { Firing, firePrompt } from "../actors/firing.ts";
+import { packRequest } from "../actors/stored-request.ts";
 import { parseUuid } from "../domain/ids.ts";
-import { parseWebhookBody, webhookVariables } from "../domain/prompt.ts";
-import { unsealSecret } from "../domain/secret.ts";
-import {
-  HUB_SIGNATURE_HEADER,
-  PLATFORM_SIGNATURE_HEADER,
-  signatureKey,
-  verifySignature,
-} from "../domain/signature.ts";
+import { headerText, parseWebhookBody, webhookVariables, type WebhookHeaders } from "../domain/prompt.ts";
+import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from "../domain/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.ts";
-import { Projects, Secrets, type Admission } from "../store/port.ts";
-import type { Project } from "../store/records.ts";
-import { BadRequest, Conflict, Internal, NotFound, Unauthorized, Unavailable } from "./api/errors.ts";
-import { answering } from "./answers.ts";
-import { readAccounted } from "./body.ts";
-import { apiErrorResponse } from "./respond.ts";
+import { Faults } from "../store/faults.ts";
+import { StoreError } from "../store/journal.ts";
+import type { Admission } from "../store/port.ts";
+import type { StoredRequest } from "../store/records.ts";
+import {
+  BadRequest,
+  Conflict,
+  Internal,
+  NotFound,
+  Unauthorized,
+  Unavailable,
+  type ApiError,
+} from "./api/errors.ts";
+import { makeArriving } from "./arriving.ts";
+import { answerJson, answerRaw } from "./respond.ts";
+import type { RawRoutes } from "./server.ts";
 import { promptTooLarge } from "./triggers.ts";
 
 /** GitHub's own maximum. */
@@ -36,100 +45,87 @@ const BODY_LIMIT_BYTES = 25 * 1024 * 1024;
 const DELIVERY_ID_MAX = 200;
 /** The first present names the delivery (api.md 4). */
 const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"];
+/** So often a fire is decided anew when its project changed while it was on its way. */
+const STALE_MAX = 5;
+
+const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
 const noSuchTrigger = () => new NotFound({ error: "There is no such webhook trigger.", code: "not_found" });
 
-const receive = Effect.gen(function* () {
-  const { params } = yield* HttpRouter.RouteContext;
-  const request = yield* HttpServerRequest.HttpServerRequest;
-  const { project, trigger } = yield* listeningTrigger(params["pid"] ?? "", params["slug"] ?? "");
-  const key = yield* secretKeyOf(project, trigger);
-  const body = yield* readAccounted(request, {
-    limitBytes: BODY_LIMIT_BYTES,
-    sender: {
-      trigger: `${project.id}/${trigger.slug}`,
-      address: request.remoteAddress._tag === "Some" ? request.remoteAddress.value : "",
-    },
+const badAddress = () =>
+  new BadRequest({
+    error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
+    code: "invalid_webhook_address",
   });
-  const signatures = {
-    platform: request.headers[PLATFORM_SIGNATURE_HEADER],
-    hub: request.headers[HUB_SIGNATURE_HEADER],
-  };
-  if (Result.isFailure(verifySignature(body, signatures, key))) {
-    return yield* new Unauthorized({
-      error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
-      code: "invalid_signature",
-    });
-  }
-  return answerFor(yield* fireFor(project, trigger, { request, body }));
-});
 
-const listeningTrigger = Effect.fnUntraced(function* (pid: string, slug: string) {
-  if (parseUuid(pid) === null || !isTriggerSlug(slug)) {
-    return yield* new BadRequest({
-      error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
-      code: "invalid_webhook_address",
-    });
-  }
-  const project = yield* (yield* Projects).get(pid);
-  if (project === null || project.status !== "active" || project.triggersPaused)
-    return yield* noSuchTrigger();
-  const { triggers } = yield* (yield* Manifests).current(project);
-  const trigger = triggers.find((candidate) => candidate.slug === slug);
-  if (trigger === undefined || trigger.type !== "webhook" || !trigger.enabled) return yield* noSuchTrigger();
-  return { project, trigger };
-});
+const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
+  new Conflict({
+    error: `The secret ${secretEnv} of this trigger is not configured in the project's secrets.`,
+    code: "secret_not_configured",
+  });
 
-const secretKeyOf = Effect.fnUntraced(function* (project: Project, trigger: WebhookTriggerDefinition) {
-  const sealed = yield* (yield* Secrets).get(project.id, trigger.secretEnv);
-  const keyring = yield* Keyring;
-  const value = sealed === null ? null : unsealSecret(keyring.secrets, sealed, sealed.envelope);
-  const key = value === null || Result.isFailure(value) ? null : signatureKey(value.success);
-  return (
-    key ??
-    (yield* new Conflict({
-      error: `The secret ${trigger.secretEnv} of this trigger is not configured in the project's secrets.`,
-      code: "secret_not_configured",
-    }))
-  );
-});
+const badSignature = () =>
+  new Unauthorized({
+    error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
+    code: "invalid_signature",
+  });
 
-interface Delivery {
-  readonly request: HttpServerRequest.HttpServerRequest;
-  readonly body: Uint8Array;
+interface Listening {
+  readonly known: KnownProject;
+  readonly trigger: WebhookTriggerDefinition;
+  readonly key: KeyObject;
 }
 
-const fireFor = Effect.fnUntraced(function* (
-  project: Project,
-  trigger: WebhookTriggerDefinition,
-  { request, body }: Delivery,
-) {
-  const { headers } = request;
-  const variables = webhookVariables(trigger, {
-    firedAtMs: yield* Clock.currentTimeMillis,
-    body: parseWebhookBody(body),
-    headers: {
-      contentType: headers["content-type"],
-      userAgent: headers["user-agent"],
-      forwardedFor: headers["x-forwarded-for"],
-    },
-  });
-  return yield* (yield* Firing).fire({
-    project,
-    trigger,
-    kind: "webhook",
-    variables,
-    userId: project.createdBy,
-    deliveryId: deliveryIdOf(headers),
-    scheduledFor: null,
-    atCap: "queue",
-  });
+/** What listens at the address, by what is held in memory. */
+const listening = (
+  directory: Directory["Service"],
+  pid: string,
+  slug: string,
+): Result.Result<Listening, ApiError> => {
+  if (parseUuid(pid) === null || !isTriggerSlug(slug)) return Result.fail(badAddress());
+  const known = directory.known(pid);
+  if (known === null || known.project.status !== "active" || known.project.triggersPaused) {
+    return Result.fail(noSuchTrigger());
+  }
+  const trigger = known.triggers.get(slug);
+  if (trigger?.type !== "webhook" || !trigger.enabled) return Result.fail(noSuchTrigger());
+  const key = known.keys.get(trigger.secretEnv);
+  return key === undefined ? Result.fail(notConfigured(trigger)) : Result.succeed({ known, trigger, key });
+};
+
+const isAuthentic = (body: Uint8Array, headers: IncomingHttpHeaders, key: KeyObject): boolean =>
+  Result.isSuccess(
+    verifySignature(
+      body,
+      { platform: single(headers[PLATFORM_SIGNATURE_HEADER]), hub: single(headers[HUB_SIGNATURE_HEADER]) },
+      key,
+    ),
+  );
+
+/** Node gives no list for these headers; a type says that it might. */
+const single = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(", ") : value;
+
+/** The three headers that templates know. */
+const knownHeaders = (headers: IncomingHttpHeaders): WebhookHeaders => ({
+  contentType: headers["content-type"],
+  userAgent: headers["user-agent"],
+  forwardedFor: single(headers["x-forwarded-for"]),
 });
 
+const storedHeaders = ({
+  contentType,
+  userAgent,
+  forwardedFor,
+}: WebhookHeaders): StoredRequest["headers"] => {
+  const text = (value: string | undefined) => (value === undefined ? null : headerText(value));
+  return { contentType: text(contentType), userAgent: text(userAgent), forwardedFor: text(forwardedFor) };
+};
+
 /** An empty header names no delivery. */
-const deliveryIdOf = (headers: Readonly<Record<string, string | undefined>>): string | null => {
-  const id = DELIVERY_HEADERS.map((name) => headers[name]).find(
+const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
+  const id = DELIVERY_HEADERS.map((name) => single(headers[name])).find(
     (value) => value !== undefined && value !== "",
   );
   if (id === undefined) return null;
@@ -138,43 +134,143 @@ const deliveryIdOf = (headers: Readonly<Record<string, string | undefined>>): st
 
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
-const accepted = (body: object) => HttpServerResponse.jsonUnsafe(body, { status: 202 });
+type Answer = { readonly body: object } | { readonly error: ApiError };
 
-const answerFor = (admission: Admission): HttpServerResponse.HttpServerResponse => {
+const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>): Answer => {
   switch (admission.outcome) {
     case "admitted":
-      return accepted({ status: "fired", session_id: admission.sessionId });
+      return { body: { status: "fired", session_id: admission.sessionId } };
     case "queued":
-      return accepted(QUEUED);
-    case "duplicate":
-      return accepted({
-        ...(admission.fire.sessionId === null
-          ? QUEUED
-          : { status: "fired", session_id: admission.fire.sessionId }),
-        duplicate: true,
-      });
+      return { body: QUEUED };
+    case "duplicate": {
+      const { sessionId } = admission.fire;
+      const now = sessionId === null ? QUEUED : { status: "fired", session_id: sessionId };
+      return { body: { ...now, duplicate: true } };
+    }
+    case "failed":
+      return { error: promptTooLarge() };
     case "queue_full":
-      return apiErrorResponse(
-        new Unavailable({
+      return {
+        error: new Unavailable({
           error: `The account's queue is full (${admission.limit} fires); send it again later.`,
           code: "queue_full",
         }),
-      );
+      };
     case "inactive":
-      return apiErrorResponse(noSuchTrigger());
+      return { error: noSuchTrigger() };
     case "refused":
-      return apiErrorResponse(
-        new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }),
-      );
+      return { error: new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }) };
   }
 };
 
-/** `POST /v1/webhooks/projects/<project_id>/<slug>`. */
-export const webhookRoute = HttpRouter.add(
-  "POST",
-  "/v1/webhooks/projects/:pid/:slug",
-  answering(receive).pipe(
-    Effect.catchTag("PromptTooLarge", (error) => Effect.succeed(apiErrorResponse(promptTooLarge(error)))),
-    Effect.catch((error) => Effect.succeed(apiErrorResponse(error))),
-  ),
-);
+const failureFor = (cause: Cause.Cause<unknown>): ApiError => {
+  const error = Cause.squash(cause);
+  if (error instanceof StoreError) {
+    return new Unavailable({
+      error: "The database cannot be reached; try again in a moment.",
+      code: "database_unavailable",
+    });
+  }
+  return Cause.hasDies(cause)
+    ? new Internal({
+        error: "The service failed to answer; the failure is in its log.",
+        code: "internal_error",
+      })
+    : new Unavailable({
+        error: "The service is busy with this account; try again in a moment.",
+        code: "busy",
+      });
+};
+
+/** The receiver's raw route, for the listener; it lives as long as the scope. */
+export const makeReceiver = Effect.gen(function* () {
+  const directory = yield* Directory;
+  const firing = yield* Firing;
+  const faults = yield* Faults;
+  const clock = yield* Clock.Clock;
+  const arriving = yield* makeArriving;
+  const run = Effect.runForkWith(yield* Effect.context());
+  const log = (cause: Cause.Cause<unknown>): void => {
+    run(Effect.logWarning("a webhook was not taken", cause));
+  };
+
+  /** A delivery whose body is there. */
+  const receive = (
+    { request, pid, slug, body }: { request: IncomingMessage; pid: string; slug: string; body: Uint8Array },
+    answer: (answer: Answer) => void,
+  ): void => {
+    const headers = knownHeaders(request.headers);
+    const decide = (stored: StoredRequest | null, attempt: number): void => {
+      // Looked up again: the trigger may be another than when the body began to come.
+      const found = listening(directory, pid, slug);
+      if (Result.isFailure(found)) return answer({ error: found.failure });
+      const { known, trigger, key } = found.success;
+      if (!isAuthentic(body, request.headers, key)) return answer({ error: badSignature() });
+      faults("webhook.verified");
+      const variables = webhookVariables(trigger, {
+        firedAtMs: clock.currentTimeMillisUnsafe(),
+        body: parseWebhookBody(body),
+        headers,
+      });
+      const fire = {
+        project: known.project,
+        trigger,
+        kind: "webhook" as const,
+        prompt: firePrompt(trigger.prompt, variables),
+        request: stored,
+        userId: known.project.createdBy,
+        deliveryId: deliveryIdOf(request.headers),
+        scheduledFor: null,
+        replayOf: null,
+        atCap: "queue" as const,
+      };
+      firing.offer(fire, (exit) => settle(exit, () => decide(stored, attempt + 1), attempt));
+    };
+    const settle = (exit: AdmissionExit, again: () => void, attempt: number): void => {
+      if (Exit.isFailure(exit)) {
+        log(exit.cause);
+        return answer({ error: failureFor(exit.cause) });
+      }
+      if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
+      if (attempt >= STALE_MAX) return answer({ error: failureFor(Cause.fail("stale")) });
+      run(Effect.andThen(Effect.ignore(directory.refresh(pid)), Effect.sync(again)));
+    };
+    packRequest(body, storedHeaders(headers), (stored) => decide(stored, 1));
+  };
+
+  const take = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    [pid, slug]: readonly [string, string],
+  ) => {
+    const found = listening(directory, pid, slug);
+    if (Result.isFailure(found)) return answerRaw(response, found.failure);
+    const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
+    arriving.read(
+      request,
+      { limitBytes: BODY_LIMIT_BYTES, sender },
+      {
+        refused: (error) => answerRaw(response, error),
+        body: (body, done) =>
+          receive({ request, pid, slug, body }, (answer) => {
+            done();
+            if ("error" in answer) answerRaw(response, answer.error);
+            else answerJson(response, 202, answer.body);
+            faults("webhook.answered");
+          }),
+      },
+    );
+  };
+
+  const routes: RawRoutes = {
+    request: (request, response) => {
+      const [, pid = "", slug = ""] = request.method === "POST" ? (PATH.exec(request.url ?? "") ?? []) : [];
+      if (pid === "") return false;
+      // The listener has seen to it that every escape is whole.
+      take(request, response, [decodeURIComponent(pid), decodeURIComponent(slug)]);
+      return true;
+    },
+    upgrade: () => false,
+  };
+  return routes;
+});

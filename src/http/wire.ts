@@ -87,6 +87,7 @@ export const sandboxWire = (sandbox: Sandbox) => ({
 
 export const fireWire = (fire: Fire) => ({
   id: fire.id,
+  project_id: fire.projectId,
   trigger_slug: fire.triggerSlug,
   kind: fire.kind,
   status: fire.status,

@@ -7,7 +7,8 @@
  *     instant that two definitions share has one ledger row: I2.)
  *  T2 A timer that was armed for another instant, or for an earlier definition, changes nothing.
  *  T3 An instant that was admitted, queued or skipped is accounted for before the next one is armed.
- *  T4 Reading the same schedule again changes nothing: a due instant whose timer is on its way is not passed over.
+ *  T4 Hearing of the same instant of the same schedule again changes nothing, and while one is being fired of no other of
+ *     its schedule: a due instant whose timer is on its way is not passed over.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
@@ -21,7 +22,7 @@ export interface TriggerContext {
 export type TriggerSnapshot = Snapshot<"disabled" | "listening" | "armed" | "firing", TriggerContext>;
 
 export type TriggerEvent =
-  /** The manifest was read. `schedule` and its first due instant are null for a webhook, and where nothing is due. */
+  /** What it is now, and the instant that falls due next, while it does so soon; both null where nothing is due. */
   | {
       readonly type: "definition.changed";
       readonly enabled: boolean;
@@ -65,8 +66,9 @@ const redefined = [
   { guard: "hasNext" as const, target: "armed" as const, actions: [takeSchedule, takeNext, arm] },
   { target: "listening" as const, actions: ["forgetDue" as const, "disarmTimer" as const] },
 ];
-/** T4: selected, it does nothing. */
-const unchanged = { guard: "isSameSchedule" as const };
+/** T4: selected, they do nothing. */
+const sameInstant = { guard: "isSameInstant" as const };
+const sameSchedule = { guard: "isSameSchedule" as const };
 
 export const triggerMachine = setup({
   types: { context: {} as TriggerContext, events: {} as TriggerEvent },
@@ -74,6 +76,11 @@ export const triggerMachine = setup({
     isDisabled: ({ event }) => event.type === "definition.changed" && !event.enabled,
     isSameSchedule: ({ context, event }) =>
       event.type === "definition.changed" && event.enabled && event.schedule === context.schedule,
+    isSameInstant: ({ context, event }) =>
+      event.type === "definition.changed" &&
+      event.enabled &&
+      event.schedule === context.schedule &&
+      event.next === context.due,
     hasNext: ({ event }) => "next" in event && event.next !== null,
     isDue: ({ context, event }) => "due" in event && event.due === context.due,
     isDueWithNext: ({ context, event }) =>
@@ -94,7 +101,7 @@ export const triggerMachine = setup({
     listening: { on: { "definition.changed": redefined } },
     armed: {
       on: {
-        "definition.changed": [unchanged, ...redefined],
+        "definition.changed": [sameInstant, ...redefined],
         "timer.elapsed": {
           guard: "isDue",
           target: "firing",
@@ -105,7 +112,7 @@ export const triggerMachine = setup({
     // A changed definition takes effect at once; the instant under way is settled by its ledger row alone (C17, C18).
     firing: {
       on: {
-        "definition.changed": [unchanged, ...redefined],
+        "definition.changed": [sameSchedule, ...redefined],
         "instant.accounted": [
           {
             guard: "isDueWithNext",

@@ -5,16 +5,23 @@
  *  N1 Wishes are decided in their order; each sees what those before it did.
  *  N2 At most `cap - activeSessions` of them are admitted.
  *  N3 A fire is written at most once under its delivery id and under its cron instant.
+ *  N4 A fire that may wait does not overtake those that wait, also where a slot is free: the next drain gives it to them.
+ *  N5 A wish that was decided by a former version of its project is not decided at all.
  */
-import { DELIVERY_WINDOW_MS, type Admission, type AdmissionRequest } from "./port.ts";
-import type { Fire, FireStatus, NewFire, NewSession } from "./records.ts";
+import * as Result from "effect/Result";
+import { renderCronPrompt, type CronTemplate } from "../domain/prompt.ts";
+import { DELIVERY_WINDOW_MS, type Admission, type AdmissionRequest, type FireFailure } from "./port.ts";
+import type { Fire, FirePrompt, FireStatus, NewFire, NewSession, StoredRequest } from "./records.ts";
 
 export interface AdmissionFacts {
   readonly cap: number;
   readonly activeSessions: number;
   /** Waiting fires of the account. */
   readonly waiting: number;
-  readonly activeProjects: ReadonlySet<string>;
+  /** Version of each active project. */
+  readonly activeProjects: ReadonlyMap<string, number>;
+  /** last_fired_at by `triggerKey`, of the batch's cron triggers. */
+  readonly lastFired: ReadonlyMap<string, number>;
   /** The rows that answer for the batch's delivery ids, and those of its cron instants. */
   readonly known: readonly Fire[];
   /** The waiting cron fires of the batch's triggers. */
@@ -34,6 +41,8 @@ export interface PlannedSession {
 export interface PlannedEntry {
   readonly fire: PlannedFire;
   readonly session: NewSession;
+  /** What its prompt is rendered from when it fires; null: the session has it. */
+  readonly template: CronTemplate | null;
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
@@ -43,11 +52,17 @@ export interface AdmissionPlan {
   /** Rows to insert, or to overwrite under the id they have. */
   readonly fires: readonly PlannedFire[];
   readonly queue: readonly PlannedEntry[];
+  /** What the fires came with, by their row's id; it takes the place of what an earlier attempt came with. */
+  readonly requests: ReadonlyMap<string, StoredRequest>;
   /** Waiting cron fires, written before this batch, that a later instant replaces. */
   readonly overlapped: readonly string[];
   /** Rows that answer no longer for their delivery id: it was seen again after the window. */
   readonly outlived: readonly string[];
 }
+
+/** A trigger among those of all projects. */
+export const triggerKey = (of: Pick<Fire, "projectId" | "triggerSlug">): string =>
+  `${of.projectId}/${of.triggerSlug}`;
 
 /** What makes two fires the same one; null: nothing does. */
 export const identityOf = (
@@ -62,7 +77,7 @@ export const identityOf = (
 
 /** Whether a row answers for its delivery id (the unique index goes by it). */
 export const answersDelivery = (fire: Fire): boolean =>
-  fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null;
+  fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null && fire.status !== "duplicate";
 
 /** Rows of these are tried again when their delivery comes again (api.md 4 "Webhook"). */
 const SETTLED: ReadonlySet<FireStatus> = new Set(["failed", "expired", "cancelled"]);
@@ -91,13 +106,29 @@ type Former =
   | { readonly is: "retry"; readonly fire: Fire }
   | { readonly is: "none" };
 
+/** A session with its fire's prompt in it. */
+export const promptedSession = (
+  session: NewSession,
+  prompt: FirePrompt,
+  lastFiredAt: number | null,
+): Result.Result<NewSession, FireFailure> => {
+  if (prompt.is === "too_large") return Result.fail("prompt_too_large");
+  const rendered =
+    prompt.is === "rendered"
+      ? Result.succeed(prompt.text)
+      : Result.mapError(renderCronPrompt(prompt.template, lastFiredAt), () => "prompt_too_large" as const);
+  return Result.map(rendered, (initialPrompt) => ({ ...session, initialPrompt }));
+};
+
 class Planner {
   readonly #facts: AdmissionFacts;
   readonly #known = new Map<string, Fire>();
   readonly #waitingCron = new Map<string, string>();
+  readonly #lastFired: Map<string, number>;
   readonly #sessions: PlannedSession[] = [];
   readonly #fires = new Map<string, PlannedFire>();
   readonly #queue = new Map<string, PlannedEntry>();
+  readonly #requests = new Map<string, StoredRequest>();
   readonly #overlapped: string[] = [];
   readonly #outlived: string[] = [];
   #slots: number;
@@ -107,13 +138,12 @@ class Planner {
     this.#facts = facts;
     this.#slots = facts.cap - facts.activeSessions;
     this.#waiting = facts.waiting;
+    this.#lastFired = new Map(facts.lastFired);
     for (const fire of facts.known) {
       const identity = identityOf(fire);
       if (identity !== null) this.#known.set(identity, fire);
     }
-    for (const { id, projectId, triggerSlug } of facts.waitingCron) {
-      this.#waitingCron.set(`${projectId}/${triggerSlug}`, id);
-    }
+    for (const waiting of facts.waitingCron) this.#waitingCron.set(triggerKey(waiting), waiting.id);
   }
 
   plan(answers: readonly Admission[]): AdmissionPlan {
@@ -122,20 +152,28 @@ class Planner {
       sessions: this.#sessions,
       fires: [...this.#fires.values()],
       queue: [...this.#queue.values()],
+      requests: this.#requests,
       overlapped: this.#overlapped,
       outlived: this.#outlived,
     };
   }
 
   decide(request: AdmissionRequest): Admission {
-    const { session, fire, now } = request;
-    if (!this.#facts.activeProjects.has(session.projectId)) return { outcome: "inactive" };
+    const { session, fire, projectVersion, now } = request;
+    const version = this.#facts.activeProjects.get(session.projectId);
+    if (version === undefined) return { outcome: "inactive" };
+    if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
     if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
     const former = this.#former(fire, now);
-    if (former.is === "answer") return { outcome: "duplicate", fire: former.fire };
+    if (former.is === "answer") return this.#duplicate(fire, former.fire);
     const row = rowOf(fire, former.is === "retry" ? former.fire : null);
-    if (this.#slots > 0) return this.#start(session, row, now);
-    return request.atCap === "refuse" ? this.#refusal() : this.#wait(request, fire, row);
+    const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
+    if (!hasSlot && request.atCap === "refuse") return this.#refusal();
+    if (fire.request !== null) this.#requests.set(row.id, fire.request);
+    const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
+    const prompted = promptedSession(session, fire.prompt, lastFiredAt);
+    if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
+    return hasSlot ? this.#start(prompted.success, row, now) : this.#wait(request, fire, row);
   }
 
   #refusal(): Admission {
@@ -155,6 +193,20 @@ class Planner {
     return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };
   }
 
+  /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
+  #duplicate(fire: NewFire, former: Fire): Admission {
+    if (fire.kind !== "cron") {
+      const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+      this.#fires.set(row.id, row);
+    }
+    return { outcome: "duplicate", fire: former };
+  }
+
+  #fail(row: PlannedFire, reason: FireFailure): Admission {
+    this.#write({ ...row, status: "failed", reason });
+    return { outcome: "failed", fireId: row.id, reason };
+  }
+
   #write(row: PlannedFire): void {
     this.#fires.set(row.id, row);
     const identity = identityOf(row);
@@ -165,23 +217,39 @@ class Planner {
   #start(session: NewSession, row: PlannedFire | null, now: number): Admission {
     this.#slots -= 1;
     this.#sessions.push({ session, fireId: row?.id ?? null, now });
-    if (row !== null) this.#write({ ...row, status: "fired", sessionId: session.id, firedAt: now });
+    if (row !== null) {
+      this.#write({ ...row, status: "fired", sessionId: session.id, firedAt: now });
+      const trigger = triggerKey(row);
+      this.#lastFired.set(trigger, Math.max(this.#lastFired.get(trigger) ?? now, now));
+    }
     return { outcome: "admitted", sessionId: session.id, fireId: row?.id ?? null };
   }
 
   #wait({ session, now }: AdmissionRequest, fire: NewFire, row: PlannedFire): Admission {
-    const trigger = `${fire.projectId}/${fire.triggerSlug}`;
+    const trigger = triggerKey(fire);
     const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
-    if (replaced === undefined && this.#waiting >= fire.queueMax) {
-      return { outcome: "queue_full", limit: fire.queueMax };
-    }
+    if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
     if (replaced === undefined) this.#waiting += 1;
     else this.#replace(replaced);
     if (fire.kind === "cron") this.#waitingCron.set(trigger, row.id);
     const queued: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
     this.#write(queued);
-    this.#queue.set(row.id, { fire: queued, session, queuedAt: now, expiresAt: now + fire.queueTtlMs });
-    return { outcome: "queued", fireId: row.id };
+    const { prompt } = fire;
+    this.#queue.set(row.id, {
+      fire: queued,
+      session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
+      template: prompt.is === "cron" ? prompt.template : null,
+      queuedAt: now,
+      expiresAt: now + fire.queueTtlMs,
+    });
+    return { outcome: "queued", fireId: row.id, slotIsFree: this.#slots > 0 };
+  }
+
+  /** A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row. */
+  #queueFull(fire: NewFire, row: PlannedFire): Admission {
+    if (fire.kind === "cron") return this.#fail(row, "queue_full");
+    this.#requests.delete(row.id);
+    return { outcome: "queue_full", limit: fire.queueMax };
   }
 
   /** The waiting fire gives its place to a later instant of its trigger. */
@@ -195,24 +263,6 @@ class Planner {
   }
 }
 
-/**
- * The row of a fire that could not start. A fire that is under way or done already keeps its row (`row: null`), one that
- * failed before is marked again, and one whose delivery id is from before the window gets a row of its own.
- */
-export const planFailure = (
-  fire: NewFire,
-  failure: { readonly reason: string; readonly former: Fire | null },
-): { readonly row: PlannedFire | null; readonly outlived: string | null } => {
-  const { reason, former } = failure;
-  const isOutlived =
-    former !== null && fire.kind !== "cron" && fire.receivedAt - former.receivedAt > DELIVERY_WINDOW_MS;
-  if (former === null || isOutlived) {
-    return { row: { ...rowOf(fire, null), reason }, outlived: former?.id ?? null };
-  }
-  const isRetried = fire.kind !== "cron" && SETTLED.has(former.status);
-  return { row: isRetried ? { ...rowOf(fire, former), reason } : null, outlived: null };
-};
-
 /** One answer a wish, in the same order, and what is to be written so that they are true. */
 export const planAdmissions = (
   facts: AdmissionFacts,
@@ -221,4 +271,49 @@ export const planAdmissions = (
   const planner = new Planner(facts);
   const answers = requests.map((request) => planner.decide(request));
   return planner.plan(answers);
+};
+
+/** A waiting fire that a slot is free for. */
+export interface DrainedFire {
+  readonly fire: Fire;
+  readonly session: Omit<NewSession, "id" | "bootDeadlineAt">;
+  readonly template: CronTemplate | null;
+}
+export interface DrainRequest {
+  readonly sessionIds: readonly string[];
+  readonly now: number;
+  readonly bootTimeoutMs: number;
+}
+
+/**
+ * What becomes of waiting fires in the order in which they start: sessions, or rows that say why not, as by a prompt that
+ * has outgrown its limit. `lastFired` as in `AdmissionFacts`.
+ */
+export const planDrain = (
+  accountId: string,
+  fires: readonly DrainedFire[],
+  { lastFired, request }: { readonly lastFired: ReadonlyMap<string, number>; readonly request: DrainRequest },
+) => {
+  const { sessionIds, now, bootTimeoutMs } = request;
+  const moved = new Map(lastFired);
+  const sessions: PlannedSession[] = [];
+  const rows: PlannedFire[] = [];
+  const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
+  for (const [index, { fire, session, template }] of fires.entries()) {
+    const id = sessionIds[index] ?? "";
+    const trigger = triggerKey(fire);
+    const prompt: FirePrompt =
+      template === null ? { is: "rendered", text: session.initialPrompt ?? "" } : { is: "cron", template };
+    const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
+    const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
+    if (Result.isFailure(prompted)) {
+      rows.push({ ...fire, accountId, status: "failed", reason: prompted.failure, firedAt: null });
+    } else {
+      sessions.push({ session: prompted.success, fireId: fire.id, now });
+      rows.push({ ...fire, accountId, status: "fired", reason: null, sessionId: id, firedAt: now });
+      admitted.push({ fireId: fire.id, sessionId: id });
+      moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
+    }
+  }
+  return { sessions, rows, admitted };
 };

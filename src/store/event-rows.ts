@@ -1,7 +1,7 @@
 /** The events a state change leaves behind, as clients read them (api.md 3): shared by both adapters. */
 import type { Failure } from "../domain/failure.ts";
 import type { PlannedFire, PlannedSession } from "./admission-plan.ts";
-import type { StoredEvent } from "./records.ts";
+import type { Fire, FireStatus, StoredEvent } from "./records.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
 
@@ -49,14 +49,24 @@ export const sandboxStatusEvent = (
   },
 });
 
-const fireEvent = (
-  place: Place,
-  fire: { readonly type: "trigger.fired" | "fire.queued"; readonly fireId: string; readonly slug: string },
-): NewEvent => ({
-  ...place,
-  type: fire.type,
-  data: { fire_id: fire.fireId, trigger_slug: fire.slug },
-});
+/** What became of a fire. Repeated deliveries and skipped instants are no news: the ledger has them. */
+const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
+  fired: "trigger.fired",
+  queued: "fire.queued",
+  failed: "fire.failed",
+  expired: "fire.expired",
+  cancelled: "fire.cancelled",
+};
+
+/** The events of ledger rows that came to be what they are at `at`. */
+export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEvent[] =>
+  fires.flatMap((fire) => {
+    const type = FIRE_EVENTS[fire.status];
+    if (type === undefined) return [];
+    const reason = fire.reason === null ? {} : { reason: fire.reason };
+    const data = { fire_id: fire.id, trigger_slug: fire.triggerSlug, ...reason };
+    return [{ type, at, projectId: fire.projectId, sessionId: fire.sessionId, data }];
+  });
 
 /** The events of an admission or a drain: sessions made, fires fired, fires that wait. */
 export const admissionEvents = (
@@ -69,16 +79,7 @@ export const admissionEvents = (
       { status: "provisioning", previous: null },
     ),
   ),
-  ...fires.flatMap((fire) => {
-    const place = {
-      projectId: fire.projectId,
-      sessionId: fire.sessionId,
-      at: fire.firedAt ?? fire.receivedAt,
-    };
-    const of = { fireId: fire.id, slug: fire.triggerSlug };
-    if (fire.status === "fired") return [fireEvent(place, { ...of, type: "trigger.fired" })];
-    return fire.status === "queued" ? [fireEvent(place, { ...of, type: "fire.queued" })] : [];
-  }),
+  ...fires.flatMap((fire) => fireEvents([fire], fire.firedAt ?? fire.receivedAt)),
 ];
 
 export const changeRequestEvent = (

@@ -20,6 +20,8 @@ import type {
   ChangeRequest,
   CloneCredential,
   Fire,
+  GoodManifest,
+  ManifestFailure,
   NewFire,
   NewProject,
   NewSession,
@@ -28,14 +30,17 @@ import type {
   PageRequest,
   Principal,
   Project,
+  ProjectState,
   ProjectUpdate,
   QueuedFire,
   Sandbox,
   SealedSecret,
   Session,
   StoredEvent,
+  StoredRequest,
   StoredSecret,
   Token,
+  TriggerCursor,
 } from "./records.ts";
 
 /** A unique name is taken. */
@@ -46,23 +51,47 @@ export class BadCursor extends Schema.TaggedError<BadCursor>()("BadCursor", { cu
 
 // ---------------------------------------------------------------------------------------------- admission
 
-/** A wish for a session: by a person (`fire: null`) or by a fire. `atCap` says what becomes of it without a slot. */
+/**
+ * A wish for a session: by a person (`fire: null`) or by a fire, whose prompt takes the place of the session's. `atCap`
+ * says what becomes of it without a slot.
+ */
 export interface AdmissionRequest {
   readonly session: NewSession;
   readonly fire: NewFire | null;
+  /** The version of the project that the wish was decided by; null: it went by nothing of it. */
+  readonly projectVersion: number | null;
   readonly atCap: "refuse" | "queue";
   readonly now: number;
 }
 
 export type Admission =
   | { readonly outcome: "admitted"; readonly sessionId: string; readonly fireId: string | null }
-  | { readonly outcome: "queued"; readonly fireId: string }
+  /** `slotIsFree`: others wait before it, and could start. */
+  | { readonly outcome: "queued"; readonly fireId: string; readonly slotIsFree: boolean }
   | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
   | { readonly outcome: "queue_full"; readonly limit: number }
   /** The delivery id was seen within 24 h on a fired or queued row: that row as it is now. */
   | { readonly outcome: "duplicate"; readonly fire: Fire }
+  /** It has its row, which says why (api.md 4 "Ledger"). */
+  | { readonly outcome: "failed"; readonly fireId: string; readonly reason: FireFailure }
+  /** The project is of another version by now: nothing was written, whoever asks looks at it again. */
+  | { readonly outcome: "stale" }
   /** The project was archived or deleted meanwhile. */
   | { readonly outcome: "inactive" };
+
+/** Why a fire failed: its prompt is over the limit, or it could not wait (a cron instant: nobody can be told to return). */
+export type FireFailure = "prompt_too_large" | "queue_full";
+
+/** Due instants that are accounted for without a fire, oldest first. */
+export interface Skip {
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly projectVersion: number;
+  readonly triggerSlug: string;
+  readonly reason: "missed" | "paused";
+  readonly instants: readonly { readonly id: string; readonly dueAt: number }[];
+  readonly now: number;
+}
 
 /** For this long after it was seen a delivery id is answered with the row it has (api.md 4 "Webhook"), ms. */
 export const DELIVERY_WINDOW_MS = 24 * 60 * 60 * 1000;
@@ -94,8 +123,13 @@ export class Admissions extends Context.Service<
       readonly admitted: readonly { fireId: string; sessionId: string }[];
       readonly more: boolean;
     }>;
-    /** Records a fire that could not start (`failed`, with its reason): visible and replayable. */
-    readonly recordFailed: (fire: NewFire, reason: string) => Stored<void>;
+    /**
+     * Writes `skipped` rows for instants that have no row yet and moves the trigger's cursor to the last of them.
+     * @returns false where the project is of another version by now: nothing was written.
+     */
+    readonly skip: (skip: Skip) => Stored<boolean>;
+    /** Takes a waiting fire out of the queue for good; false where it does not wait (any more). */
+    readonly cancel: (fireId: string, now: number) => Stored<boolean>;
     /** Accounts with waiting fires, for start-up and the timer. */
     readonly waitingAccounts: Stored<readonly string[]>;
   }
@@ -192,20 +226,39 @@ export class Projects extends Context.Service<
       request: PageRequest & { readonly onlyId: string | null },
     ) => Stored<Page<Project>, BadCursor>;
     readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
-    /** What the last reading of the manifest gave; `text` only of a reading that parsed (the last good one stays). */
+    /** What the last reading of the manifest gave; `good` only of a reading that parsed (the last good one stays). */
     readonly recordManifest: (
       id: string,
       reading: {
         readonly commit: string | null;
-        readonly text: string | null;
-        readonly error: string | null;
+        readonly good: GoodManifest | null;
+        readonly failure: ManifestFailure | null;
         readonly now: number;
       },
     ) => Stored<void>;
-    /** Last good manifest text and its commit; null before the first. */
-    readonly manifest: (id: string) => Stored<{ readonly commit: string; readonly text: string } | null>;
-    /** Active projects, for loading their triggers at start. */
-    readonly active: Stored<readonly Project[]>;
+    /** What the triggers of these projects go by; of archived ones too. */
+    readonly states: (ids: readonly string[]) => Stored<readonly ProjectState[]>;
+    /**
+     * Ids and versions of the projects that changed since an earlier look, all of them for `since: null`. Some may come
+     * again that were seen before; none is missed, whenever its change is committed.
+     */
+    readonly changedSince: (since: string | null) => Stored<{
+      readonly changed: readonly { readonly id: string; readonly version: number }[];
+      /** For the next look. */
+      readonly since: string;
+    }>;
+    /** Completes when a project may have changed (a commit's signal; lost ones are covered by the reader's poll). */
+    readonly changed: Effect.Effect<void>;
+    /**
+     * Sees to it that exactly these cron triggers of the project have a cursor: one that is new, or of another schedule,
+     * starts at `now`. Fenced by the project's version: null where it is another by now, and nothing is written.
+     */
+    readonly keepCursors: (request: {
+      readonly projectId: string;
+      readonly projectVersion: number;
+      readonly schedules: ReadonlyMap<string, string>;
+      readonly now: number;
+    }) => Stored<readonly TriggerCursor[] | null>;
     /** last_fired_at by slug (spec 2.3). */
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
   }
@@ -237,13 +290,23 @@ export class Fires extends Context.Service<
   Fires,
   {
     readonly get: (id: string) => Stored<Fire | null>;
+    /** What it came with, where that is stored. */
+    readonly request: (id: string) => Stored<StoredRequest | null>;
+    /** The prompt of a fire that fired or waits with a finished one; null for any other. */
+    readonly prompt: (id: string) => Stored<string | null>;
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly slug: string | null; readonly status: string | null },
     ) => Stored<Page<Fire>, BadCursor>;
-    readonly lastBySlug: (projectId: string) => Stored<ReadonlyMap<string, Fire>>;
+    /** The newest row of each of these triggers that has one; a repeated delivery is none. */
+    readonly lastBySlug: (projectId: string, slugs: readonly string[]) => Stored<ReadonlyMap<string, Fire>>;
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
+    /**
+     * One small step of pruning: rows received before `before`, but those that wait, and stored requests over
+     * `requestBytes` an account, oldest first. @returns how many rows went; none: there is nothing left to prune.
+     */
+    readonly prune: (limits: { readonly before: number; readonly requestBytes: number }) => Stored<number>;
   }
 >()("platform/store/Fires") {}
 

@@ -1,5 +1,6 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../domain/failure.ts";
+import type { CronTemplate } from "../domain/prompt.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../domain/session.ts";
 import type { RepositorySource } from "../domain/repository.ts";
 
@@ -76,6 +77,8 @@ export interface Project {
     readonly syncedAt: number | null;
     readonly error: string | null;
   };
+  /** Rises with every change of what its triggers go by; an admission names the one it decided by. */
+  readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -86,6 +89,36 @@ export type NewProject = Pick<
   readonly now: number;
 };
 export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
+
+/** The last reading of a manifest that parsed, with those of its triggers' agents that have a file in its commit. */
+export interface GoodManifest {
+  readonly commit: string;
+  readonly text: string;
+  readonly agents: readonly string[];
+}
+
+/** Why the newest manifest as a whole could not be read, and where, as far as it is known. */
+export interface ManifestFailure {
+  readonly message: string;
+  readonly path: string | null;
+  readonly line: number | null;
+}
+
+/** Up to which instant every due instant of a cron trigger's schedule has its ledger row (api.md 4). */
+export interface TriggerCursor {
+  readonly slug: string;
+  /** Expression and zone in one text. */
+  readonly schedule: string;
+  readonly accountedUntil: number;
+}
+
+/** Everything about a project that its triggers go by: what the receiver and the scheduler hold in memory. */
+export interface ProjectState {
+  readonly project: Project;
+  readonly manifest: GoodManifest | null;
+  readonly manifestFailure: ManifestFailure | null;
+  readonly secrets: readonly SealedSecret[];
+}
 
 /** A sealed value as it lies in the table; see domain/secret.ts for the envelope. */
 export interface SealedSecret {
@@ -182,6 +215,28 @@ export interface Fire {
   readonly attempts: number;
   readonly replayOf: string | null;
 }
+
+/** What a fire came with (api.md 4 "Ledger"): for looking at it, and for firing it again. */
+export interface StoredRequest {
+  readonly body: Uint8Array;
+  /** How the body lies in the table: as it came, or deflated (RFC 1951). */
+  readonly encoding: "identity" | "deflate";
+  /** Of a webhook; null for a fire by hand. */
+  readonly headers: {
+    readonly contentType: string | null;
+    readonly userAgent: string | null;
+    readonly forwardedFor: string | null;
+  } | null;
+}
+
+/** A fire's prompt as it comes to admission. */
+export type FirePrompt =
+  | { readonly is: "rendered"; readonly text: string }
+  /** Rendered at the fire, now or when a slot is free: it names the fire before it. */
+  | { readonly is: "cron"; readonly template: CronTemplate }
+  /** Over the limit: the fire fails, visible and replayable. */
+  | { readonly is: "too_large" };
+
 export interface NewFire {
   readonly id: string;
   readonly accountId: string;
@@ -192,6 +247,9 @@ export interface NewFire {
   readonly receivedAt: number;
   readonly deliveryId: string | null;
   readonly replayOf: string | null;
+  readonly prompt: FirePrompt;
+  /** null: not stored, or nothing came with it. */
+  readonly request: StoredRequest | null;
   /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may (PLATFORM_QUEUE_MAX). */
   readonly queueTtlMs: number;
   readonly queueMax: number;

@@ -4,6 +4,8 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
+import { directoryLayer } from "../../src/actors/directory.ts";
+import { keyringLayer } from "../../src/actors/keyring.ts";
 import { Manifests, manifestsLayer } from "../../src/actors/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
@@ -72,8 +74,14 @@ const SLOW = id(4);
 const scene = Effect.gen(function* () {
   const doors = { reading: yield* Deferred.make<void>(), release: yield* Deferred.make<void>() };
   const layer = manifestsLayer.pipe(
-    Layer.provideMerge(slowIn(SLOW, doors)),
-    Layer.provideMerge(Layer.mergeAll(memoryStore, simulatedBackend)),
+    Layer.provideMerge(Layer.mergeAll(slowIn(SLOW, doors), directoryLayer)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        memoryStore,
+        simulatedBackend,
+        keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+      ),
+    ),
   );
   const context = yield* Layer.build(Layer.fresh(layer));
   const begin = Effect.gen(function* () {
@@ -90,7 +98,8 @@ const scene = Effect.gen(function* () {
     yield* push(slow.id, "old");
     yield* push(other.id, "other");
     const { sync, current } = yield* Manifests;
-    return { slow, other, sync, current, stored: (yield* Projects).manifest(slow.id) };
+    const stored = Effect.map((yield* Projects).states([slow.id]), ([state]) => state?.manifest);
+    return { slow, other, sync, current, stored };
   });
   const parts = yield* Effect.provideContext(begin, context);
   const first = yield* Effect.forkChild(parts.sync(parts.slow), { startImmediately: true });

@@ -10,9 +10,12 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
 import { admitterLayer } from "../../src/actors/admission.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { directoryLayer } from "../../src/actors/directory.ts";
 import { firingLayer } from "../../src/actors/firing.ts";
-import { manifestsLayer } from "../../src/actors/manifests.ts";
-import { schedulerLayer, timersLayer } from "../../src/actors/scheduler.ts";
+import { keyringLayer } from "../../src/actors/keyring.ts";
+import { Manifests, manifestsLayer } from "../../src/actors/manifests.ts";
+import { dueInstantsLayer, schedulerLayer } from "../../src/actors/scheduler.ts";
+import { timersLayer } from "../../src/actors/timers.ts";
 import { triggerActors } from "../../src/actors/trigger.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
@@ -55,19 +58,35 @@ const entity = { maxIdleMs: 60_000 };
 /** The service's cron side alone, over twins. */
 const cronSide = (fates: Fates, queueMax: number) =>
   schedulerLayer({ intervalMs: POLL_MS }).pipe(
-    Layer.provideMerge(triggerActors(entity)),
-    Layer.provideMerge(firingLayer({ bootTimeoutMs: 120_000, queueTtlMs: 86_400_000, queueMax })),
+    Layer.provideMerge(
+      triggerActors({ ...entity, catchupWindowMs: 3_600_000, fireRetentionMs: 2_592_000_000 }),
+    ),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        firingLayer({ bootTimeoutMs: 120_000, queueTtlMs: 86_400_000, queueMax }),
+        manifestsLayer,
+      ),
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         admitterLayer,
-        manifestsLayer,
+        directoryLayer,
+        dueInstantsLayer,
         timersLayer,
         accountActors({ ...entity, bootTimeoutMs: 120_000 }),
       ),
     ),
     Layer.provideMerge(meeting(fates)),
-    Layer.provideMerge(Layer.mergeAll(memoryStore, singleRunner, simulatedBackend)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        memoryStore,
+        singleRunner,
+        simulatedBackend,
+        keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+      ),
+    ),
   );
+
 type Services = Layer.Success<ReturnType<typeof cronSide>>;
 
 const trigger = (slug: string, cron: string) => `
@@ -103,6 +122,8 @@ const begin = Effect.fnUntraced(function* (text: string, cap: number) {
     { projectId: PROJECT },
     { branch: "main", onto: null, files: { "platform.toml": text }, subject: "manifest" },
   );
+  const project = yield* (yield* Projects).get(PROJECT);
+  if (project !== null) yield* (yield* Manifests).sync(project);
 });
 
 /** Second by second: what becomes ready at an instant runs before the next one. */
@@ -157,14 +178,14 @@ describe("a due instant", () => {
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
   );
 
-  it.effect("is told no more once its project is paused", () =>
+  it.effect("is told no more once its project is archived", () =>
     Effect.suspend(() => {
       let told = 0;
       const test = Effect.gen(function* () {
         yield* begin(trigger("tick", "0 */10 * * * *"), 100);
         yield* advance(630);
         const before = told;
-        yield* (yield* Projects).update(PROJECT, { triggersPaused: true }, 630_000);
+        yield* (yield* Projects).update(PROJECT, { status: "archived" }, 630_000);
         yield* advance(60);
         const after = told;
         yield* advance(600);

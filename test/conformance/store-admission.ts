@@ -11,7 +11,6 @@ import {
   BOOT_MS,
   fired,
   makeWorld,
-  newFire,
   NOON,
   tellSession,
   wish,
@@ -213,26 +212,32 @@ export const checkAdmission = (check: Check): void => {
       "whose fire failed is tried again in the same row",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
-        const { recordFailed } = yield* Admissions;
         const { get, list } = yield* Fires;
-        const fire = newFire(world, { deliveryId: "d-1" });
-        yield* recordFailed(fire, "prompt_too_large");
-        expect(yield* get(fire.id)).toMatchObject({
+        const tooLarge = fired(world, { deliveryId: "d-1", prompt: { is: "too_large" } });
+        const fireId = tooLarge.fire?.id ?? "";
+        expect(yield* admitOne(world, tooLarge)).toEqual({
+          outcome: "failed",
+          fireId,
+          reason: "prompt_too_large",
+        });
+        expect(yield* get(fireId)).toMatchObject({
           status: "failed",
           reason: "prompt_too_large",
           attempts: 1,
         });
+        expect(yield* counterOf(world)).toBe(0);
         const request = fired(world, { deliveryId: "d-1" }, NOON + 1);
-        expect(yield* admitOne(world, request)).toMatchObject({ outcome: "admitted", fireId: fire.id });
-        expect(yield* get(fire.id)).toMatchObject({
+        expect(yield* admitOne(world, request)).toMatchObject({ outcome: "admitted", fireId });
+        expect(yield* get(fireId)).toMatchObject({
           status: "fired",
           reason: null,
           attempts: 2,
           sessionId: request.session.id,
         });
-        yield* recordFailed(newFire(world, { deliveryId: "d-1" }), "too late");
+        const again = fired(world, { deliveryId: "d-1", prompt: { is: "too_large" } });
+        expect((yield* admitOne(world, again)).outcome).toBe("duplicate");
         const page = yield* list(world.projectId, { limit: 10, cursor: null, slug: null, status: null });
-        expect(page.items.map(({ status }) => status)).toEqual(["fired"]);
+        expect(page.items.map(({ status }) => status).toSorted()).toEqual(["duplicate", "fired"]);
       }),
     );
 
@@ -368,7 +373,7 @@ export const checkAdmission = (check: Check): void => {
           status: "provisioning",
           createdAt: NOON + 5,
           bootDeadlineAt: NOON + 5 + BOOT_MS,
-          initialPrompt: "Say hello.",
+          initialPrompt: "Look at the push.",
           origin: "trigger",
         });
         const second = yield* drain(world, 2);

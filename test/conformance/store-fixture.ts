@@ -114,6 +114,8 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
   receivedAt: NOON,
   deliveryId: null,
   replayOf: null,
+  prompt: { is: "rendered", text: "Look at the push." },
+  request: null,
   queueTtlMs: 60_000,
   queueMax: 100,
   ...fields,
@@ -123,6 +125,7 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
 export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
   session: newSession(world, fields),
   fire: null,
+  projectVersion: null,
   atCap: "refuse",
   now: NOON,
 });
@@ -137,6 +140,7 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
       origin: fire.kind === "manual" ? "session" : "trigger",
     }),
     fire,
+    projectVersion: null,
     atCap: "queue",
     now,
   };

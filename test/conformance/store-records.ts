@@ -125,7 +125,7 @@ const checkProjects = (check: Check): void => {
       "is made, changed field by field, listed, and bound lists show it alone",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
-        const { get, update, list, active } = yield* Projects;
+        const { get, update, list } = yield* Projects;
         const made = yield* get(world.projectId);
         expect(made).toEqual({
           id: world.projectId,
@@ -137,12 +137,14 @@ const checkProjects = (check: Check): void => {
           triggersPaused: false,
           createdBy: world.userId,
           manifest: { commit: null, syncedAt: null, error: null },
+          version: made?.version,
           createdAt: NOON,
           updatedAt: NOON,
         });
         expect(yield* update(world.projectId, { triggersPaused: true }, NOON + 1)).toEqual({
           ...made,
           triggersPaused: true,
+          version: (made?.version ?? 0) + 1,
           updatedAt: NOON + 1,
         });
         expect(yield* update(randomUUID(), { name: "x" }, NOON)).toBe(null);
@@ -152,7 +154,6 @@ const checkProjects = (check: Check): void => {
         expect(ids(items)).toEqual([other, world.projectId]);
         const bound = yield* list(world.accountId, { ...newest, onlyId: world.projectId });
         expect(bound.items).toMatchObject([{ name: "old shop", status: "archived" }]);
-        expect(ids(yield* active)).toEqual([other]);
       }),
     );
 
@@ -160,18 +161,31 @@ const checkProjects = (check: Check): void => {
       "keeps the last manifest that parsed beside what was wrong with the newest",
       Effect.gen(function* () {
         const { projectId } = yield* makeWorld(3);
-        const { get, manifest, recordManifest, lastFired } = yield* Projects;
-        expect(yield* manifest(projectId)).toBe(null);
-        yield* recordManifest(projectId, { commit: "c1", text: "a = 1", error: null, now: NOON });
-        yield* recordManifest(projectId, { commit: "c2", text: null, error: "line 1", now: NOON + 1 });
-        expect(yield* manifest(projectId)).toEqual({ commit: "c1", text: "a = 1" });
+        const { get, states, recordManifest, lastFired } = yield* Projects;
+        const manifests = Effect.map(states([projectId]), ([state]) => [
+          state?.manifest,
+          state?.manifestFailure,
+        ]);
+        const version = Effect.map(get(projectId), (project) => project?.version ?? 0);
+        const good = { commit: "c1", text: "a = 1", agents: ["ada", "o'hara"] };
+        const failure = { message: "line 1", path: "triggers", line: 1 };
+        expect(yield* manifests).toEqual([null, null]);
+        const before = yield* version;
+        yield* recordManifest(projectId, { commit: "c1", good, failure: null, now: NOON });
+        expect(yield* version).toBe(before + 1);
+        yield* recordManifest(projectId, { commit: "c1", good, failure: null, now: NOON });
+        expect(yield* version).toBe(before + 1);
+        yield* recordManifest(projectId, { commit: "c2", good: null, failure, now: NOON + 1 });
+        expect(yield* version).toBe(before + 2);
+        expect(yield* manifests).toEqual([good, failure]);
         expect((yield* get(projectId))?.manifest).toEqual({
           commit: "c2",
           syncedAt: NOON + 1,
           error: "line 1",
         });
-        yield* recordManifest(projectId, { commit: "c3", text: "", error: null, now: NOON + 2 });
-        expect(yield* manifest(projectId)).toEqual({ commit: "c3", text: "" });
+        const empty = { commit: "c3", text: "", agents: [] };
+        yield* recordManifest(projectId, { commit: "c3", good: empty, failure: null, now: NOON + 2 });
+        expect(yield* manifests).toEqual([empty, null]);
         expect(yield* lastFired(projectId)).toEqual(new Map());
       }),
     );

@@ -5,12 +5,14 @@ import { checkAdmission } from "./store-admission.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkSessions } from "./store-sessions.ts";
+import { checkTriggers } from "./store-triggers.ts";
 
 export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
     checkAdmission(check);
+    checkTriggers(check);
     checkRecords(check);
     checkPages(check);
     checkEvents(check);

@@ -26,6 +26,8 @@ const fire = fc.record({
   instant: fc.nat(4),
   isReplay: fc.boolean(),
   queueMax: fc.constantFrom(2, 5),
+  isTooLarge: fc.constantFrom(false, false, false, true),
+  body: fc.option(fc.uint8Array({ maxLength: 8 })),
   ttl: fc.constantFrom(10, 100_000),
 });
 const anyStep = fc.oneof(
@@ -42,7 +44,25 @@ const anyStep = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ op: fc.constant("project" as const), project: fc.nat(2), isActive: fc.boolean() }),
   },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant("fail" as const), fire }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant("cancel" as const), fire: fc.nat(30) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant("skip" as const),
+      project: fc.nat(2),
+      slug: fc.constantFrom("a", "b"),
+      instants: fc.uniqueArray(fc.nat(6), { minLength: 1, maxLength: 3 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant("cursors" as const),
+      project: fc.nat(2),
+      schedules: fc.dictionary(fc.constantFrom("a", "b"), fc.constantFrom("hourly", "daily")),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant("prune" as const), requestBytes: fc.nat(20) }) },
   {
     weight: 1,
     arbitrary: fc.record({ op: fc.constant("wait" as const), ms: fc.constantFrom(20, 90_000_000) }),
@@ -56,6 +76,7 @@ class Player {
   now = NOON;
   #ids = 0;
   readonly #sessions: string[] = [];
+  readonly #fires: string[] = [];
 
   #next(kind: number): string {
     this.#ids += 1;
@@ -80,7 +101,7 @@ class Player {
   });
 
   readonly #fire = (of: FireStep) => ({
-    id: this.#next(4),
+    id: this.#noted(this.#next(4)),
     accountId: ACCOUNT,
     projectId: projectId(of.project),
     triggerSlug: of.slug,
@@ -89,9 +110,29 @@ class Player {
     receivedAt: this.now,
     deliveryId: of.delivery === null ? null : `d-${of.delivery}`,
     replayOf: of.isReplay ? uuid(4, 1) : null,
+    prompt: this.#prompt(of),
+    request: of.body === null ? null : { body: of.body, encoding: "identity" as const, headers: null },
     queueTtlMs: of.ttl,
     queueMax: of.queueMax,
   });
+
+  #noted(id: string): string {
+    this.#fires.push(id);
+    return id;
+  }
+
+  #prompt(of: FireStep) {
+    if (of.isTooLarge) return { is: "too_large" as const };
+    if (of.kind !== "cron") return { is: "rendered" as const, text: `for ${of.slug}` };
+    const prompt = "after {{ cron.last_fired_at }}";
+    const template = { prompt, slug: of.slug, schedule: "s", timezone: "UTC", dueAtMs: NOON + of.instant };
+    return { is: "cron" as const, template };
+  }
+
+  readonly #version = (project: string) =>
+    Effect.gen(function* () {
+      return (yield* (yield* Projects).get(project))?.version ?? 0;
+    });
 
   readonly #tell = (session: number, type: "stop.requested" | "restart.requested") => {
     const id = this.#sessions[session];
@@ -115,6 +156,7 @@ class Player {
           const requests = wishes.map((of) => ({
             session: this.#session(of?.project ?? project, of?.slug ?? null),
             fire: of === null ? null : this.#fire(of),
+            projectVersion: null,
             atCap: of === null || of.kind === "manual" ? ("refuse" as const) : ("queue" as const),
             now: this.now,
           }));
@@ -144,8 +186,38 @@ class Player {
           const status = step.isActive ? ("active" as const) : ("archived" as const);
           return yield* (yield* Projects).update(projectId(step.project), { status }, this.now);
         }
-        case "fail":
-          return yield* admissions.recordFailed(this.#fire(step.fire), "no");
+        case "cancel":
+          return yield* admissions.cancel(this.#fires[step.fire] ?? uuid(4, 0), this.now);
+        case "skip": {
+          const project = projectId(step.project);
+          const instants = step.instants.toSorted((a, b) => a - b);
+          return yield* admissions.skip({
+            accountId: ACCOUNT,
+            projectId: project,
+            projectVersion: yield* this.#version(project),
+            triggerSlug: step.slug,
+            reason: "missed",
+            instants: instants.map((instant) => ({ id: this.#next(4), dueAt: NOON + instant })),
+            now: this.now,
+          });
+        }
+        case "cursors": {
+          const project = projectId(step.project);
+          const kept = yield* (yield* Projects).keepCursors({
+            projectId: project,
+            projectVersion: yield* this.#version(project),
+            schedules: new Map(Object.entries(step.schedules)),
+            now: this.now,
+          });
+          return kept?.toSorted((a, b) => (a.slug < b.slug ? -1 : 1));
+        }
+        case "prune": {
+          // How many go in one step is the adapter's; what is left in the end is not.
+          const limits = { before: this.now - 1_000_000, requestBytes: step.requestBytes };
+          const { prune } = yield* Fires;
+          for (let removed = yield* prune(limits); removed > 0;) removed = yield* prune(limits);
+          return null;
+        }
         case "wait":
           this.now += step.ms;
           return null;
@@ -165,13 +237,18 @@ const readAll = Effect.gen(function* () {
   const ofProjects = yield* Effect.forEach([0, 1, 2].map(projectId), (id) =>
     Effect.all({
       fires: fires.list(id, { ...everything, slug: null }),
-      last: fires.lastBySlug(id),
+      last: fires.lastBySlug(id, ["a", "b"]),
       sessions: sessions.list(id, everything),
       lastFired: projects.lastFired(id),
     }),
   );
   const unsettled = (yield* sessions.unsettled).toSorted();
+  const listed = ofProjects.flatMap((project) => project.fires.items);
+  const details = yield* Effect.forEach(listed, ({ id }) =>
+    Effect.all([fires.prompt(id), Effect.map(fires.request(id), (kept) => [...(kept?.body ?? [])])]),
+  );
   return {
+    details,
     account: yield* identity.account(ACCOUNT),
     queue: yield* fires.queue(ACCOUNT),
     unsettled,

@@ -1,6 +1,7 @@
 /** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ChangeRequestsGroup } from "./change-requests.ts";
+import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
 import { ProjectsGroup } from "./projects.ts";
@@ -15,6 +16,7 @@ export class Api extends HttpApi.make("platform")
   .add(SessionsGroup)
   .add(SecretsGroup)
   .add(TriggersGroup)
+  .add(FiresGroup)
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
   // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.

@@ -2,26 +2,12 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
-import { Instant, Json, optionalText, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Instant, Json, optionalText, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 /** Spec 8. */
 const SLUG_MAX = 128;
-const Slug = optionalText(SLUG_MAX);
-
-export const FireWire = Schema.Struct({
-  id: Uuid,
-  trigger_slug: Slug,
-  kind: Schema.Literals(["cron", "webhook", "manual"]),
-  status: Schema.Literals(["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"]),
-  reason: nullable(Schema.String),
-  scheduled_for: nullable(Instant),
-  received_at: Instant,
-  delivery_id: nullable(Schema.String),
-  session_id: nullable(Uuid),
-  attempts: Schema.Finite,
-  replay_of: nullable(Uuid),
-}).annotate({ identifier: "Fire" });
+export const Slug = optionalText(SLUG_MAX);
 
 const TriggerWire = Schema.Struct({
   slug: Slug,
@@ -61,16 +47,7 @@ export const TriggerListing = Schema.Struct({
   scheduler: Schema.Struct({ ticked_at: nullable(Instant), late: Schema.Boolean }),
 }).annotate({ identifier: "TriggerListing" });
 
-const QueueWire = Schema.Struct({
-  fire_id: Uuid,
-  project_id: Uuid,
-  trigger_slug: Slug,
-  position: Schema.Finite,
-  queued_at: Instant,
-  expires_at: Instant,
-});
-
-const triggerParams = { ...projectParams, slug: Slug };
+export const triggerParams = { ...projectParams, slug: Slug };
 
 /** Free text of a person's fire; it lands in a prompt, which has its own limit. */
 const MESSAGE_MAX = 64 * 1024;
@@ -87,7 +64,7 @@ const PreviewRequest = Schema.Struct({
   at: Schema.optionalKey(Instant),
 });
 
-/** Triggers, their fires and the queue (api.md 4). The webhook receiver is a raw route (http/webhooks.ts). */
+/** Triggers (api.md 4); their fires are in api/fires.ts. The webhook receiver is a raw route (http/webhooks.ts). */
 export class TriggersGroup extends HttpApiGroup.make("triggers")
   .add(
     HttpApiEndpoint.get("list", "/projects/:pid/triggers", {
@@ -109,19 +86,6 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       success: Schema.Struct({ prompt: Schema.String, variables: Schema.Unknown }),
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "work"),
-    HttpApiEndpoint.get("fires", "/projects/:pid/fires", {
-      params: projectParams,
-      query: {
-        ...pageQuery,
-        status: Schema.optionalKey(FireWire.fields.status),
-        slug: Schema.optionalKey(Slug),
-      },
-      success: Schema.Struct({ fires: Schema.Array(FireWire), next_cursor: nullable(Schema.String) }),
-      error: NotFound,
-    }).annotate(Access, "read"),
-    HttpApiEndpoint.get("queue", "/queue", {
-      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: Schema.Null }),
-    }).annotate(Access, "account"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -6,18 +6,19 @@ import {
   answersDelivery,
   identityOf,
   planAdmissions,
-  planFailure,
+  planDrain,
+  triggerKey,
   type AdmissionFacts,
+  type AdmissionPlan,
+  type DrainRequest,
   type PlannedFire,
   type PlannedSession,
 } from "../admission-plan.ts";
 import { admissionEvents } from "../event-rows.ts";
-import { Admissions, type Admission, type AdmissionRequest } from "../port.ts";
+import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../port.ts";
 import type { Fire, NewFire, Session } from "../records.ts";
-import { fireOf, queueInOrder } from "./fires.ts";
-import { Tables, type FireRow, type TableSet } from "./tables.ts";
-
-type DrainRequest = Parameters<(typeof Admissions)["Service"]["drain"]>[1];
+import { queueInOrder, takeOut } from "./queue.ts";
+import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 
 const START = sessionMachine.start({});
 
@@ -74,6 +75,18 @@ const editFire = (tables: TableSet, id: string, change: Partial<FireRow>): void 
   if (row !== undefined) tables.fires.set(id, { ...row, ...change });
 };
 
+/** By `triggerKey`. */
+const lastFiredOf = (
+  tables: TableSet,
+  triggers: readonly { readonly projectId: string; readonly triggerSlug: string }[],
+): ReadonlyMap<string, number> =>
+  new Map(
+    triggers.flatMap((trigger) => {
+      const at = tables.lastFired.get(trigger.projectId)?.get(trigger.triggerSlug);
+      return at === undefined ? [] : [[triggerKey(trigger), at] as const];
+    }),
+  );
+
 const factsOf = (
   tables: TableSet,
   accountId: string,
@@ -85,11 +98,15 @@ const factsOf = (
   return {
     cap: account?.cap ?? 0,
     activeSessions: account?.activeSessions ?? 0,
-    waiting: waiting.length,
-    activeProjects: new Set(
+    waiting: account?.queuedFires ?? 0,
+    activeProjects: new Map(
       projects
         .filter((project) => project.accountId === accountId && project.status === "active")
-        .map(({ id }) => id),
+        .map(({ id, version }) => [id, version]),
+    ),
+    lastFired: lastFiredOf(
+      tables,
+      requests.flatMap(({ fire }) => (fire?.prompt.is === "cron" ? [fire] : [])),
     ),
     known: known(
       tables,
@@ -110,26 +127,93 @@ const admit = (
   for (const id of plan.outlived) editFire(tables, id, { answersDelivery: false });
   for (const id of plan.overlapped) editFire(tables, id, { status: "skipped", reason: "overlapped" });
   tables.queue = tables.queue.filter(({ fireId }) => !plan.overlapped.includes(fireId));
-  tables.moveSlots(accountId, plan.sessions.length);
   start(tables, plan.sessions, plan.fires);
-  const entries = plan.queue.map(({ fire, session, queuedAt, expiresAt }) => ({
+  for (const fire of plan.fires) {
+    if (fire.kind === "cron" && fire.replayOf === null) moveCursor(tables, fire, fire.scheduledFor ?? 0);
+  }
+  const entries = plan.queue.map(({ fire, session, template, queuedAt, expiresAt }) => ({
     fireId: fire.id,
     accountId: fire.accountId,
     projectId: fire.projectId,
     triggerSlug: fire.triggerSlug,
     kind: fire.kind,
     session,
+    template,
     queuedAt,
     expiresAt,
   }));
   tables.queue = [...tables.queue, ...entries];
+  tables.moveCounters(accountId, {
+    sessions: plan.sessions.length,
+    queued: plan.queue.length - plan.overlapped.length,
+    requestBytes: storeRequests(tables, accountId, plan),
+  });
   return plan.answers;
+};
+
+/** @returns by how many bytes the account's store of requests grew. */
+const storeRequests = (tables: TableSet, accountId: string, { requests }: AdmissionPlan): number => {
+  let grown = 0;
+  for (const [fireId, request] of requests) {
+    grown += request.body.byteLength - (tables.requests.get(fireId)?.body.byteLength ?? 0);
+    tables.requests.delete(fireId);
+    tables.requests.set(fireId, { ...request, accountId });
+  }
+  return grown;
+};
+
+type OfTrigger = Pick<Fire, "projectId" | "triggerSlug">;
+
+const moveCursor = (tables: TableSet, { projectId, triggerSlug }: OfTrigger, to: number): void => {
+  const cursors = tables.cursors.get(projectId);
+  const cursor = cursors?.get(triggerSlug);
+  if (cursor === undefined) return;
+  cursors?.set(triggerSlug, { ...cursor, accountedUntil: Math.max(cursor.accountedUntil, to) });
+};
+
+const skip = (tables: TableSet, request: Skip): boolean => {
+  const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = request;
+  const project = tables.projects.get(projectId)?.record;
+  if (project?.version !== projectVersion || project.status !== "active") return false;
+  const known = [...tables.fires.values()].filter(({ status }) => status !== "duplicate");
+  const taken = new Set(known.map(identityOf));
+  for (const { id, dueAt } of instants) {
+    const fire: PlannedFire = {
+      id,
+      accountId,
+      projectId,
+      triggerSlug,
+      kind: "cron",
+      status: "skipped",
+      reason,
+      scheduledFor: dueAt,
+      receivedAt: now,
+      deliveryId: null,
+      sessionId: null,
+      attempts: 0,
+      replayOf: null,
+      firedAt: null,
+    };
+    if (!taken.has(identityOf(fire))) writeFire(tables, fire);
+    moveCursor(tables, fire, dueAt);
+  }
+  return true;
+};
+
+const cancel = (tables: TableSet, fireId: string, now: number): boolean => {
+  const row = tables.queue.find((waiting) => waiting.fireId === fireId);
+  if (row === undefined) return false;
+  takeOut(tables, { fireId, status: "cancelled", reason: "requested", now });
+  tables.moveCounters(row.accountId, { queued: -1 });
+  return true;
 };
 
 const expire = (tables: TableSet, accountId: string, now: number): void => {
   const expired = tables.queue.filter((row) => row.accountId === accountId && row.expiresAt <= now);
-  for (const { fireId } of expired) editFire(tables, fireId, { status: "expired", reason: "queue_ttl" });
-  tables.queue = tables.queue.filter((row) => !expired.includes(row));
+  for (const { fireId } of expired) {
+    takeOut(tables, { fireId, status: "expired", reason: "queue_ttl", now });
+  }
+  tables.moveCounters(accountId, { queued: -expired.length });
 };
 
 const noteTurns = (tables: TableSet, accountId: string, projectIds: readonly string[]): void => {
@@ -145,45 +229,31 @@ const noteTurns = (tables: TableSet, accountId: string, projectIds: readonly str
 };
 
 const drain = (tables: TableSet, accountId: string, request: DrainRequest) => {
-  const { sessionIds, now, bootTimeoutMs } = request;
+  const { sessionIds, now } = request;
   expire(tables, accountId, now);
   const account = tables.accounts.get(accountId);
   const free = account === undefined ? 0 : account.cap - account.activeSessions;
   const count = Math.max(0, Math.min(free, sessionIds.length));
-  const pairs = queueInOrder(tables, accountId)
-    .slice(0, count)
-    .flatMap((row, index) => {
-      const [fire, sessionId] = [tables.fires.get(row.fireId), sessionIds[index]];
-      return fire === undefined || sessionId === undefined ? [] : [{ row, fire, sessionId }];
-    });
-  const taken = new Set(pairs.map(({ row }) => row));
-  tables.queue = tables.queue.filter((row) => !taken.has(row));
+  const taken = queueInOrder(tables, accountId).slice(0, count);
+  tables.queue = tables.queue.filter((row) => !taken.includes(row));
   noteTurns(
     tables,
     accountId,
-    pairs.map(({ row }) => row.projectId),
+    taken.map(({ projectId }) => projectId),
   );
-  tables.moveSlots(accountId, pairs.length);
-  start(
+  const next = taken.flatMap(({ fireId, session, template }) => {
+    const fire = tables.fires.get(fireId);
+    return fire === undefined ? [] : [{ fire: fireOf(fire), session, template }];
+  });
+  const lastFired = lastFiredOf(
     tables,
-    pairs.map(({ row, sessionId }) => ({
-      session: { ...row.session, id: sessionId, bootDeadlineAt: now + bootTimeoutMs },
-      fireId: row.fireId,
-      now,
-    })),
-    pairs.map(({ fire, sessionId }) =>
-      Object.assign({}, fire, { status: "fired" as const, reason: null, sessionId, firedAt: now }),
-    ),
+    next.flatMap(({ fire, template }) => (template === null ? [] : [fire])),
   );
+  const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
+  tables.moveCounters(accountId, { sessions: sessions.length, queued: -taken.length });
+  start(tables, sessions, rows);
   const isWaiting = tables.queue.some((row) => row.accountId === accountId);
-  const admitted = pairs.map(({ fire, sessionId }) => ({ fireId: fire.id, sessionId }));
-  return { admitted, more: pairs.length > 0 && isWaiting && pairs.length < free };
-};
-
-const recordFailed = (tables: TableSet, fire: NewFire, reason: string): void => {
-  const { row, outlived } = planFailure(fire, { reason, former: known(tables, [fire])[0] ?? null });
-  if (outlived !== null) editFire(tables, outlived, { answersDelivery: false });
-  if (row !== null) writeFire(tables, row);
+  return { admitted, more: taken.length > 0 && isWaiting && admitted.length < free };
 };
 
 export const layer = Layer.effect(
@@ -191,10 +261,8 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     admit: (accountId, requests) => Effect.sync(() => admit(tables, accountId, requests)),
     drain: (accountId, request) => Effect.sync(() => drain(tables, accountId, request)),
-    recordFailed: (fire, reason) =>
-      Effect.sync(() => {
-        recordFailed(tables, fire, reason);
-      }),
+    skip: (request) => Effect.sync(() => skip(tables, request)),
+    cancel: (fireId, now) => Effect.sync(() => cancel(tables, fireId, now)),
     waitingAccounts: Effect.sync(() => [...new Set(tables.queue.map(({ accountId }) => accountId))]),
   })),
 );

@@ -3,32 +3,41 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fires } from "../port.ts";
 import type { Fire } from "../records.ts";
-import { pageFrom, Tables, type FireRow, type QueueRow, type TableSet } from "./tables.ts";
-
-/** A row as readers see it. */
-export const fireOf = (row: FireRow): Fire => {
-  const { accountId: _account, firedAt: _firedAt, answersDelivery: _answers, ...fire } = row;
-  return fire;
-};
-
-/** An account's waiting fires in the order in which they start (round robin between projects). */
-export const queueInOrder = (tables: TableSet, accountId: string): readonly QueueRow[] => {
-  const turns = new Map<string, number>();
-  const waiting = tables.queue
-    .filter((row) => row.accountId === accountId)
-    .map((row) => {
-      const turn = (turns.get(row.projectId) ?? 0) + 1;
-      turns.set(row.projectId, turn);
-      return { row, turn, drained: tables.projects.get(row.projectId)?.drainedTurn ?? 0 };
-    });
-  return waiting
-    .toSorted(
-      (a, b) => a.turn - b.turn || a.drained - b.drained || (a.row.projectId < b.row.projectId ? -1 : 1),
-    )
-    .map(({ row }) => row);
-};
+import { queueInOrder } from "./queue.ts";
+import { fireOf, pageFrom, Tables, type TableSet } from "./tables.ts";
 
 const newestFirst = (a: Fire, b: Fire): number => b.receivedAt - a.receivedAt || (b.id < a.id ? -1 : 1);
+
+const promptOf = (tables: TableSet, id: string): string | null => {
+  const session = [...tables.sessions.values()].find(({ record }) => record.fireId === id);
+  const waiting = tables.queue.find(({ fireId }) => fireId === id);
+  return session?.record.initialPrompt ?? waiting?.session.initialPrompt ?? null;
+};
+
+const removeRequest = (tables: TableSet, fireId: string): void => {
+  const request = tables.requests.get(fireId);
+  if (request === undefined) return;
+  tables.requests.delete(fireId);
+  tables.moveCounters(request.accountId, { requestBytes: -request.body.byteLength });
+};
+
+type Limits = Parameters<(typeof Fires)["Service"]["prune"]>[0];
+
+const prune = (tables: TableSet, { before, requestBytes }: Limits): number => {
+  let removed = 0;
+  for (const [fireId, { accountId }] of tables.requests) {
+    if ((tables.accounts.get(accountId)?.storedRequestBytes ?? 0) <= requestBytes) continue;
+    removeRequest(tables, fireId);
+    removed += 1;
+  }
+  for (const { id, receivedAt, status } of tables.fires.values()) {
+    if (receivedAt >= before || status === "queued") continue;
+    removeRequest(tables, id);
+    tables.fires.delete(id);
+    removed += 1;
+  }
+  return removed;
+};
 
 export const layer = Layer.effect(
   Fires,
@@ -50,9 +59,20 @@ export const layer = Layer.effect(
           );
           return pageFrom(listed, request, ({ receivedAt, id }) => ({ at: receivedAt, id }));
         }),
-      lastBySlug: (projectId) =>
+      request: (id) =>
         Effect.sync(() => {
-          const oldestFirst = ofProject(projectId).toSorted((a, b) => newestFirst(b, a));
+          const stored = tables.requests.get(id);
+          if (stored === undefined) return null;
+          const { accountId: _account, ...request } = stored;
+          return request;
+        }),
+      prompt: (id) => Effect.sync(() => promptOf(tables, id)),
+      prune: (limits) => Effect.sync(() => prune(tables, limits)),
+      lastBySlug: (projectId, slugs) =>
+        Effect.sync(() => {
+          const oldestFirst = ofProject(projectId)
+            .filter(({ triggerSlug, status }) => slugs.includes(triggerSlug) && status !== "duplicate")
+            .toSorted((a, b) => newestFirst(b, a));
           return new Map(oldestFirst.map((fire) => [fire.triggerSlug, fire]));
         }),
       queue: (accountId) =>

@@ -68,7 +68,15 @@ const bootstrap: (tables: TableSet) => (typeof Identity)["Service"]["bootstrap"]
   Effect.sync(() => {
     if (tables.accounts.size > 0) return false;
     const { accountId, userId, tier, cap, now } = request;
-    tables.accounts.set(accountId, { name: "default", tier, cap, activeSessions: 0, drainedTurns: 0 });
+    tables.accounts.set(accountId, {
+      name: "default",
+      tier,
+      cap,
+      activeSessions: 0,
+      queuedFires: 0,
+      storedRequestBytes: 0,
+      drainedTurns: 0,
+    });
     tables.users.set(userId, { accountId, name: "admin" });
     insert(tables, {
       id: request.tokenId,
@@ -93,8 +101,7 @@ export const layer = Layer.effect(
       Effect.sync(() => {
         const account = tables.accounts.get(id);
         if (account === undefined) return null;
-        const { name, tier, cap, activeSessions } = account;
-        const queuedFires = tables.queue.filter(({ accountId }) => accountId === id).length;
+        const { name, tier, cap, activeSessions, queuedFires } = account;
         return { id, name, tier, sessionCap: cap, activeSessions, queuedFires };
       }),
     setTier: (accountId, tier, cap) =>

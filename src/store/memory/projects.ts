@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Projects } from "../port.ts";
-import type { NewProject, Project, ProjectUpdate } from "../records.ts";
+import type { NewProject, Project, ProjectState, ProjectUpdate, TriggerCursor } from "../records.ts";
+import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 const insert = (tables: TableSet, { now, ...project }: NewProject): Project => {
@@ -11,23 +12,30 @@ const insert = (tables: TableSet, { now, ...project }: NewProject): Project => {
     status: "active",
     triggersPaused: false,
     manifest: { commit: null, syncedAt: null, error: null },
+    version: 1,
     createdAt: now,
     updatedAt: now,
   };
-  const row = { record, secretsRevision: 0, changeRequests: 0, drainedTurn: 0, manifest: null };
-  tables.projects.set(record.id, row);
-  return record;
+  tables.projects.set(record.id, {
+    record,
+    secretsRevision: 0,
+    changeRequests: 0,
+    drainedTurn: 0,
+    manifest: null,
+    manifestFailure: null,
+    changedAt: 0,
+  });
+  tables.markChanged(record.id);
+  return tables.projects.get(record.id)?.record ?? record;
 };
 
 /** An archived project starts nothing more: what waits is cancelled. */
-const cancelWaiting = (tables: TableSet, projectId: string): void => {
-  for (const { fireId } of tables.queue.filter((row) => row.projectId === projectId)) {
-    const fire = tables.fires.get(fireId);
-    if (fire !== undefined) {
-      tables.fires.set(fireId, { ...fire, status: "cancelled", reason: "project_archived" });
-    }
+const cancelWaiting = (tables: TableSet, projectId: string, now: number): void => {
+  const waiting = tables.queue.filter((row) => row.projectId === projectId);
+  for (const { fireId, accountId } of waiting) {
+    takeOut(tables, { fireId, status: "cancelled", reason: "project_archived", now });
+    tables.moveCounters(accountId, { queued: -1 });
   }
-  tables.queue = tables.queue.filter((row) => row.projectId !== projectId);
 };
 
 const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly now: number }) => {
@@ -36,23 +44,61 @@ const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly n
   const { now, ...change } = edit;
   const record: Project = { ...row.record, ...change, updatedAt: now };
   tables.projects.set(id, { ...row, record });
-  if (change.status === "archived") cancelWaiting(tables, id);
-  return record;
+  tables.markChanged(id);
+  if (change.status === "archived") cancelWaiting(tables, id, now);
+  return tables.projects.get(id)?.record ?? null;
 };
 
 const recordManifest: (tables: TableSet) => (typeof Projects)["Service"]["recordManifest"] =
   (tables) =>
-  (id, { commit, text, error, now }) =>
+  (id, { commit, good, failure, now }) =>
     Effect.sync(() => {
       const row = tables.projects.get(id);
       if (row === undefined) return;
+      const former = row.record.manifest;
+      const error = failure?.message ?? null;
+      const isNews =
+        former.syncedAt === null ||
+        former.commit !== commit ||
+        former.error !== error ||
+        (good !== null && good.commit !== row.manifest?.commit);
       tables.projects.set(id, {
         ...row,
         record: { ...row.record, manifest: { commit, syncedAt: now, error } },
         // A reading that did not parse leaves the last good one standing.
-        manifest: text === null || commit === null ? row.manifest : { commit, text },
+        manifest: good ?? row.manifest,
+        manifestFailure: failure,
       });
+      if (isNews) tables.markChanged(id);
     });
+
+const states = (tables: TableSet, ids: readonly string[]): readonly ProjectState[] =>
+  ids.flatMap((id) => {
+    const row = tables.projects.get(id);
+    if (row === undefined) return [];
+    const secrets = [...(tables.secrets.get(id)?.values() ?? [])].flatMap(({ name, version, envelope }) =>
+      envelope === null ? [] : [{ projectId: id, name, version, envelope }],
+    );
+    const { record: project, manifest, manifestFailure } = row;
+    return [{ project, manifest, manifestFailure, secrets }];
+  });
+
+type KeepCursors = Parameters<(typeof Projects)["Service"]["keepCursors"]>[0];
+
+const keepCursors = (tables: TableSet, { projectId, projectVersion, schedules, now }: KeepCursors) => {
+  if (tables.projects.get(projectId)?.record.version !== projectVersion) return null;
+  const former = tables.cursors.get(projectId);
+  const kept = new Map<string, TriggerCursor>();
+  for (const [slug, schedule] of schedules) {
+    const cursor = former?.get(slug);
+    kept.set(slug, cursor?.schedule === schedule ? cursor : { slug, schedule, accountedUntil: now });
+  }
+  tables.cursors.set(projectId, kept);
+  return [...kept.values()];
+};
+
+/** Whoever waits, waits for any project. */
+const ANY = "any";
 
 export const layer = Layer.effect(
   Projects,
@@ -71,12 +117,18 @@ export const layer = Layer.effect(
         }),
       update: (id, change, now) => Effect.sync(() => update(tables, id, { ...change, now })),
       recordManifest: recordManifest(tables),
-      manifest: (id) => Effect.sync(() => tables.projects.get(id)?.manifest ?? null),
-      active: Effect.sync(() =>
-        records()
-          .filter(({ status }) => status === "active")
-          .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)),
-      ),
+      states: (ids) => Effect.sync(() => states(tables, ids)),
+      changedSince: (since) =>
+        Effect.sync(() => {
+          const from = Number(since ?? 0);
+          const rows = [...tables.projects.values()].filter(({ changedAt }) => changedAt > from);
+          return {
+            changed: rows.map(({ record: { id, version } }) => ({ id, version })),
+            since: String(tables.changes),
+          };
+        }),
+      changed: tables.projectsWaiting.wait(ANY),
+      keepCursors: (request) => Effect.sync(() => keepCursors(tables, request)),
       lastFired: (id) => Effect.sync(() => new Map(tables.lastFired.get(id))),
     };
   }),

@@ -20,6 +20,7 @@ const sealed = (projectId: string, { name, version, envelope }: SecretRow): read
 const bumpRevision = (tables: TableSet, projectId: string): void => {
   const row = tables.projects.get(projectId);
   if (row !== undefined) tables.projects.set(projectId, { ...row, secretsRevision: row.secretsRevision + 1 });
+  tables.markChanged(projectId);
 };
 
 const write = (tables: TableSet, projectId: string, row: SecretRow): void => {

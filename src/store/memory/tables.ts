@@ -5,6 +5,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type { CronTemplate } from "../../domain/prompt.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { PlannedFire } from "../admission-plan.ts";
@@ -14,6 +15,9 @@ import type { PendingCommand } from "../journal.ts";
 import type {
   ChangeRequest,
   CloneCredential,
+  Fire,
+  GoodManifest,
+  ManifestFailure,
   NewSession,
   NewToken,
   PageRequest,
@@ -21,7 +25,9 @@ import type {
   Sandbox,
   Session,
   StoredEvent,
+  StoredRequest,
   StoredSecret,
+  TriggerCursor,
 } from "../records.ts";
 import { Waiting } from "../waiting.ts";
 
@@ -30,6 +36,8 @@ export interface AccountRow {
   readonly tier: string;
   readonly cap: number;
   readonly activeSessions: number;
+  readonly queuedFires: number;
+  readonly storedRequestBytes: number;
   readonly drainedTurns: number;
 }
 export interface TokenRow extends Omit<NewToken, "now"> {
@@ -46,7 +54,10 @@ export interface ProjectRow {
   readonly changeRequests: number;
   readonly drainedTurn: number;
   /** The last reading that parsed. */
-  readonly manifest: { readonly commit: string; readonly text: string } | null;
+  readonly manifest: GoodManifest | null;
+  readonly manifestFailure: ManifestFailure | null;
+  /** When it changed last, in the count of all changes. */
+  readonly changedAt: number;
 }
 export interface SessionRow {
   readonly record: Session;
@@ -62,6 +73,11 @@ export interface SandboxRow {
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;
 }
+/** A row as readers see it. */
+export const fireOf = (row: FireRow): Fire => {
+  const { accountId: _account, firedAt: _firedAt, answersDelivery: _answers, ...fire } = row;
+  return fire;
+};
 export interface QueueRow {
   readonly fireId: string;
   readonly accountId: string;
@@ -69,6 +85,7 @@ export interface QueueRow {
   readonly triggerSlug: string;
   readonly kind: PlannedFire["kind"];
   readonly session: NewSession;
+  readonly template: CronTemplate | null;
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
@@ -135,6 +152,12 @@ export class TableSet {
   readonly projects = new Map<string, ProjectRow>();
   /** By project, then by slug. */
   readonly lastFired = new Map<string, Map<string, number>>();
+  /** By project, then by slug. */
+  readonly cursors = new Map<string, Map<string, TriggerCursor>>();
+  /** By the fire's id, in the order of storing. */
+  readonly requests = new Map<string, StoredRequest & { readonly accountId: string }>();
+  readonly projectsWaiting = new Waiting();
+  changes = 0;
   readonly sessions = new Map<string, SessionRow>();
   readonly sandboxes = new Map<string, SandboxRow>();
   readonly sessionOutbox = new Outbox<SessionCommand>();
@@ -155,9 +178,35 @@ export class TableSet {
   }
 
   moveSlots(accountId: string, by: number): void {
+    this.moveCounters(accountId, { sessions: by });
+  }
+
+  moveCounters(
+    accountId: string,
+    {
+      sessions = 0,
+      queued = 0,
+      requestBytes = 0,
+    }: Partial<Record<"sessions" | "queued" | "requestBytes", number>>,
+  ): void {
     const account = this.accounts.get(accountId);
     if (account === undefined) return;
-    this.accounts.set(accountId, { ...account, activeSessions: account.activeSessions + by });
+    this.accounts.set(accountId, {
+      ...account,
+      activeSessions: account.activeSessions + sessions,
+      queuedFires: account.queuedFires + queued,
+      storedRequestBytes: account.storedRequestBytes + requestBytes,
+    });
+  }
+
+  /** The project is of another version from now on. */
+  markChanged(projectId: string): void {
+    const row = this.projects.get(projectId);
+    if (row === undefined) return;
+    this.changes += 1;
+    const record = { ...row.record, version: row.record.version + 1 };
+    this.projects.set(projectId, { ...row, record, changedAt: this.changes });
+    this.projectsWaiting.wake(null);
   }
 }
 

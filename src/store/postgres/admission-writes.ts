@@ -4,6 +4,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { session as sessionMachine } from "../../machines/session.ts";
 import {
   answersDelivery,
+  type AdmissionPlan,
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
@@ -81,25 +82,79 @@ export const writeFires = (sql: SqlClient.SqlClient, fires: readonly PlannedFire
     received_at = excluded.received_at, session_id = excluded.session_id, attempts = excluded.attempts,
     fired_at = excluded.fired_at`;
 
-const entryRow = ({ fire, session, queuedAt, expiresAt }: PlannedEntry) => ({
+const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry) => ({
   fire_id: fire.id,
   account_id: fire.accountId,
   project_id: fire.projectId,
   trigger_slug: fire.triggerSlug,
   kind: fire.kind,
   session,
+  template,
   queued_at: queuedAt,
   expires_at: expiresAt,
 });
 
 export const enqueue = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
-  INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, queued_at, expires_at)
-  SELECT e.fire_id, e.account_id, e.project_id, e.trigger_slug, e.kind, e.session,
+  INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
+  SELECT e.fire_id, e.account_id, e.project_id, e.trigger_slug, e.kind, e.session, e.template,
     to_timestamp(e.queued_at / 1000.0), to_timestamp(e.expires_at / 1000.0)
   FROM jsonb_array_elements(${json(entries.map(entryRow))}::jsonb) WITH ORDINALITY AS entry(fields, place),
     jsonb_to_record(fields) AS e(fire_id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text,
-      session jsonb, queued_at bigint, expires_at bigint)
+      session jsonb, template jsonb, queued_at bigint, expires_at bigint)
   ORDER BY entry.place`;
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+
+/** Stores what the fires of a batch came with. @returns by how many bytes the account's store of them grew. */
+export const writeRequests = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  accountId: string,
+  { requests, fires }: AdmissionPlan,
+) {
+  if (requests.size === 0) return 0;
+  const retried = fires.filter(({ id, attempts }) => attempts > 1 && requests.has(id)).map(({ id }) => id);
+  const former =
+    retried.length === 0
+      ? []
+      : yield* sql<{ readonly bytes: number }>`
+          SELECT octet_length(body) AS bytes FROM fire_requests WHERE fire_id = ANY(${retried}::uuid[])`;
+  const receivedAt = new Map(fires.map((fire) => [fire.id, fire.receivedAt]));
+  const rows = [...requests].map(([id, { body, encoding, headers }]) => ({
+    fire_id: id,
+    body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
+    encoding,
+    headers,
+    stored_at: receivedAt.get(id) ?? 0,
+  }));
+  yield* sql`
+    INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers, stored_at)
+    SELECT fire_id, ${accountId}, decode(body, 'base64'), encoding, headers, to_timestamp(stored_at / 1000.0)
+    FROM jsonb_to_recordset(${json(rows)}::jsonb)
+      AS r(fire_id uuid, body text, encoding text, headers jsonb, stored_at bigint)
+    ON CONFLICT (fire_id) DO UPDATE SET body = excluded.body, encoding = excluded.encoding,
+      headers = excluded.headers, stored_at = excluded.stored_at`;
+  const written = sumOf([...requests.values()].map(({ body }) => body.byteLength));
+  return written - sumOf(former.map(({ bytes }) => bytes));
+});
+
+/** The cron instants of a batch have their rows: their triggers are accounted for up to them. */
+export const moveCursors = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  fires: readonly PlannedFire[],
+) {
+  const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
+  if (due.length === 0) return;
+  yield* sql`
+    UPDATE trigger_cursors AS cursor
+    SET accounted_until = greatest(cursor.accounted_until, moved.accounted_until)
+    FROM (
+      SELECT project_id, trigger_slug, max(to_timestamp(scheduled_for / 1000.0)) AS accounted_until
+      FROM jsonb_to_recordset(${json(due.map(fireRow))}::jsonb)
+        AS f(project_id uuid, trigger_slug text, scheduled_for bigint)
+      GROUP BY project_id, trigger_slug
+    ) AS moved
+    WHERE cursor.project_id = moved.project_id AND cursor.slug = moved.trigger_slug`;
+});
 
 /** last_fired_at is the only runtime state (spec 2.3), and never moves back (threats.md I14). */
 const moveLastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`

@@ -1,32 +1,39 @@
 /**
- * Admission and drain (api.md 4): one transaction each, under the lock of the account's row, so that everything about
- * one account's slots, queue and duplicates is decided by one writer at a time. The slot counter's conditional update and
- * the ledger's unique indexes stand behind that.
+ * Admission, drain and what else takes fires into and out of the queue (api.md 4): one transaction each, under the lock of
+ * the account's row, so that everything about one account's slots, queue and duplicates is decided by one writer at a
+ * time. The conditional counters and the ledger's unique indexes stand behind that.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import { Faults } from "../faults.ts";
 import {
   identityOf,
   planAdmissions,
-  planFailure,
+  planDrain,
+  triggerKey,
   type AdmissionFacts,
-  type PlannedFire,
+  type DrainedFire,
+  type DrainRequest,
 } from "../admission-plan.ts";
-import { Admissions, type AdmissionRequest } from "../port.ts";
-import type { Fire, NewFire, NewSession } from "../records.ts";
-import { enqueue, makeStart, writeFires } from "./admission-writes.ts";
+import { fireEvents } from "../event-rows.ts";
+import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
+import type { Fire, NewFire } from "../records.ts";
+import { enqueue, makeStart, moveCursors, writeRequests } from "./admission-writes.ts";
+import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
-import { lockAccount, reserveSlots } from "./slots.ts";
+import { lockAccount, moveCounters } from "./slots.ts";
 import { at, json, stored } from "./statement.ts";
 
-type DrainRequest = Parameters<(typeof Admissions)["Service"]["drain"]>[1];
+const triggerPairs = (of: readonly { readonly projectId: string; readonly triggerSlug: string }[]): string =>
+  json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
 
-/** The ledger rows that may be the same fires as these, and the waiting ones of their triggers. */
+/** What an admission is decided by, beside the account's row. */
 const makeLookUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(FIRE_COLUMNS);
 
+  /** The ledger rows that may be the same fires as these. */
   const known = (fires: readonly NewFire[]) => {
     const sought = fires.filter((fire) => identityOf(fire) !== null);
     if (sought.length === 0) return Effect.succeed<readonly Fire[]>([]);
@@ -50,28 +57,39 @@ const makeLookUp = Effect.gen(function* () {
       SELECT ${columns} FROM fires WHERE kind = 'cron' AND replay_of IS NULL AND status <> 'duplicate'
         AND (project_id, trigger_slug, scheduled_for) IN (SELECT project_id, trigger_slug, instant FROM wanted)`;
   };
-  const waitingCron = (accountId: string) =>
-    sql<AdmissionFacts["waitingCron"][number]>`
-      SELECT fire_id AS id, project_id AS "projectId", trigger_slug AS "triggerSlug"
-      FROM fire_queue WHERE account_id = ${accountId} AND kind = 'cron'`;
-  const waiting = (accountId: string) =>
-    Effect.map(
-      sql<{ readonly waiting: number }>`
-        SELECT count(*)::integer AS waiting FROM fire_queue WHERE account_id = ${accountId}`,
-      ([row]) => row?.waiting ?? 0,
-    );
+  const waitingCron = (accountId: string, fires: readonly NewFire[]) =>
+    fires.some(({ kind }) => kind === "cron")
+      ? sql<AdmissionFacts["waitingCron"][number]>`
+          SELECT fire_id AS id, project_id AS "projectId", trigger_slug AS "triggerSlug"
+          FROM fire_queue WHERE account_id = ${accountId} AND kind = 'cron'`
+      : Effect.succeed([]);
   const activeProjects = (accountId: string, ids: readonly string[]) =>
     Effect.map(
-      sql<{ readonly id: string }>`
-        SELECT id FROM projects
+      sql<{ readonly id: string; readonly version: string }>`
+        SELECT id, version FROM projects
         WHERE account_id = ${accountId} AND status = 'active' AND id = ANY(${ids}::uuid[])`,
-      (rows) => new Set(rows.map(({ id }) => id)),
+      (rows) => new Map(rows.map(({ id, version }) => [id, Number(version)])),
     );
-  return { known, waitingCron, waiting, activeProjects };
+  /** By `triggerKey`. */
+  const lastFired = (triggers: readonly { readonly projectId: string; readonly triggerSlug: string }[]) =>
+    triggers.length === 0
+      ? Effect.succeed(new Map<string, number>())
+      : Effect.map(
+          sql<{ readonly projectId: string; readonly triggerSlug: string; readonly lastFiredAt: number }>`
+            SELECT project_id AS "projectId", slug AS "triggerSlug", last_fired_at AS "lastFiredAt"
+            FROM project_trigger_runtime
+            WHERE (project_id, slug) IN (
+              SELECT project_id, slug FROM jsonb_to_recordset(${triggerPairs(triggers)}::jsonb)
+                AS t(project_id uuid, slug text)
+            )`,
+          (rows) => new Map(rows.map((row) => [triggerKey(row), row.lastFiredAt])),
+        );
+  return { known, waitingCron, activeProjects, lastFired };
 });
 
 const makeAdmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const faults = yield* Faults;
   const lookUp = yield* makeLookUp;
   const start = yield* makeStart;
 
@@ -80,24 +98,27 @@ const makeAdmit = Effect.gen(function* () {
     const account = yield* lockAccount(sql, accountId);
     const projects = [...new Set(requests.map(({ session }) => session.projectId))];
     const activeProjects =
-      account === null ? new Set<string>() : yield* lookUp.activeProjects(accountId, projects);
-    const cap = account?.cap ?? 0;
-    const activeSessions = account?.activeSessions ?? 0;
-    // Only a batch that does not fit looks at the queue.
-    const mayWait = fires.length > 0 && activeSessions + requests.length > cap;
+      account === null ? new Map<string, number>() : yield* lookUp.activeProjects(accountId, projects);
+    const { cap = 0, activeSessions = 0, queuedFires = 0 } = account ?? {};
     const facts: AdmissionFacts = {
       cap,
       activeSessions,
       activeProjects,
       known: yield* lookUp.known(fires),
-      waiting: mayWait ? yield* lookUp.waiting(accountId) : 0,
-      waitingCron: mayWait ? yield* lookUp.waitingCron(accountId) : [],
+      lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
+      waiting: queuedFires,
+      // Only a batch that does not fit looks at the queue.
+      waitingCron:
+        queuedFires > 0 || activeSessions + requests.length > cap
+          ? yield* lookUp.waitingCron(accountId, fires)
+          : [],
     };
     return facts;
   });
 
   return Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     if (requests.length === 0) return [];
+    faults("admission.begun");
     const plan = planAdmissions(yield* gather(accountId, requests), requests);
     if (plan.outlived.length > 0) {
       yield* sql`UPDATE fires SET answers_delivery = false WHERE id = ANY(${plan.outlived}::uuid[])`;
@@ -107,34 +128,47 @@ const makeAdmit = Effect.gen(function* () {
         WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ANY(${plan.overlapped}::uuid[]) RETURNING fire_id)
         UPDATE fires SET status = 'skipped', reason = 'overlapped' FROM gone WHERE id = gone.fire_id`;
     }
-    if (plan.sessions.length > 0) {
-      // Cannot fail under the lock; if it ever did, nothing of the batch would be written.
-      yield* Effect.orDie(reserveSlots(sql, accountId, plan.sessions.length));
-    }
     yield* start(plan.sessions, plan.fires);
+    yield* moveCursors(sql, plan.fires);
     if (plan.queue.length > 0) yield* enqueue(sql, plan.queue);
+    const requestBytes = yield* writeRequests(sql, accountId, plan);
+    // Cannot fail under the lock; if it ever did, nothing of the batch would be written.
+    yield* Effect.orDie(
+      moveCounters(sql, accountId, {
+        sessions: plan.sessions.length,
+        queued: plan.queue.length - plan.overlapped.length,
+        requestBytes,
+      }),
+    );
+    faults("admission.written");
     return plan.answers;
   });
 });
 
-type Drafted = Omit<NewSession, "id" | "bootDeadlineAt">;
-
 const makeDrain = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const faults = yield* Faults;
+  const events = yield* EventLog;
+  const lookUp = yield* makeLookUp;
   const start = yield* makeStart;
 
-  const expire = (accountId: string, now: number) => sql`
-    WITH gone AS (
-      DELETE FROM fire_queue WHERE account_id = ${accountId} AND expires_at <= ${at(now)} RETURNING fire_id
-    )
-    UPDATE fires SET status = 'expired', reason = 'queue_ttl' FROM gone WHERE id = gone.fire_id`;
+  const expire = Effect.fnUntraced(function* (accountId: string, now: number) {
+    const expired = yield* sql<Fire>`
+      WITH gone AS (
+        DELETE FROM fire_queue WHERE account_id = ${accountId} AND expires_at <= ${at(now)} RETURNING fire_id
+      )
+      UPDATE fires SET status = 'expired', reason = 'queue_ttl' FROM gone WHERE id = gone.fire_id
+      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    yield* events.append(fireEvents(expired, now));
+    return expired.length;
+  });
 
   /** Takes the next fires out of the queue, with their rows; each project's turn is noted. */
   const take = Effect.fnUntraced(function* (accountId: string, count: number, drainedTurns: bigint) {
-    const next = yield* sql<Fire & { readonly session: Drafted }>`
-      WITH ordered AS (${queueInOrder(sql, accountId)} LIMIT ${count}),
+    const next = yield* sql<Fire & Omit<DrainedFire, "fire">>`
+      WITH ordered AS (${queueInOrder(sql, { accountId, limit: count })}),
       gone AS (DELETE FROM fire_queue WHERE fire_id IN (SELECT fire_id FROM ordered))
-      SELECT fire.*, ordered.session FROM ordered
+      SELECT fire.*, ordered.session, ordered.template FROM ordered
       JOIN (SELECT ${sql.literal(FIRE_COLUMNS)} FROM fires) AS fire ON fire.id = ordered.fire_id
       ORDER BY ordered.turn, ordered.drained_turn, ordered.project_id`;
     const turns = new Map(next.map(({ projectId }, index) => [projectId, drainedTurns + BigInt(index + 1)]));
@@ -143,53 +177,76 @@ const makeDrain = Effect.gen(function* () {
       FROM unnest(${[...turns.keys()]}::uuid[], ${[...turns.values()].map(String)}::bigint[]) AS turn (id, value)
       WHERE projects.id = turn.id`;
     yield* sql`UPDATE accounts SET drained_turns = drained_turns + ${next.length} WHERE id = ${accountId}`;
-    return next;
+    return next.map(({ session, template, ...fire }): DrainedFire => ({ fire, session, template }));
   });
 
   return Effect.fnUntraced(function* (accountId: string, request: DrainRequest) {
-    const { sessionIds, now, bootTimeoutMs } = request;
+    faults("drain.begun");
     const account = yield* lockAccount(sql, accountId);
     if (account === null) return { admitted: [], more: false };
-    yield* expire(accountId, now);
+    const expired = yield* expire(accountId, request.now);
     const free = account.cap - account.activeSessions;
-    const count = Math.min(free, sessionIds.length);
+    const count = Math.min(free, request.sessionIds.length);
     const next = count > 0 ? yield* take(accountId, count, BigInt(account.drainedTurns)) : [];
-    if (next.length === 0) return { admitted: [], more: false };
-    const pairs = next.flatMap(({ session, ...fire }, index) => {
-      const sessionId = sessionIds[index];
-      return sessionId === undefined ? [] : [{ session, fire, sessionId }];
-    });
-    yield* Effect.orDie(reserveSlots(sql, accountId, pairs.length));
-    yield* start(
-      pairs.map(({ session, fire, sessionId }) => ({
-        session: { ...session, id: sessionId, bootDeadlineAt: now + bootTimeoutMs },
-        fireId: fire.id,
-        now,
-      })),
-      pairs.map(({ fire, sessionId }): PlannedFire => ({
-        ...fire,
-        accountId,
-        status: "fired",
-        reason: null,
-        sessionId,
-        firedAt: now,
-      })),
+    const waitedForCron = next.flatMap(({ fire, template }) => (template === null ? [] : [fire]));
+    const lastFired = yield* lookUp.lastFired(waitedForCron);
+    const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
+    if (rows.length > 0) yield* start(sessions, rows);
+    yield* Effect.orDie(
+      moveCounters(sql, accountId, {
+        sessions: sessions.length,
+        queued: -(expired + next.length),
+        requestBytes: 0,
+      }),
     );
-    const left = yield* sql`SELECT fire_id FROM fire_queue WHERE account_id = ${accountId} LIMIT 1`;
-    const admitted = pairs.map(({ fire, sessionId }) => ({ fireId: fire.id, sessionId }));
-    return { admitted, more: left.length > 0 && pairs.length < free };
+    faults("drain.written");
+    const left = account.queuedFires - expired - next.length;
+    return { admitted, more: next.length > 0 && left > 0 && admitted.length < free };
   });
 });
 
-const makeRecordFailed = Effect.gen(function* () {
+const makeSkip = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const lookUp = yield* makeLookUp;
-  return Effect.fnUntraced(function* (fire: NewFire, reason: string) {
-    yield* lockAccount(sql, fire.accountId);
-    const [former] = yield* lookUp.known([fire]);
-    const { row, outlived } = planFailure(fire, { reason, former: former ?? null });
-    if (outlived !== null) yield* sql`UPDATE fires SET answers_delivery = false WHERE id = ${outlived}`;
-    if (row !== null) yield* writeFires(sql, [row]);
+  return Effect.fnUntraced(function* (skip: Skip) {
+    const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = skip;
+    const last = instants.at(-1);
+    // The share lock holds the project as it is until the rows are written.
+    const [project] = yield* sql<{ readonly version: string }>`
+      SELECT version FROM projects WHERE id = ${projectId} AND status = 'active' FOR SHARE`;
+    if (Number(project?.version ?? -1) !== projectVersion) return false;
+    if (last === undefined) return true;
+    const rows = instants.map(({ id, dueAt }) => ({ id, due: dueAt }));
+    yield* sql`
+      INSERT INTO fires (id, account_id, project_id, trigger_slug, kind, status, reason, scheduled_for, received_at,
+        answers_delivery, attempts)
+      SELECT s.id, ${accountId}, ${projectId}, ${triggerSlug}, 'cron', 'skipped', ${reason},
+        to_timestamp(s.due / 1000.0), ${at(now)}, false, 0
+      FROM jsonb_to_recordset(${json(rows)}::jsonb) AS s(id uuid, due bigint)
+      ON CONFLICT DO NOTHING`;
+    yield* sql`
+      UPDATE trigger_cursors SET accounted_until = greatest(accounted_until, ${at(last.dueAt)})
+      WHERE project_id = ${projectId} AND slug = ${triggerSlug}`;
+    return true;
+  });
+});
+
+const makeCancel = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (fireId: string, now: number) {
+    const [waiting] = yield* sql<{ readonly accountId: string }>`
+      SELECT account_id AS "accountId" FROM fire_queue WHERE fire_id = ${fireId}`;
+    if (waiting === undefined) return false;
+    // A drain that is under way finishes first.
+    yield* lockAccount(sql, waiting.accountId);
+    const cancelled = yield* sql<Fire>`
+      WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ${fireId} RETURNING fire_id)
+      UPDATE fires SET status = 'cancelled', reason = 'requested' FROM gone WHERE id = gone.fire_id
+      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    const move = { sessions: 0, queued: -cancelled.length, requestBytes: 0 };
+    yield* Effect.orDie(moveCounters(sql, waiting.accountId, move));
+    yield* events.append(fireEvents(cancelled, now));
+    return cancelled.length > 0;
   });
 });
 
@@ -199,15 +256,16 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const admit = yield* makeAdmit;
     const drain = yield* makeDrain;
-    const recordFailed = yield* makeRecordFailed;
+    const skip = yield* makeSkip;
+    const cancel = yield* makeCancel;
     return {
       admit: (accountId, requests) =>
         sql.withTransaction(admit(accountId, requests)).pipe(stored("admissions.admit")),
       drain: (accountId, request) =>
         sql.withTransaction(drain(accountId, request)).pipe(stored("admissions.drain")),
-      recordFailed: (fire, reason) =>
-        sql.withTransaction(recordFailed(fire, reason)).pipe(stored("admissions.recordFailed")),
-      waitingAccounts: sql<{ readonly id: string }>`SELECT DISTINCT account_id AS id FROM fire_queue`.pipe(
+      skip: (request) => sql.withTransaction(skip(request)).pipe(stored("admissions.skip")),
+      cancel: (fireId, now) => sql.withTransaction(cancel(fireId, now)).pipe(stored("admissions.cancel")),
+      waitingAccounts: sql<{ readonly id: string }>`SELECT id FROM accounts WHERE queued_fires > 0`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("admissions.waitingAccounts"),
       ),

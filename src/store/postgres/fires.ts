@@ -2,10 +2,11 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
 import { Fires } from "../port.ts";
-import type { Fire, QueuedFire } from "../records.ts";
-import { after, stored } from "./statement.ts";
+import type { Fire, QueuedFire, StoredRequest } from "../records.ts";
+import { after, at, stored } from "./statement.ts";
 
 export const FIRE_COLUMNS = `
   id, project_id AS "projectId", trigger_slug AS "triggerSlug", kind, status, reason,
@@ -14,21 +15,98 @@ export const FIRE_COLUMNS = `
 
 /**
  * An account's waiting fires in the order in which they start: every project's oldest, then every project's second, and
- * so on; among projects the one that was served longest ago is first. Serving them one by one gives the same order.
+ * so on; among projects the one that was served longest ago is first. Serving them one by one gives the same order. Of each
+ * project no more than `limit` are looked at, so that a long queue costs no more than a short one.
  */
-export const queueInOrder = (sql: SqlClient.SqlClient, accountId: string) => sql`
-  SELECT waiting.*, project.drained_turn,
-    row_number() OVER (PARTITION BY waiting.project_id ORDER BY waiting.arrival) AS turn
-  FROM fire_queue AS waiting JOIN projects AS project ON project.id = waiting.project_id
-  WHERE waiting.account_id = ${accountId}
-  ORDER BY turn, project.drained_turn, waiting.project_id`;
+export const queueInOrder = (
+  sql: SqlClient.SqlClient,
+  { accountId, limit }: { readonly accountId: string; readonly limit: number },
+) => sql`
+  SELECT waiting.*, project.drained_turn
+  FROM projects AS project CROSS JOIN LATERAL (
+    SELECT fire_queue.*, row_number() OVER (ORDER BY arrival) AS turn FROM fire_queue
+    WHERE account_id = ${accountId} AND project_id = project.id ORDER BY arrival LIMIT ${limit}
+  ) AS waiting
+  WHERE project.account_id = ${accountId}
+  ORDER BY turn, drained_turn, project_id LIMIT ${limit}`;
+
+/** Rows of the ledger that one step of pruning removes: few enough not to hold anyone up. */
+const PRUNE_STEP = 1000;
+
+const makePrune = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+
+  /** Removes the stored requests that `doomed` selects (fire_id), and their bytes from the accounts' counters. */
+  const removeRequests = (doomed: Fragment) =>
+    Effect.map(
+      sql<{ readonly removed: number }>`
+        WITH gone AS (
+          DELETE FROM fire_requests WHERE fire_id IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
+        ), freed AS (
+          SELECT account_id, sum(bytes) AS bytes FROM gone GROUP BY account_id
+        ), counted AS (
+          UPDATE accounts SET stored_request_bytes = stored_request_bytes - freed.bytes
+          FROM freed WHERE accounts.id = freed.account_id
+        )
+        SELECT count(*)::integer AS removed FROM gone`,
+      ([row]) => row?.removed ?? 0,
+    );
+
+  const overfull = (bytes: number) =>
+    Effect.map(
+      sql<{ readonly id: string }>`SELECT id FROM accounts WHERE stored_request_bytes > ${bytes} LIMIT 1`,
+      ([row]) => row?.id ?? null,
+    );
+
+  return Effect.fnUntraced(function* ({ before, requestBytes }: { before: number; requestBytes: number }) {
+    const account = yield* overfull(requestBytes);
+    const tooMany =
+      account === null
+        ? 0
+        : yield* removeRequests(sql`
+            SELECT fire_id FROM (
+              SELECT fire_id, sum(octet_length(body)) OVER (ORDER BY stored_at, fire_id) AS until,
+                octet_length(body) AS own
+              FROM (
+                SELECT * FROM fire_requests WHERE account_id = ${account} ORDER BY stored_at, fire_id LIMIT ${PRUNE_STEP}
+              ) AS oldest
+            ) AS doomed
+            WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`);
+    const old = yield* sql<{ readonly id: string }>`
+      SELECT id FROM fires WHERE received_at < ${at(before)} AND status <> 'queued' LIMIT ${PRUNE_STEP}`;
+    const ids = old.map(({ id }) => id);
+    if (ids.length === 0) return tooMany;
+    yield* removeRequests(sql`SELECT fire_id FROM fire_requests WHERE fire_id = ANY(${ids}::uuid[])`);
+    const gone =
+      yield* sql`DELETE FROM fires WHERE id = ANY(${ids}::uuid[]) AND status <> 'queued' RETURNING id`;
+    return tooMany + gone.length;
+  });
+});
+
+/** Waiting fires that are listed: the default of PLATFORM_QUEUE_MAX, which a larger setting does not make readable. */
+const QUEUE_SHOWN = 10_000;
 
 export const layer = Layer.effect(
   Fires,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(FIRE_COLUMNS);
+    const prune = yield* makePrune;
     return {
+      prune: (limits) => sql.withTransaction(prune(limits)).pipe(stored("fires.prune")),
+      request: (id) =>
+        sql<StoredRequest>`SELECT body, encoding, headers FROM fire_requests WHERE fire_id = ${id}`.pipe(
+          Effect.map(([row]) => row ?? null),
+          stored("fires.request"),
+        ),
+      prompt: (id) =>
+        sql<{ readonly prompt: string | null }>`
+          SELECT initial_prompt AS prompt FROM project_sessions WHERE fire_id = ${id}
+          UNION ALL
+          SELECT session ->> 'initialPrompt' FROM fire_queue WHERE fire_id = ${id}`.pipe(
+          Effect.map(([row]) => row?.prompt ?? null),
+          stored("fires.prompt"),
+        ),
       get: (id) =>
         sql<Fire>`SELECT ${columns} FROM fires WHERE id = ${id}`.pipe(
           Effect.map(([row]) => row ?? null),
@@ -45,10 +123,13 @@ export const layer = Layer.effect(
           ORDER BY received_at DESC, id DESC LIMIT ${limit + 1}`;
         return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
       }, stored("fires.list")),
-      lastBySlug: (projectId) =>
+      lastBySlug: (projectId, slugs) =>
         sql<Fire>`
-          SELECT DISTINCT ON (trigger_slug) ${columns} FROM fires
-          WHERE project_id = ${projectId} ORDER BY trigger_slug, received_at DESC, id DESC`.pipe(
+          SELECT newest.* FROM unnest(${[...slugs]}::text[]) AS wanted (slug) CROSS JOIN LATERAL (
+            SELECT ${columns} FROM fires
+            WHERE project_id = ${projectId} AND trigger_slug = wanted.slug AND status <> 'duplicate'
+            ORDER BY received_at DESC, id DESC LIMIT 1
+          ) AS newest`.pipe(
           Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug, fire]))),
           stored("fires.lastBySlug"),
         ),
@@ -56,7 +137,7 @@ export const layer = Layer.effect(
         sql<Omit<QueuedFire, "position">>`
           SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug",
             queued_at AS "queuedAt", expires_at AS "expiresAt"
-          FROM (${queueInOrder(sql, accountId)}) AS waiting
+          FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS waiting
           ORDER BY turn, drained_turn, project_id`.pipe(
           Effect.map((rows) => rows.map((row, index) => ({ ...row, position: index + 1 }))),
           stored("fires.queue"),

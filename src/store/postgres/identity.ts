@@ -123,7 +123,7 @@ export const layer = Layer.effect(
       account: (id) =>
         sql<Account>`
           SELECT id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions",
-            (SELECT count(*)::integer FROM fire_queue WHERE account_id = accounts.id) AS "queuedFires"
+            queued_fires AS "queuedFires"
           FROM accounts WHERE id = ${id}`.pipe(
           Effect.map(([row]) => row ?? null),
           stored("identity.account"),

@@ -10,6 +10,7 @@ import * as EventLog from "./event-log.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
+import * as ProjectChanges from "./project-changes.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
@@ -36,4 +37,4 @@ export const postgresStore = Layer.mergeAll(
   Secrets.layer,
   Sessions.layer,
   healthLayer,
-).pipe(Layer.provide(EventLog.layer));
+).pipe(Layer.provide(Layer.mergeAll(EventLog.layer, ProjectChanges.layer)));

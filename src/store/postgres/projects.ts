@@ -3,12 +3,17 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
+import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../port.ts";
-import type { Project, ProjectUpdate } from "../records.ts";
-import { lockAccount } from "./slots.ts";
+import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor } from "../records.ts";
+import { EventLog } from "./event-log.ts";
+import { FIRE_COLUMNS } from "./fires.ts";
+import { ProjectChanges } from "./project-changes.ts";
+import { lockAccount, moveCounters } from "./slots.ts";
 import { after, at, json, stored } from "./statement.ts";
 
-type Row = Omit<Project, "manifest"> & {
+type Row = Omit<Project, "manifest" | "version"> & {
+  readonly version: string;
   readonly readCommit: string | null;
   readonly syncedAt: number | null;
   readonly error: string | null;
@@ -17,21 +22,31 @@ type Row = Omit<Project, "manifest"> & {
 const SELECT = `
   SELECT project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
     triggers_paused AS "triggersPaused", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
-    read_commit AS "readCommit", synced_at AS "syncedAt", error
+    version, read_commit AS "readCommit", synced_at AS "syncedAt", error
   FROM projects AS project LEFT JOIN project_manifests AS manifest ON manifest.project_id = project.id`;
 
 const projectOf = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
   ...row,
+  version: Number(row.version),
   manifest: { commit: readCommit, syncedAt, error },
 });
 
 const makeUpdate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const changes = yield* ProjectChanges;
+
+  const events = yield* EventLog;
 
   /** An archived project starts nothing more: what waits is cancelled (api.md 4 "Queue"). */
-  const cancelWaiting = (projectId: string) => sql`
-    WITH gone AS (DELETE FROM fire_queue WHERE project_id = ${projectId} RETURNING fire_id)
-    UPDATE fires SET status = 'cancelled', reason = 'project_archived' FROM gone WHERE id = gone.fire_id`;
+  const cancelWaiting = Effect.fnUntraced(function* (accountId: string, projectId: string, now: number) {
+    const cancelled = yield* sql<Fire>`
+      WITH gone AS (DELETE FROM fire_queue WHERE project_id = ${projectId} RETURNING fire_id)
+      UPDATE fires SET status = 'cancelled', reason = 'project_archived' FROM gone WHERE id = gone.fire_id
+      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    const move = { sessions: 0, queued: -cancelled.length, requestBytes: 0 };
+    yield* Effect.orDie(moveCounters(sql, accountId, move));
+    yield* events.append(fireEvents(cancelled, now));
+  });
 
   return Effect.fnUntraced(function* (id: string, change: ProjectUpdate, now: number) {
     const [project] = yield* sql<{ readonly accountId: string }>`
@@ -46,32 +61,109 @@ const makeUpdate = Effect.gen(function* () {
         triggers_paused = coalesce(${change.triggersPaused ?? null}::boolean, triggers_paused),
         default_branch = coalesce(${change.defaultBranch ?? null}, default_branch)
       WHERE id = ${id}`;
-    if (change.status === "archived") yield* cancelWaiting(id);
+    yield* changes.mark(id);
+    if (change.status === "archived") yield* cancelWaiting(project.accountId, id, now);
   });
 });
 
+interface ManifestRow {
+  readonly projectId: string;
+  readonly commit: string | null;
+  readonly text: string | null;
+  readonly agents: readonly string[];
+  readonly message: string | null;
+  readonly path: string | null;
+  readonly line: number | null;
+}
+
+const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest" | "manifestFailure"> => {
+  if (row === undefined) return { manifest: null, manifestFailure: null };
+  const { commit, text, agents, message, path, line } = row;
+  return {
+    manifest: commit === null || text === null ? null : { commit, text, agents },
+    manifestFailure: message === null ? null : { message, path, line },
+  };
+};
+
 const makeManifests = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const recordManifest: (typeof Projects)["Service"]["recordManifest"] = (id, reading) => {
-    const { commit, text, error, now } = reading;
-    // A reading that did not parse leaves the last good one standing.
-    const goodCommit = text === null ? null : commit;
-    return sql`
-      INSERT INTO project_manifests AS manifest (project_id, read_commit, synced_at, error, commit_sha, text)
-      VALUES (${id}, ${commit}, ${at(now)}, ${error}, ${goodCommit}, ${goodCommit === null ? null : text})
-      ON CONFLICT (project_id) DO UPDATE SET
-        read_commit = excluded.read_commit, synced_at = excluded.synced_at, error = excluded.error,
-        commit_sha = coalesce(excluded.commit_sha, manifest.commit_sha),
-        text = coalesce(excluded.text, manifest.text)`.pipe(Effect.asVoid, stored("projects.recordManifest"));
-  };
-  const manifest: (typeof Projects)["Service"]["manifest"] = (id) =>
-    sql<{ readonly commit: string; readonly text: string }>`
-      SELECT commit_sha AS commit, text FROM project_manifests
-      WHERE project_id = ${id} AND commit_sha IS NOT NULL`.pipe(
-      Effect.map(([row]) => row ?? null),
-      stored("projects.manifest"),
-    );
-  return { recordManifest, manifest };
+  const changes = yield* ProjectChanges;
+
+  const recordManifest: (typeof Projects)["Service"]["recordManifest"] = (
+    id,
+    { commit, good, failure, now },
+  ) =>
+    Effect.gen(function* () {
+      const goodCommit = good?.commit ?? null;
+      const agents = good === null ? [] : [...good.agents];
+      // The project's row first: two readings wait for each other.
+      yield* sql`SELECT id FROM projects WHERE id = ${id} FOR NO KEY UPDATE`;
+      // A reading that did not parse leaves the last good one standing.
+      const news = yield* sql`
+        WITH former AS (SELECT read_commit, error, commit_sha FROM project_manifests WHERE project_id = ${id}),
+        written AS (
+          INSERT INTO project_manifests AS manifest
+            (project_id, read_commit, synced_at, error, error_path, error_line, commit_sha, text, agents)
+          VALUES (${id}, ${commit}, ${at(now)}, ${failure?.message ?? null}, ${failure?.path ?? null},
+            ${failure?.line ?? null}, ${goodCommit}, ${good?.text ?? null}, ${agents})
+          ON CONFLICT (project_id) DO UPDATE SET
+            read_commit = excluded.read_commit, synced_at = excluded.synced_at, error = excluded.error,
+            error_path = excluded.error_path, error_line = excluded.error_line,
+            commit_sha = coalesce(excluded.commit_sha, manifest.commit_sha),
+            text = coalesce(excluded.text, manifest.text),
+            agents = CASE WHEN excluded.commit_sha IS NULL THEN manifest.agents ELSE excluded.agents END
+          RETURNING read_commit, error, commit_sha
+        )
+        SELECT FROM written WHERE (read_commit, error, commit_sha) IS DISTINCT FROM
+          (SELECT ROW(read_commit, error, commit_sha) FROM former)`;
+      if (news.length > 0) yield* changes.mark(id);
+    }).pipe(sql.withTransaction, stored("projects.recordManifest"));
+
+  const states: (typeof Projects)["Service"]["states"] = (ids) =>
+    Effect.gen(function* () {
+      // Projects first: what is read after them may be newer than their version says, never older.
+      const rows = yield* sql<Row>`${sql.literal(SELECT)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
+      const manifests = yield* sql<ManifestRow>`
+        SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents",
+          error AS message, error_path AS path, error_line AS line
+        FROM project_manifests WHERE project_id = ANY(${[...ids]}::uuid[])`;
+      const secrets = yield* sql<SealedSecret>`
+        SELECT project_id AS "projectId", name, version, envelope FROM project_secrets
+        WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
+      const manifestOf = new Map(manifests.map((manifest) => [manifest.projectId, manifest]));
+      const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
+      return rows.map((row) => ({
+        project: projectOf(row),
+        ...manifestsOf(manifestOf.get(row.id)),
+        secrets: secretsOf.get(row.id) ?? [],
+      }));
+    }).pipe(stored("projects.states"));
+  return { recordManifest, states };
+});
+
+const makeCursors = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  type Request = Parameters<(typeof Projects)["Service"]["keepCursors"]>[0];
+  return Effect.fnUntraced(function* ({ projectId, projectVersion, schedules, now }: Request) {
+    const [project] = yield* sql<{ readonly version: string }>`
+      SELECT version FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
+    if (Number(project?.version ?? -1) !== projectVersion) return null;
+    const wanted = json([...schedules].map(([slug, schedule]) => ({ slug, schedule })));
+    yield* sql`
+      DELETE FROM trigger_cursors AS cursor WHERE project_id = ${projectId} AND NOT EXISTS (
+        SELECT FROM jsonb_to_recordset(${wanted}::jsonb) AS w(slug text) WHERE w.slug = cursor.slug
+      )`;
+    yield* sql`
+      INSERT INTO trigger_cursors AS cursor (project_id, slug, schedule, accounted_until)
+      SELECT ${projectId}, w.slug, w.schedule, ${at(now)}
+      FROM jsonb_to_recordset(${wanted}::jsonb) AS w(slug text, schedule text)
+      ON CONFLICT (project_id, slug) DO UPDATE
+      SET schedule = excluded.schedule, accounted_until = excluded.accounted_until
+      WHERE cursor.schedule <> excluded.schedule`;
+    return yield* sql<TriggerCursor>`
+      SELECT slug, schedule, accounted_until AS "accountedUntil" FROM trigger_cursors
+      WHERE project_id = ${projectId}`;
+  });
 });
 
 export const layer = Layer.effect(
@@ -80,6 +172,9 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const select = sql.literal(SELECT);
     const update = yield* makeUpdate;
+    const keepCursors = yield* makeCursors;
+    const changes = yield* ProjectChanges;
+    const { changed, changedSince } = changes;
     const one = (id: string) =>
       Effect.map(sql<Row>`${select} WHERE project.id = ${id}`, ([row]) =>
         row === undefined ? null : projectOf(row),
@@ -91,12 +186,14 @@ export const layer = Layer.effect(
           INSERT INTO projects (id, account_id, name, repository, default_branch, created_by, created_at, updated_at)
           VALUES (${project.id}, ${project.accountId}, ${project.name}, ${json(project.repository)},
             ${project.defaultBranch}, ${project.createdBy}, ${at(project.now)}, ${at(project.now)})`.pipe(
+          Effect.andThen(changes.mark(project.id)),
           Effect.andThen(one(project.id)),
           Effect.flatMap((created) =>
             created === null
               ? Effect.die(new Error("an inserted project is not there"))
               : Effect.succeed(created),
           ),
+          sql.withTransaction,
           stored("projects.create"),
         ),
       get: (id) => one(id).pipe(stored("projects.get")),
@@ -111,10 +208,10 @@ export const layer = Layer.effect(
       }, stored("projects.list")),
       update: (id, change, now) =>
         sql.withTransaction(Effect.andThen(update(id, change, now), one(id))).pipe(stored("projects.update")),
-      active: sql<Row>`${select} WHERE status = 'active' ORDER BY created_at, project.id`.pipe(
-        Effect.map((rows) => rows.map(projectOf)),
-        stored("projects.active"),
-      ),
+      changed,
+      changedSince: (since) => changedSince(since).pipe(stored("projects.changedSince")),
+      keepCursors: (request) =>
+        sql.withTransaction(keepCursors(request)).pipe(stored("projects.keepCursors")),
       lastFired: (id) =>
         sql<{ readonly slug: string; readonly lastFiredAt: number }>`
           SELECT slug, last_fired_at AS "lastFiredAt" FROM project_trigger_runtime

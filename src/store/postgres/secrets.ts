@@ -5,14 +5,19 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { Fenced } from "../journal.ts";
 import { Secrets } from "../port.ts";
 import type { SealedSecret, StoredSecret } from "../records.ts";
+import { ProjectChanges } from "./project-changes.ts";
 import { at, stored } from "./statement.ts";
 
 const KEY_CHECK = "master_key_check";
 
 const makePut = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const changes = yield* ProjectChanges;
   const bumpRevision = (projectId: string) =>
-    sql`UPDATE projects SET secrets_revision = secrets_revision + 1 WHERE id = ${projectId}`;
+    Effect.andThen(
+      sql`UPDATE projects SET secrets_revision = secrets_revision + 1 WHERE id = ${projectId}`,
+      changes.mark(projectId),
+    );
 
   const put = Effect.fnUntraced(function* (secret: SealedSecret, by: { userId: string; now: number }) {
     const { projectId, name, version, envelope } = secret;

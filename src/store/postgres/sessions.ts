@@ -18,7 +18,7 @@ import type { Session } from "../records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
-import { releaseSlot, reserveSlots } from "./slots.ts";
+import { releaseSlot, reserveSlot } from "./slots.ts";
 import { after, at, json, stored } from "./statement.ts";
 
 type Row = Omit<Session, "failure"> & { readonly failure: Failure | null; readonly failedAt: number | null };
@@ -115,7 +115,7 @@ const makeMemory = Effect.gen(function* () {
     }
     // The account's row is locked last and for the shortest time: every session of the account meets there.
     if (slot === "release") yield* releaseSlot(sql, saved.accountId);
-    if (slot === "reserve") yield* reserveSlots(sql, saved.accountId, 1);
+    if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
     return { version: saved.version, pending };
   });
 

@@ -1,6 +1,7 @@
 /**
- * The slot counter of an account (D3, I1, I12): one conditional update, never a count of rows (threats.md fact 2). Always
- * the last lock a session's save takes and the first an admission takes, so the two cannot block each other for ever.
+ * The counters of an account: slots (D3, I1, I12), waiting fires, bytes of stored requests. One conditional update, never
+ * a count of rows (threats.md fact 2). Always the last lock a session's save takes and the first an admission takes, so the
+ * two cannot block each other for ever.
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
@@ -11,14 +12,24 @@ interface Counter {
   readonly activeSessions: number;
 }
 
-/** Takes `count` slots, or none and says how full the account is. */
-export const reserveSlots = (sql: SqlClient, accountId: string, count: number) =>
+/** By how much an admission or a drain moves an account's counters. */
+export interface CounterMove {
+  readonly sessions: number;
+  readonly queued: number;
+  readonly requestBytes: number;
+}
+
+/** Moves the counters; slots only where the cap allows them, else nothing at all. */
+export const moveCounters = (sql: SqlClient, accountId: string, move: CounterMove) =>
   Effect.gen(function* () {
-    const taken = yield* sql`
-      UPDATE accounts SET active_sessions = active_sessions + ${count}
-      WHERE id = ${accountId} AND active_sessions + ${count} <= session_cap
+    const { sessions, queued, requestBytes } = move;
+    if (sessions === 0 && queued === 0 && requestBytes === 0) return;
+    const moved = yield* sql`
+      UPDATE accounts SET active_sessions = active_sessions + ${sessions}, queued_fires = queued_fires + ${queued},
+        stored_request_bytes = stored_request_bytes + ${requestBytes}
+      WHERE id = ${accountId} AND (${sessions}::integer = 0 OR active_sessions + ${sessions} <= session_cap)
       RETURNING id`;
-    if (taken.length === 1) return;
+    if (moved.length === 1) return;
     const [counter] = yield* sql<Counter>`
       SELECT session_cap AS cap, active_sessions AS "activeSessions" FROM accounts WHERE id = ${accountId}`;
     return yield* new CapReached({
@@ -27,14 +38,19 @@ export const reserveSlots = (sql: SqlClient, accountId: string, count: number) =
     });
   });
 
+/** Takes a slot, or none and says how full the account is. */
+export const reserveSlot = (sql: SqlClient, accountId: string) =>
+  moveCounters(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
+
 export const releaseSlot = (sql: SqlClient, accountId: string) =>
   sql`UPDATE accounts SET active_sessions = active_sessions - 1 WHERE id = ${accountId}`;
 
 /** Locks the account's row: whatever else would admit, drain or cancel for this account waits. */
 export const lockAccount = (sql: SqlClient, accountId: string) =>
   Effect.map(
-    sql<Counter & { readonly drainedTurns: string }>`
-      SELECT session_cap AS cap, active_sessions AS "activeSessions", drained_turns AS "drainedTurns"
+    sql<Counter & { readonly queuedFires: number; readonly drainedTurns: string }>`
+      SELECT session_cap AS cap, active_sessions AS "activeSessions", queued_fires AS "queuedFires",
+        drained_turns AS "drainedTurns"
       FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`,
     ([account]) => account ?? null,
   );

@@ -1,0 +1,166 @@
+/**
+ * Every project as its triggers go by it, held in memory: the receiver asks no database before a signature is checked, the
+ * scheduler none to know what is due (api.md 4 "Admission", "Webhook").
+ *
+ *  Y1 What is held is of a version, and an admission that went by a former one is refused (`stale`): the directory may be
+ *     late, it is never believed.
+ *  Y2 A change is known here at once where this process made it (`refresh`), within a second where another did: the
+ *     commit's signal, or the poll behind it.
+ *  Y3 A version never takes the place of a newer one.
+ */
+import type { KeyObject } from "node:crypto";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
+import { unsealSecret } from "../domain/secret.ts";
+import { signatureKey } from "../domain/signature.ts";
+import type { TriggerDefinition } from "../domain/trigger.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Projects } from "../store/port.ts";
+import type { GoodManifest, Project, ProjectState } from "../store/records.ts";
+import { Keyring } from "./keyring.ts";
+import { dutyRound } from "./supervisor.ts";
+
+/** How long a lost signal may leave the directory behind (api.md 4). */
+const POLL = "1 second";
+/** Projects that are loaded together. */
+const PAGE = 200;
+
+export interface ReadManifest {
+  readonly triggers: readonly TriggerDefinition[];
+  readonly errors: readonly ManifestError[];
+  readonly env: Manifest["env"];
+  /** The commit that the triggers are of. */
+  readonly commit: string | null;
+  readonly syncedAt: number | null;
+  /** The triggers are those of an earlier commit: the newest manifest does not parse. */
+  readonly stale: boolean;
+}
+
+/** A project as it is held. */
+export interface KnownProject {
+  readonly project: Project;
+  readonly manifest: ReadManifest;
+  readonly triggers: ReadonlyMap<string, TriggerDefinition>;
+  /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
+  readonly keys: ReadonlyMap<string, KeyObject>;
+}
+
+export class Directory extends Context.Service<
+  Directory,
+  {
+    /** As it was loaded last; null where there is no such project. Asks nobody. */
+    readonly known: (projectId: string) => KnownProject | null;
+    readonly all: () => Iterable<KnownProject>;
+    /** Loads one project now. */
+    readonly refresh: (projectId: string) => Effect.Effect<KnownProject | null, StoreError>;
+    /** Ids of projects that are of another version since this was asked last, once there are some; for one waiter. */
+    readonly news: Effect.Effect<readonly string[]>;
+  }
+>()("platform/actors/Directory") {}
+
+interface Parsed {
+  readonly good: GoodManifest | null;
+  readonly manifest: Manifest;
+}
+
+const NO_MANIFEST = parseManifest(new Uint8Array());
+
+/** A good reading's text says what its triggers are; the same reading is not parsed again. */
+const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed => {
+  if (good === null) return { good, manifest: NO_MANIFEST };
+  const known = former?.good;
+  const isSame =
+    known?.commit === good.commit &&
+    known.text === good.text &&
+    known.agents.join("\n") === good.agents.join("\n");
+  if (former !== undefined && isSame) return former;
+  const manifest = withAgentFiles(parseManifest(Buffer.from(good.text)), new Set(good.agents));
+  return { good, manifest };
+};
+
+const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest }: Parsed): ReadManifest => ({
+  triggers: manifest.triggers,
+  env: manifest.env,
+  commit: good?.commit ?? null,
+  syncedAt: project.manifest.syncedAt,
+  stale: manifestFailure !== null,
+  errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],
+});
+
+const keysOf = (state: ProjectState, keyring: Keyring["Service"]): ReadonlyMap<string, KeyObject> =>
+  new Map(
+    state.secrets.flatMap((sealed) => {
+      const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
+      const key = Result.isSuccess(value) ? signatureKey(value.success) : null;
+      return key === null ? [] : [[sealed.name, key] as const];
+    }),
+  );
+
+export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
+  Directory,
+  Effect.gen(function* () {
+    const projects = yield* Projects;
+    const keyring = yield* Keyring;
+    const held = new Map<string, KnownProject>();
+    const readings = new Map<string, Parsed>();
+    const unread = new Set<string>();
+    const isUnread = Latch.makeUnsafe(false);
+    let since: string | null = null;
+
+    const hold = (state: ProjectState): void => {
+      const { project } = state;
+      const former = held.get(project.id);
+      if (former !== undefined && former.project.version > project.version) return;
+      const reading = parsed(state.manifest, readings.get(project.id));
+      const manifest = readingOf(state, reading);
+      readings.set(project.id, reading);
+      held.set(project.id, {
+        project,
+        manifest,
+        triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
+        keys: keysOf(state, keyring),
+      });
+      if (former?.project.version === project.version) return;
+      unread.add(project.id);
+      isUnread.openUnsafe();
+    };
+    const load = Effect.fnUntraced(function* (ids: readonly string[]) {
+      for (let from = 0; from < ids.length; from += PAGE) {
+        (yield* projects.states(ids.slice(from, from + PAGE))).forEach(hold);
+      }
+    });
+    const look = Effect.gen(function* () {
+      const { changed, since: next } = yield* projects.changedSince(since);
+      yield* load(
+        changed.flatMap(({ id, version }) => (held.get(id)?.project.version === version ? [] : [id])),
+      );
+      since = next;
+    });
+
+    // The first look is part of the start: a webhook that comes with the first connection finds its trigger.
+    yield* dutyRound("directory", look);
+    yield* Effect.forkScoped(
+      Effect.forever(
+        Effect.andThen(Effect.raceFirst(Effect.sleep(POLL), projects.changed), dutyRound("directory", look)),
+      ),
+    );
+    return Directory.of({
+      known: (id) => held.get(id) ?? null,
+      all: () => held.values(),
+      refresh: (id) => Effect.map(load([id]), () => held.get(id) ?? null),
+      news: Effect.andThen(
+        isUnread.await,
+        Effect.sync(() => {
+          const ids = [...unread];
+          unread.clear();
+          isUnread.closeUnsafe();
+          return ids;
+        }),
+      ),
+    });
+  }),
+);

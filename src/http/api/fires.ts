@@ -1,0 +1,97 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { Conflict, Internal, NotFound, TooMany } from "./errors.ts";
+import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Slug, triggerParams } from "./triggers.ts";
+
+const nullable = Schema.NullOr;
+
+const FireWire = Schema.Struct({
+  id: Uuid,
+  project_id: Uuid,
+  trigger_slug: Slug,
+  kind: Schema.Literals(["cron", "webhook", "manual"]),
+  status: Schema.Literals(["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"]),
+  reason: nullable(Schema.String),
+  scheduled_for: nullable(Instant),
+  received_at: Instant,
+  delivery_id: nullable(Schema.String),
+  session_id: nullable(Uuid),
+  attempts: Schema.Finite,
+  replay_of: nullable(Uuid),
+}).annotate({ identifier: "Fire" });
+
+/** What a fire came with. Text where the body is text, else base64. */
+const RequestWire = Schema.Struct({
+  headers: nullable(
+    Schema.Struct({
+      content_type: nullable(Schema.String),
+      user_agent: nullable(Schema.String),
+      forwarded_for: nullable(Schema.String),
+    }),
+  ),
+  body: Schema.String,
+  encoding: Schema.Literals(["utf8", "base64"]),
+});
+
+const FireDetail = Schema.Struct({
+  ...FireWire.fields,
+  request: nullable(RequestWire),
+  prompt: nullable(Schema.String),
+}).annotate({ identifier: "FireDetail" });
+
+const QueueWire = Schema.Struct({
+  fire_id: Uuid,
+  project_id: Uuid,
+  trigger_slug: Slug,
+  position: Schema.Finite,
+  queued_at: Instant,
+  expires_at: Instant,
+});
+
+const fireParams = { ...projectParams, id: Uuid };
+const statusQuery = { ...pageQuery, status: Schema.optionalKey(FireWire.fields.status) };
+const FirePage = Schema.Struct({ fires: Schema.Array(FireWire), next_cursor: nullable(Schema.String) });
+
+/** A fire that started: by hand, or again. */
+export const FiredWire = Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
+  HttpApiSchema.status(202),
+);
+
+/** The ledger of fires and the queue (api.md 4 "Ledger", "Queue"). */
+export class FiresGroup extends HttpApiGroup.make("fires")
+  .add(
+    HttpApiEndpoint.get("ofProject", "/projects/:pid/fires", {
+      params: projectParams,
+      query: { ...statusQuery, slug: Schema.optionalKey(Slug) },
+      success: FirePage,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("ofTrigger", "/projects/:pid/triggers/:slug/fires", {
+      params: triggerParams,
+      query: statusQuery,
+      success: FirePage,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("get", "/projects/:pid/fires/:id", {
+      params: fireParams,
+      success: FireDetail,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("replay", "/projects/:pid/fires/:id/replay", {
+      params: fireParams,
+      success: FiredWire,
+      error: [NotFound, Conflict, TooMany, Internal],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.delete("cancel", "/projects/:pid/fires/:id", {
+      params: fireParams,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.get("queue", "/queue", {
+      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: Schema.Null }),
+    }).annotate(Access, "account"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}

@@ -1,0 +1,101 @@
+/**
+ * Bodies of webhooks on their way in: their bytes as they came, at most so many, within the budget of all bodies, and in
+ * time (api.md 1 "Bodies", threats.md W17, W18, W40). Below Effect: a fiber a request would double what a webhook costs.
+ */
+import type { IncomingMessage } from "node:http";
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import { BadRequest, RequestTimeout, TooLarge, Unavailable, type ApiError } from "./api/errors.ts";
+import { BodyBudget, type Hold, type Sender } from "./body-budget.ts";
+import { BodyTime } from "./body.ts";
+
+export interface Arriving {
+  /**
+   * Reads a body and hands it on, or says why not; neither where the sender went away before it was whole.
+   * What is refused is refused while it is on its way; nobody reads what is left of it.
+   */
+  readonly read: (
+    request: IncomingMessage,
+    options: { readonly limitBytes: number; readonly sender: Sender },
+    then: {
+      /** `done` gives the bytes back to the budget. */
+      readonly body: (bytes: Buffer, done: () => void) => void;
+      readonly refused: (error: ApiError) => void;
+    },
+  ) => void;
+}
+
+const tooLarge = (limitBytes: number) =>
+  new TooLarge({ error: `The body has more than ${limitBytes} bytes.`, code: "body_too_large" });
+const busy = () =>
+  new Unavailable({ error: "Too many webhook bodies are on their way; send it again later.", code: "busy" });
+const late = () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" });
+const incomplete = () =>
+  new BadRequest({ error: "The body ended before it was complete.", code: "malformed_request" });
+
+/** How often bodies that take too long are looked for, at most. */
+const LOOK_MS = 1000;
+
+interface Reading {
+  readonly deadline: number;
+  readonly end: (error: ApiError) => void;
+}
+
+/** Lives as long as the scope. */
+export const makeArriving = Effect.gen(function* () {
+  const clock = yield* Clock.Clock;
+  const timeMs = Duration.toMillis(Duration.fromInputUnsafe(yield* BodyTime));
+  const budget = new BodyBudget();
+  const underWay = new Set<Reading>();
+  const look = Effect.sync(() => {
+    const now = clock.currentTimeMillisUnsafe();
+    for (const reading of underWay) if (reading.deadline <= now) reading.end(late());
+  });
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(Math.min(LOOK_MS, timeMs / 4)), look)));
+
+  const read: Arriving["read"] = (request, { limitBytes, sender }, then) => {
+    const declared =
+      request.headers["content-length"] === undefined ? null : Number(request.headers["content-length"]);
+    const hold: Hold = budget.open(sender);
+    if ((declared ?? 0) > limitBytes) return then.refused(tooLarge(limitBytes));
+    if (!hold.take(declared ?? 0)) return then.refused(busy());
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const stop = (): void => {
+      underWay.delete(reading);
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      // What still comes is not kept.
+      request.resume();
+    };
+    const reading: Reading = {
+      deadline: clock.currentTimeMillisUnsafe() + timeMs,
+      end: (error) => {
+        stop();
+        hold.release();
+        then.refused(error);
+      },
+    };
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > limitBytes) return reading.end(tooLarge(limitBytes));
+      if (declared === null && !hold.take(chunk.length)) return reading.end(busy());
+      chunks.push(chunk);
+    };
+    const onEnd = (): void => {
+      if (!request.complete) return reading.end(incomplete());
+      stop();
+      then.body(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks), hold.release);
+    };
+    /** The connection is gone: there is nobody to answer (W40: nothing was decided yet). */
+    const onClose = (): void => {
+      stop();
+      hold.release();
+    };
+    underWay.add(reading);
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
+    // Its close says it too.
+    request.on("error", () => undefined);
+  };
+  return { read } satisfies Arriving;
+});

@@ -1,0 +1,469 @@
+/** Conformance: what triggers go by and leave behind: versions, cursors, skipped instants, stored requests, retention. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { Admissions, Fires, Identity, Projects, Secrets, type Skip } from "../../src/store/port.ts";
+import type { NewFire, StoredRequest } from "../../src/store/records.ts";
+import {
+  admitOne,
+  admitSession,
+  fired,
+  makeWorld,
+  NOON,
+  tellSession,
+  wish,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
+
+const everything = { limit: 200, cursor: null, slug: null, status: null };
+
+const versionOf = Effect.fnUntraced(function* (projectId: string) {
+  return (yield* (yield* Projects).get(projectId))?.version ?? Number.NaN;
+});
+
+/** The ledger, oldest instant first. */
+const ledger = Effect.fnUntraced(function* (world: World) {
+  const { items } = yield* (yield* Fires).list(world.projectId, everything);
+  return items
+    .map(({ triggerSlug, scheduledFor, status, reason }) => [triggerSlug, scheduledFor, status, reason])
+    .toSorted((a, b) => Number(a[1]) - Number(b[1]));
+});
+
+const accountOf = Effect.fnUntraced(function* (world: World) {
+  return yield* (yield* Identity).account(world.accountId);
+});
+
+const cursors = Effect.fnUntraced(function* (
+  world: World,
+  schedules: Readonly<Record<string, string>>,
+  now: number,
+) {
+  const kept = yield* (yield* Projects).keepCursors({
+    projectId: world.projectId,
+    projectVersion: yield* versionOf(world.projectId),
+    schedules: new Map(Object.entries(schedules)),
+    now,
+  });
+  return Object.fromEntries((kept ?? []).map(({ slug, accountedUntil }) => [slug, accountedUntil - NOON]));
+});
+
+const skipping = Effect.fnUntraced(function* (
+  world: World,
+  instants: readonly number[],
+  fields: Partial<Skip> = {},
+) {
+  return yield* (yield* Admissions).skip({
+    accountId: world.accountId,
+    projectId: world.projectId,
+    projectVersion: yield* versionOf(world.projectId),
+    triggerSlug: "nightly",
+    reason: "missed",
+    instants: instants.map((dueAt) => ({ id: randomUUID(), dueAt })),
+    now: NOON,
+    ...fields,
+  });
+});
+
+const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
+  const template = {
+    prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
+    slug: "nightly",
+    schedule: "0 0 2 * * *",
+    timezone: "UTC",
+    dueAtMs: scheduledFor,
+  };
+  const prompt = { is: "cron", template } as const;
+  return fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, prompt, ...fields });
+};
+
+const iso = (at: number): string => new Date(at).toISOString();
+
+const checkVersions = (check: Check): void => {
+  describe("a project's version", () => {
+    check(
+      "rises with what its triggers go by, and is found by whoever asks what changed",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(1);
+        const { changedSince, update } = yield* Projects;
+        const { put, remove } = yield* Secrets;
+        const envelope = Uint8Array.from([1]);
+        const changes = [
+          update(projectId, { triggersPaused: true }, NOON),
+          put({ projectId, name: "KEY", version: 1, envelope }, { userId, now: NOON }),
+          remove(projectId, "KEY", NOON),
+        ];
+        for (const change of changes) {
+          const before = yield* versionOf(projectId);
+          const { since } = yield* changedSince(null);
+          yield* change;
+          const version = yield* versionOf(projectId);
+          expect(version).toBe(before + 1);
+          const look = yield* changedSince(since);
+          expect(look.changed).toContainEqual({ id: projectId, version });
+          const later = yield* changedSince(look.since);
+          expect(later.changed.filter((changed) => changed.version > version)).toEqual([]);
+        }
+      }),
+    );
+
+    check(
+      "comes with everything its triggers go by",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(1);
+        const { states, get } = yield* Projects;
+        const { put } = yield* Secrets;
+        const envelope = Uint8Array.from([7, 0, 255]);
+        yield* put({ projectId, name: "KEY", version: 1, envelope }, { userId, now: NOON });
+        const [state] = yield* states([projectId, randomUUID()]);
+        expect(state?.project).toEqual(yield* get(projectId));
+        expect(state?.secrets.map((secret) => [secret.name, [...secret.envelope]])).toEqual([
+          ["KEY", [7, 0, 255]],
+        ]);
+        expect(yield* states([])).toEqual([]);
+      }),
+    );
+
+    check(
+      "other than the one a wish was decided by lets nothing be written [C18, M18]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { update } = yield* Projects;
+        const projectVersion = yield* versionOf(world.projectId);
+        yield* update(world.projectId, { triggersPaused: true }, NOON);
+        const former = { ...fired(world, { deliveryId: "d-1" }), projectVersion };
+        expect(yield* admitOne(world, former)).toEqual({ outcome: "stale" });
+        expect(yield* skipping(world, [NOON], { projectVersion })).toBe(false);
+        expect(
+          yield* (yield* Projects).keepCursors({
+            projectId: world.projectId,
+            projectVersion,
+            schedules: new Map([["nightly", "x"]]),
+            now: NOON,
+          }),
+        ).toBe(null);
+        expect(yield* ledger(world)).toEqual([]);
+        const current = { ...former, projectVersion: projectVersion + 1 };
+        expect((yield* admitOne(world, current)).outcome).toBe("admitted");
+      }),
+    );
+  });
+};
+
+const checkCursors = (check: Check): void => {
+  describe("a cursor", () => {
+    check(
+      "stays with its schedule, and starts anew with another one or after it was taken away",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        expect(yield* cursors(world, { a: "hourly", b: "daily" }, NOON)).toEqual({ a: 0, b: 0 });
+        expect(yield* cursors(world, { a: "hourly", b: "weekly" }, NOON + 5)).toEqual({ a: 0, b: 5 });
+        expect(yield* cursors(world, { b: "weekly" }, NOON + 6)).toEqual({ b: 5 });
+        expect(yield* cursors(world, { a: "hourly", b: "weekly" }, NOON + 7)).toEqual({ a: 7, b: 5 });
+      }),
+    );
+
+    check(
+      "moves with the instants that have their row, fired, queued, failed or skipped, and never back",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { setTier } = yield* Identity;
+        const at = () => cursors(world, { nightly: "daily", other: "daily" }, NOON);
+        expect(yield* at()).toEqual({ nightly: 0, other: 0 });
+        yield* admitOne(world, due(world, NOON + 10));
+        expect(yield* at()).toEqual({ nightly: 10, other: 0 });
+        yield* setTier(world.accountId, "free", 0);
+        yield* admitOne(world, due(world, NOON + 20));
+        expect(yield* at()).toEqual({ nightly: 20, other: 0 });
+        yield* admitOne(world, due(world, NOON + 30, { prompt: { is: "too_large" } }));
+        expect(yield* at()).toEqual({ nightly: 30, other: 0 });
+        yield* skipping(world, [NOON + 40, NOON + 50]);
+        expect(yield* at()).toEqual({ nightly: 50, other: 0 });
+        yield* skipping(world, [NOON + 45]);
+        yield* admitOne(world, due(world, NOON + 60, { replayOf: randomUUID() }));
+        expect(yield* at()).toEqual({ nightly: 50, other: 0 });
+      }),
+    );
+  });
+
+  describe("a skipped instant", () => {
+    check(
+      "has its row, and neither skips nor fires again [I2, C16]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        yield* admitOne(world, due(world, NOON + 1));
+        expect(yield* skipping(world, [NOON, NOON + 1, NOON + 2])).toBe(true);
+        expect(yield* skipping(world, [NOON + 2], { reason: "paused" })).toBe(true);
+        expect((yield* admitOne(world, due(world, NOON + 2))).outcome).toBe("duplicate");
+        expect(yield* ledger(world)).toEqual([
+          ["nightly", NOON, "skipped", "missed"],
+          ["nightly", NOON + 1, "fired", null],
+          ["nightly", NOON + 2, "skipped", "missed"],
+        ]);
+      }),
+    );
+
+    check(
+      "of an archived project has none",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        yield* (yield* Projects).update(world.projectId, { status: "archived" }, NOON);
+        expect(yield* skipping(world, [NOON])).toBe(false);
+        expect(yield* ledger(world)).toEqual([]);
+      }),
+    );
+  });
+};
+
+const checkCronPrompts = (check: Check): void => {
+  describe("a cron fire's prompt", () => {
+    check(
+      "names the fire before it, also where another one fired while it waited",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(2);
+        const { setTier } = yield* Identity;
+        const { drain } = yield* Admissions;
+        const { prompt, get } = yield* Fires;
+        const manual = fired(world, { kind: "manual", triggerSlug: "nightly" }, NOON + 1);
+        yield* admitOne(world, manual);
+        const request = due(world, NOON + 2);
+        yield* admitOne(world, request);
+        const first = request.fire?.id ?? "";
+        expect(yield* prompt(first)).toBe(`at ${iso(NOON + 2)} after ${iso(NOON + 1)}`);
+        const waiting = due(world, NOON + 3);
+        const id = waiting.fire?.id ?? "";
+        expect((yield* admitOne(world, waiting)).outcome).toBe("queued");
+        expect(yield* prompt(id)).toBe(null);
+        yield* setTier(world.accountId, "free", 4);
+        yield* admitOne(world, {
+          ...fired(world, { kind: "manual", triggerSlug: "nightly" }, NOON + 8),
+          atCap: "refuse",
+        });
+        const { admitted } = yield* drain(world.accountId, {
+          sessionIds: [randomUUID()],
+          now: NOON + 9,
+          bootTimeoutMs: 1000,
+        });
+        expect(admitted.map(({ fireId }) => fireId)).toEqual([id]);
+        expect(yield* prompt(id)).toBe(`at ${iso(NOON + 3)} after ${iso(NOON + 8)}`);
+        expect(yield* get(id)).toMatchObject({ status: "fired", scheduledFor: NOON + 3 });
+      }),
+    );
+
+    check(
+      "that has outgrown its limit when a slot is free fails the fire and leaves the slot free [P11]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { setTier } = yield* Identity;
+        const { drain } = yield* Admissions;
+        // Fits as long as there is no fire before it.
+        const filler = "x".repeat(96 * 1024 - 10);
+        const template = {
+          prompt: `${filler}{{ cron.last_fired_at }}`,
+          slug: "nightly",
+          schedule: "s",
+          timezone: "UTC",
+          dueAtMs: NOON,
+        };
+        const waiting = due(world, NOON, { prompt: { is: "cron", template } });
+        expect((yield* admitOne(world, waiting)).outcome).toBe("queued");
+        yield* setTier(world.accountId, "free", 2);
+        yield* admitOne(world, {
+          ...fired(world, { kind: "manual", triggerSlug: "nightly" }),
+          atCap: "refuse",
+        });
+        const sessionIds = [randomUUID(), randomUUID()];
+        const drained = yield* drain(world.accountId, { sessionIds, now: NOON, bootTimeoutMs: 1000 });
+        expect(drained).toEqual({ admitted: [], more: false });
+        expect(yield* (yield* Fires).get(waiting.fire?.id ?? "")).toMatchObject({
+          status: "failed",
+          reason: "prompt_too_large",
+        });
+        expect(yield* accountOf(world)).toMatchObject({ activeSessions: 1, queuedFires: 0 });
+      }),
+    );
+  });
+
+  check(
+    "a cron instant that finds the queue full has its row, which says so",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(0);
+      yield* admitOne(world, fired(world, { queueMax: 1 }));
+      const answer = yield* admitOne(world, due(world, NOON, { queueMax: 1 }));
+      expect(answer).toMatchObject({ outcome: "failed", reason: "queue_full" });
+      expect(yield* accountOf(world)).toMatchObject({ queuedFires: 1 });
+    }),
+  );
+};
+
+const checkQueue = (check: Check): void => {
+  describe("a waiting fire", () => {
+    check(
+      "is not overtaken by a later one that finds a slot free [I13]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { drain } = yield* Admissions;
+        const taken = yield* admitSession(world);
+        const first = fired(world);
+        expect(yield* admitOne(world, first)).toMatchObject({ outcome: "queued", slotIsFree: false });
+        yield* tellSession(taken, { type: "stop.requested" });
+        const second = fired(world);
+        expect(yield* admitOne(world, second)).toMatchObject({ outcome: "queued", slotIsFree: true });
+        const request = { sessionIds: [randomUUID(), randomUUID()], now: NOON, bootTimeoutMs: 1000 };
+        const { admitted } = yield* drain(world.accountId, request);
+        expect(admitted.map(({ fireId }) => fireId)).toEqual([first.fire?.id]);
+        expect((yield* admitOne(world, wish(world))).outcome).toBe("refused");
+      }),
+    );
+
+    check(
+      "is cancelled for good, once",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { cancel } = yield* Admissions;
+        const { get, queue } = yield* Fires;
+        const request = fired(world, { deliveryId: "d-1" });
+        const id = request.fire?.id ?? "";
+        yield* admitOne(world, request);
+        expect(yield* cancel(id, NOON)).toBe(true);
+        expect(yield* get(id)).toMatchObject({ status: "cancelled", reason: "requested" });
+        expect(yield* queue(world.accountId)).toEqual([]);
+        expect(yield* accountOf(world)).toMatchObject({ queuedFires: 0 });
+        expect(yield* cancel(id, NOON)).toBe(false);
+        expect(yield* cancel(randomUUID(), NOON)).toBe(false);
+        const again = yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
+        expect(again).toMatchObject({ outcome: "queued", fireId: id });
+      }),
+    );
+
+    check(
+      "is counted in and out, whatever ends its wait",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { drain } = yield* Admissions;
+        const { setTier } = yield* Identity;
+        const queued = Effect.map(accountOf(world), (account) => account?.queuedFires);
+        for (let count = 0; count < 3; count += 1) yield* admitOne(world, fired(world, { queueTtlMs: 10 }));
+        yield* admitOne(world, due(world, NOON));
+        yield* admitOne(world, due(world, NOON + 1));
+        expect(yield* queued).toBe(4);
+        yield* setTier(world.accountId, "free", 1);
+        yield* drain(world.accountId, { sessionIds: [randomUUID()], now: NOON, bootTimeoutMs: 1 });
+        expect(yield* queued).toBe(3);
+        yield* drain(world.accountId, { sessionIds: [], now: NOON + 10, bootTimeoutMs: 1 });
+        expect(yield* queued).toBe(1);
+        yield* (yield* Projects).update(world.projectId, { status: "archived" }, NOON);
+        expect(yield* queued).toBe(0);
+      }),
+    );
+  });
+};
+
+const body = (text: string): StoredRequest => ({
+  body: Buffer.from(text),
+  encoding: "identity",
+  headers: { contentType: "application/json", userAgent: null, forwardedFor: "::1" },
+});
+
+const checkRequests = (check: Check): void => {
+  describe("what a fire came with", () => {
+    check(
+      "is kept byte for byte, as the last attempt had it, and not for a repeated delivery",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { request } = yield* Fires;
+        const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+        const first = fired(world, {
+          deliveryId: "d-1",
+          prompt: { is: "too_large" },
+          request: { body: bytes, encoding: "deflate", headers: null },
+        });
+        const id = first.fire?.id ?? "";
+        yield* admitOne(world, first);
+        const kept = yield* request(id);
+        expect([...(kept?.body ?? [])]).toEqual([...bytes]);
+        expect(kept).toMatchObject({ encoding: "deflate", headers: null });
+        yield* admitOne(world, fired(world, { deliveryId: "d-1", request: body("second") }));
+        const second = yield* request(id);
+        expect(Buffer.from(second?.body ?? []).toString()).toBe("second");
+        expect(second).toMatchObject({ encoding: "identity", headers: body("").headers });
+        const repeated = fired(world, { deliveryId: "d-1", request: body("third") });
+        yield* admitOne(world, repeated);
+        expect(yield* request(repeated.fire?.id ?? "")).toBe(null);
+        expect(Buffer.from((yield* request(id))?.body ?? []).toString()).toBe("second");
+      }),
+    );
+
+    check(
+      "goes when an account has too much of it, the oldest first, and the ledger stays",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(9);
+        const { prune, request, get } = yield* Fires;
+        const ids: string[] = [];
+        for (const [index, text] of ["aaaa", "bbbb", "cccc"].entries()) {
+          const wanted = fired(world, { request: body(text) }, NOON + index);
+          yield* admitOne(world, wanted);
+          ids.push(wanted.fire?.id ?? "");
+        }
+        const untilDone = (requestBytes: number) =>
+          Effect.repeat(prune({ before: 0, requestBytes }), { until: (removed) => removed === 0 });
+        yield* untilDone(12);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          false,
+          false,
+          false,
+        ]);
+        yield* untilDone(9);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          true,
+          false,
+          false,
+        ]);
+        yield* untilDone(0);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          true,
+          true,
+          true,
+        ]);
+        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
+          "fired",
+          "fired",
+          "fired",
+        ]);
+      }),
+    );
+
+    check(
+      "goes with its row when that is old, but not while it waits",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { prune, request, get } = yield* Fires;
+        const started = fired(world, { request: body("a") }, NOON);
+        const waiting = fired(world, { request: body("b") }, NOON);
+        const later = fired(world, { kind: "manual", prompt: { is: "too_large" } }, NOON + 10);
+        for (const wanted of [started, waiting, later]) yield* admitOne(world, wanted);
+        const limits = { before: NOON + 5, requestBytes: 1000 };
+        yield* Effect.repeat(prune(limits), { until: (removed) => removed === 0 });
+        const ids = [started, waiting, later].map(({ fire }) => fire?.id ?? "");
+        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
+          undefined,
+          "queued",
+          "failed",
+        ]);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept?.body.length)).toEqual([
+          undefined,
+          1,
+          undefined,
+        ]);
+      }),
+    );
+  });
+};
+
+export const checkTriggers = (check: Check): void => {
+  checkVersions(check);
+  checkCursors(check);
+  checkCronPrompts(check);
+  checkQueue(check);
+  checkRequests(check);
+};
