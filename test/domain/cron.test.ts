@@ -51,6 +51,7 @@ test("finds 29 February over a century without one [C02]", () => {
 
 test.each([
   ["", 0],
+  ["   ", 0],
   ["*", 1],
   ["0 0 * * *", 5],
   ["0 0 0 * * * *", 7],
@@ -105,6 +106,19 @@ test("a field that begins with * is not restricted, so that both must match [C07
     "2026-12-07T00:00:00Z",
   ]);
   expect(upcoming("0 45 5 */15 * *", "UTC", "2027-02-16T12:00:00Z", 1)).toEqual(["2027-03-01T05:45:00Z"]);
+});
+
+test("a list is a union: a value that comes twice counts once", () => {
+  expect(schedule("1,0-2,1 1-15/5,6 */12,0 1,1 JAN,1-2 0,7,SUN-TUE")).toMatchObject({
+    seconds: [0, 1, 2],
+    minutes: [1, 6, 11],
+    hours: [0, 12],
+    days: [1],
+    months: [1, 2],
+    weekdays: [0, 1, 2],
+  });
+  expect(schedule("* * * * * *,1")).toMatchObject({ weekdays: [0, 1, 2, 3, 4, 5, 6], eitherDay: false });
+  expect(refusal("0 1,1,70 * * * *")).toContain('The minute field "1,1,70"');
 });
 
 test.each([
