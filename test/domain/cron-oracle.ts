@@ -114,7 +114,8 @@ export const bruteForceNext = (fields: OracleFields, edge: Edge, afterMs: number
   };
   const firstMinute = Math.max(0, Math.floor((afterMs - edge.fromMs) / MINUTE_MS) - 1);
   if (hours.text.startsWith("*")) {
-    for (let index = firstMinute; index < edge.local.length && best === null; index += 1) {
+    for (let index = firstMinute; index < edge.local.length; index += 1) {
+      if (best !== null) break;
       if (!matchesMinute(fields, edge.local[index] ?? 0)) continue;
       for (const second of sortedSeconds) offer(edge.fromMs + index * MINUTE_MS + second * 1000);
     }
