@@ -151,9 +151,11 @@ test.each([
 });
 
 test.each([
-  ["key", `a${".a".repeat(500_000)} = 1`],
-  ["table", `[a${".a".repeat(500_000)}]`],
-])("a dotted %s of 500,000 parts is left alone or refused, but never thrown [M07]", (_what, text) => {
+  ["key", 100_000, `a${".a".repeat(100_000)} = 1`],
+  ["key", 500_000, `a${".a".repeat(500_000)} = 1`],
+  ["table", 100_000, `[a${".a".repeat(100_000)}]`],
+  ["table", 500_000, `[a${".a".repeat(500_000)}]`],
+])("a dotted %s of %i parts is left alone or refused, but never thrown [M07]", (_what, _parts, text) => {
   const manifest = parse(text);
   expect(manifest.triggers).toEqual([]);
   expect(manifest.errors.length).toBe(manifest.fatal ? 1 : 0);

@@ -279,9 +279,11 @@ test("never throws, and gives well-formed text without NUL of at most 96 KiB or 
   const long = fc
     .tuple(hostile, fc.oneof(fc.integer({ min: 0, max: 4000 }), fc.constant(30_000)))
     .map(([text, times]) => text.repeat(times));
+  const nearTheCap = fc.integer({ min: -60, max: 60 }).map((off) => "é".repeat(PROMPT_LIMIT_BYTES / 2 + off));
   const template = fc.oneof(
     hostile,
     long,
+    fc.tuple(nearTheCap, hostile).map((parts) => parts.join("")),
     fc
       .array(
         fc.oneof(
@@ -294,13 +296,13 @@ test("never throws, and gives well-formed text without NUL of at most 96 KiB or 
   const value = fc.oneof(
     hostile,
     long,
-    fc.jsonValue({ maxDepth: 4, noUnicodeString: false }).map((json) => json as JsonValue),
+    fc.jsonValue({ maxDepth: 4 }).map((json) => json as JsonValue),
   );
   const values = fc.dictionary(fc.constantFrom("a", "b", "0", "__proto__", "length"), value, { maxKeys: 4 });
   let tooLong = 0;
   fc.assert(
-    fc.property(template, values, (text, variables_) => {
-      const result = renderPrompt(text, variables_);
+    fc.property(template, values, (text, given) => {
+      const result = renderPrompt(text, given);
       if (Result.isFailure(result)) {
         tooLong += 1;
         expect(result.failure).toBeInstanceOf(PromptTooLarge);
