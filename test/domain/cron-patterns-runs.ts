@@ -1,5 +1,5 @@
 /**
- * Patterns and instants that the public tests of croner (github.com/Hexagon/croner, test/) hold it to, gathered as facts
+ * Patterns and instants that the public tests of croner (github.com/Hexagon/croner, test/) hold it to, as facts
  * and laid out here anew: a pattern, a zone, from when, and what is due. Patterns stand as they stand there; one of five
  * fields is read here with "0 " before it. Rows begin at the margin and go on in indented lines.
  */

@@ -1,8 +1,8 @@
 /**
  * The engine held to the public tests of croner (github.com/Hexagon/croner, test/) wherever its rule is api.md 4 "Cron",
- * and to our own rule wherever the two differ, with the reason. The cases are facts, gathered by running those tests in
- * UTC at 2026-11-20T06:30:15Z and noting which pattern was refused and what was due after which instant; where such a test
- * asks for instants before one, or whether one matches, the same instants are asked of `nextInstant` here.
+ * and to our own rule wherever the two differ, with the reason. The cases are facts: which pattern is refused, and what is
+ * due after which instant. What counts from the present there counts from 2026-11-20T06:30:15Z here, and local time is
+ * UTC; where a test there asks for instants before one, or whether one matches, `nextInstant` is asked for the same ones.
  *
  * What is not a pattern there is not here: starting, pausing, naming and stopping jobs, their callbacks, contexts and
  * errors; one-off dates in place of a pattern; and the options of a job (startAt, stopAt, interval, maxRuns, dayOffset,
