@@ -63,6 +63,8 @@ const serve = Effect.gen(function* () {
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
   yield* Effect.logInfo(`sandboxes: ${summary}`);
+  // Nodes with other zone data may find other instants (threats.md C10).
+  yield* Effect.logInfo(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
   if (token !== null) yield* Effect.logInfo(`first start; the account's token, shown this once: ${token}`);
   // The one line on standard output: whoever started the service waits for it.
   process.stdout.write(`ready ${publicUrl}\n`);

@@ -1,6 +1,6 @@
 /**
- * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads and validates each of the six fields; the instants
- * are computed here, since no library follows this rule at every change of a zone's offset:
+ * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads the six fields, but for lists that name a value twice;
+ * the instants are computed here, since no library follows this rule at every change of a zone's offset:
  *
  *  K1 day and weekday both restricted: either matches; else both must. A field that begins with `*` is not restricted.
  *  K2 an hour field that begins with `*` matches real instants only: nothing is made up inside a gap, and both passes
@@ -35,6 +35,10 @@ export interface CronSchedule {
 interface Field {
   readonly name: string;
   readonly form: RegExp;
+  readonly low: number;
+  readonly high: number;
+  /** Of its values from `low` on, in lower case. */
+  readonly names: readonly string[];
   readonly pick: (fields: CronFieldCollection) => readonly (number | string)[];
 }
 
@@ -51,13 +55,16 @@ const formOf = (atom: string): RegExp => {
   return new RegExp(`^${item}(?:,${item})*$`, "i");
 };
 
+const plain = { form: formOf(NUMBER), names: [] };
+const named = (names: string) => ({ form: formOf(`${NUMBER}|${names}`), names: names.split("|") });
+
 const FIELDS: readonly Field[] = [
-  { name: "second", form: formOf(NUMBER), pick: (fields) => fields.second.values },
-  { name: "minute", form: formOf(NUMBER), pick: (fields) => fields.minute.values },
-  { name: "hour", form: formOf(NUMBER), pick: (fields) => fields.hour.values },
-  { name: "day", form: formOf(NUMBER), pick: (fields) => fields.dayOfMonth.values },
-  { name: "month", form: formOf(`${NUMBER}|${MONTH}`), pick: (fields) => fields.month.values },
-  { name: "weekday", form: formOf(`${NUMBER}|${WEEKDAY}`), pick: (fields) => fields.dayOfWeek.values },
+  { name: "second", low: 0, high: 59, ...plain, pick: (fields) => fields.second.values },
+  { name: "minute", low: 0, high: 59, ...plain, pick: (fields) => fields.minute.values },
+  { name: "hour", low: 0, high: 23, ...plain, pick: (fields) => fields.hour.values },
+  { name: "day", low: 1, high: 31, ...plain, pick: (fields) => fields.dayOfMonth.values },
+  { name: "month", low: 1, high: 12, ...named(MONTH), pick: (fields) => fields.month.values },
+  { name: "weekday", low: 0, high: 7, ...named(WEEKDAY), pick: (fields) => fields.dayOfWeek.values },
 ];
 
 /** Longest expression: every value of every field written out has half of that. */
@@ -109,27 +116,43 @@ const readFields = (texts: readonly string[]): Result.Result<readonly (readonly 
     const why = "it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU";
     return Result.fail(badField(malformed, texts, why));
   }
-  const together = validated(texts);
-  if (Result.isSuccess(together)) {
-    return Result.succeed(FIELDS.map(({ pick }) => pick(together.success).map(Number)));
-  }
-  // Read alone, with every other field open, the bad field is found. None is bad where cron-parser only missed a day of
-  // the month that a weekday makes up for.
+  const together = fieldsOf(texts);
+  if (together !== null) return Result.succeed(FIELDS.map(({ pick }) => pick(together).map(Number)));
+  // cron-parser also refuses what is right here: a day that its month lacks and a weekday makes up for, and a value that
+  // a list names twice, as in 0-6,1. Read by themselves, the fields show which of them is bad, if any.
   const values: (readonly number[])[] = [];
-  for (const [index, { pick }] of FIELDS.entries()) {
-    const alone = validated(texts.map((text, at) => (at === index ? text : "*")));
+  for (const [index, field] of FIELDS.entries()) {
+    const alone = readList(field, texts[index] ?? "");
     if (Result.isFailure(alone)) return Result.fail(badField(index, texts, alone.failure));
-    values.push(pick(alone.success).map(Number));
+    values.push(alone.success);
   }
   return Result.succeed(values);
 };
 
-const validated = (texts: readonly string[]): Result.Result<CronFieldCollection, string> => {
+/** The union of a list's items; the text has the field's form. */
+const readList = ({ low, high, names }: Field, text: string): Result.Result<readonly number[], string> => {
+  const numberOf = (atom: string): number => {
+    const name = names.indexOf(atom.toLowerCase());
+    return name === -1 ? Number(atom) : low + name;
+  };
+  const values = new Set<number>();
+  for (const item of text.split(",")) {
+    const [span = "", step] = item.split("/");
+    const [from = low, to = step === undefined ? from : high] =
+      span === "*" ? [low, high] : span.split("-").map(numberOf);
+    if (from < low || from > to || to > high)
+      return Result.fail(`${span} does not lie within ${low}-${high}`);
+    if (Number(step) === 0) return Result.fail("a step is at least 1");
+    for (let value = from; value <= to; value += Number(step ?? 1)) values.add(value);
+  }
+  return Result.succeed([...values].toSorted((a, b) => a - b));
+};
+
+const fieldsOf = (texts: readonly string[]): CronFieldCollection | null => {
   try {
-    return Result.succeed(CronExpressionParser.parse(texts.join(" "), { currentDate: 0, tz: "UTC" }).fields);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return Result.fail(message.replace(/^\w* ?(?:constraint|validation) error,? |\.$/gi, ""));
+    return CronExpressionParser.parse(texts.join(" "), { currentDate: 0, tz: "UTC" }).fields;
+  } catch {
+    return null;
   }
 };
 

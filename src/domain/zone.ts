@@ -40,7 +40,8 @@ const LINK_NAMES: readonly (readonly [area: string, names: string])[] = [
   ],
 ];
 
-const zoneNames: ReadonlySet<string> = new Set([
+/** All names that this runtime may know; `isZoneName` says which it does. */
+export const zoneNames: ReadonlySet<string> = new Set([
   ...Intl.supportedValuesOf("timeZone"),
   ...LINK_NAMES.flatMap(([area, names]) =>
     names.split(" ").map((name) => (area === "" ? name : `${area}/${name}`)),

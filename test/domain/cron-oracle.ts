@@ -26,35 +26,61 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** Days of wall clock looked at on either side of the change. */
 const REACH_DAYS = 4;
+const WINDOW_MS = 2 * REACH_DAYS * DAY_MS;
 
 /** What the wall clock shows around a change: for each real minute of the window its local minute. */
 export interface Edge {
-  readonly zone: string;
   readonly fromMs: number;
   readonly toMs: number;
   /** Local milliseconds (as if UTC) for each minute from `fromMs` on. */
   readonly local: Float64Array;
-  /** Local minute → the instant api.md gives to a fixed local time: its first pass, else the end of its gap. */
-  readonly nominal: ReadonlyMap<number, { readonly atMs: number; readonly inGap: boolean }>;
+  /** Each local minute once, with the instant api.md gives to a fixed time: its first pass, else the end of its gap. */
+  readonly nominal: readonly NominalMinute[];
+}
+
+interface NominalMinute {
+  readonly shown: number;
+  readonly atMs: number;
+  readonly inGap: boolean;
 }
 
 export const makeEdge = (zone: string, changeMs: number): Edge => {
-  const fromMs = Math.floor(changeMs / MINUTE_MS) * MINUTE_MS - REACH_DAYS * DAY_MS;
-  const toMs = fromMs + 2 * REACH_DAYS * DAY_MS;
-  const wall = wallClock(zone);
-  const local = Float64Array.from({ length: (toMs - fromMs) / MINUTE_MS }, (_, index) =>
-    wall(fromMs + index * MINUTE_MS),
-  );
-  const nominal = new Map<number, { atMs: number; inGap: boolean }>();
+  const fromMs = windowStart(changeMs);
+  const toMs = fromMs + WINDOW_MS;
+  const local = readMinutes(wallClock(zone), fromMs);
+  const nominal: NominalMinute[] = [];
+  const offered = new Uint8Array(2 * local.length);
+  const offer = (minute: NominalMinute): void => {
+    const at = local.length / 2 + (minute.shown - fromMs) / MINUTE_MS;
+    if (offered[at] === 0) nominal.push(minute);
+    offered[at] = 1;
+  };
   for (const [index, shown] of local.entries()) {
     const atMs = fromMs + index * MINUTE_MS;
     const before = local[index - 1] ?? shown - MINUTE_MS;
     for (let skipped = before + MINUTE_MS; skipped < shown; skipped += MINUTE_MS) {
-      if (!nominal.has(skipped)) nominal.set(skipped, { atMs, inGap: true });
+      offer({ shown: skipped, atMs, inGap: true });
     }
-    if (!nominal.has(shown)) nominal.set(shown, { atMs, inGap: false });
+    offer({ shown, atMs, inGap: false });
   }
-  return { zone, fromMs, toMs, local, nominal };
+  return { fromMs, toMs, local, nominal };
+};
+
+const windowStart = (changeMs: number): number =>
+  Math.floor(changeMs / MINUTE_MS) * MINUTE_MS - REACH_DAYS * DAY_MS;
+
+/** Reads the clock at each hour, and at each minute of an hour after which it does not show an hour more. */
+const readMinutes = (wall: (atMs: number) => number, fromMs: number): Float64Array => {
+  const local = new Float64Array(WINDOW_MS / MINUTE_MS);
+  for (let hour = 0; hour < local.length; hour += 60) {
+    const hourMs = fromMs + hour * MINUTE_MS;
+    const start = wall(hourMs);
+    const isEven = wall(hourMs + 60 * MINUTE_MS) - start === 60 * MINUTE_MS;
+    for (let minute = 0; minute < 60; minute += 1) {
+      local[hour + minute] = isEven ? start + minute * MINUTE_MS : wall(hourMs + minute * MINUTE_MS);
+    }
+  }
+  return local;
 };
 
 /** Reads the wall clock from its printed digits, not from an offset. */
@@ -86,21 +112,33 @@ export const bruteForceNext = (fields: OracleFields, edge: Edge, afterMs: number
   const offer = (atMs: number): void => {
     if (atMs > afterMs && atMs < edge.toMs && (best === null || atMs < best)) best = atMs;
   };
+  const firstMinute = Math.max(0, Math.floor((afterMs - edge.fromMs) / MINUTE_MS) - 1);
   if (hours.text.startsWith("*")) {
-    for (const [index, shown] of edge.local.entries()) {
+    for (let index = firstMinute; index < edge.local.length; index += 1) {
       if (best !== null) break;
-      const atMs = edge.fromMs + index * MINUTE_MS;
-      if (atMs + MINUTE_MS <= afterMs || !matchesMinute(fields, shown)) continue;
-      for (const second of sortedSeconds) offer(atMs + second * 1000);
+      if (!matchesMinute(fields, edge.local[index] ?? 0)) continue;
+      for (const second of sortedSeconds) offer(edge.fromMs + index * MINUTE_MS + second * 1000);
     }
     return best;
   }
-  for (const [shown, { atMs, inGap }] of edge.nominal) {
-    if (atMs + MINUTE_MS <= afterMs || (best !== null && atMs > best) || !matchesMinute(fields, shown))
-      continue;
-    for (const second of sortedSeconds) offer(inGap ? atMs : atMs + second * 1000);
+  for (let index = firstNominal(edge, afterMs - MINUTE_MS); index < edge.nominal.length; index += 1) {
+    const minute = edge.nominal[index];
+    if (minute === undefined || (best !== null && minute.atMs > best)) break;
+    if (!matchesMinute(fields, minute.shown)) continue;
+    for (const second of sortedSeconds) offer(minute.inGap ? minute.atMs : minute.atMs + second * 1000);
   }
   return best;
+};
+
+/** Index of the first nominal minute later than an instant: they are in order of their instants. */
+const firstNominal = ({ nominal }: Edge, afterMs: number): number => {
+  let [low, high] = [0, nominal.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((nominal[middle]?.atMs ?? 0) <= afterMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 };
 
 const matchesMinute = (fields: OracleFields, shown: number): boolean => {
@@ -115,23 +153,39 @@ const matchesMinute = (fields: OracleFields, shown: number): boolean => {
   return bothRestricted ? byDay || byWeekday : byDay && byWeekday;
 };
 
-/** Every change of a zone's offset in a span of years, found by looking at each day's wall clock. */
-export const offsetChanges = (zone: string, years: { from: number; to: number }): readonly number[] => {
+/** A change of a zone's offset, and all that its window shows: two changes with one key have the same edge. */
+export interface OffsetChange {
+  readonly zone: string;
+  readonly atMs: number;
+  readonly edgeKey: string;
+}
+
+/** Every change of a zone's offset in a span of years, found by looking at its wall clock every few days. */
+export const offsetChanges = (
+  zone: string,
+  span: { readonly from: number; readonly to: number; readonly stepDays: number },
+): readonly OffsetChange[] => {
   const wall = wallClock(zone);
   const offset = (atMs: number): number => wall(atMs) - atMs;
-  const changes: number[] = [];
-  const end = Date.UTC(years.to, 0);
-  for (let atMs = Date.UTC(years.from, 0); atMs < end; atMs += DAY_MS) {
-    let [low, high] = [atMs, atMs + DAY_MS];
-    if (offset(low) === offset(high)) continue;
+  const changes: { atMs: number; before: number; after: number }[] = [];
+  const end = Date.UTC(span.to, 0);
+  let before = offset(Date.UTC(span.from, 0));
+  for (let atMs = Date.UTC(span.from, 0); atMs < end; atMs += span.stepDays * DAY_MS) {
+    let [low, high] = [atMs, atMs + span.stepDays * DAY_MS];
+    const after = offset(high);
+    if (before === after) continue;
     while (high - low > MINUTE_MS) {
       const middle = low + Math.floor((high - low) / 2 / MINUTE_MS) * MINUTE_MS;
-      if (offset(middle) === offset(low)) low = middle;
+      if (offset(middle) === before) low = middle;
       else high = middle;
     }
-    changes.push(high);
+    changes.push({ atMs: high, before, after });
+    before = after;
   }
-  return changes;
+  return changes.map(({ atMs }) => {
+    const inWindow = changes.filter((other) => Math.abs(other.atMs - atMs) <= WINDOW_MS);
+    return { zone, atMs, edgeKey: `${atMs} ${JSON.stringify(inWindow)}` };
+  });
 };
 
 const range = (from: number, to: number, step = 1): number[] =>
@@ -162,8 +216,17 @@ const span = (from: number, to: number): fc.Arbitrary<OracleField> =>
       return { text, values: new Set(range(low, high, step)) };
     });
 
+/** Items of any kind, whose values may come twice. */
+const mixed = (from: number, to: number): fc.Arbitrary<OracleField> =>
+  fc
+    .array(fc.oneof(starStep(from, to), list(from, to), span(from, to)), { minLength: 2, maxLength: 3 })
+    .map((items) => ({
+      text: items.map(({ text }) => text).join(","),
+      values: new Set(items.flatMap(({ values }) => [...values])),
+    }));
+
 const anyField = (from: number, to: number): fc.Arbitrary<OracleField> =>
-  fc.oneof(fc.constant(star(from, to)), starStep(from, to), list(from, to), span(from, to));
+  fc.oneof(fc.constant(star(from, to)), starStep(from, to), list(from, to), span(from, to), mixed(from, to));
 
 /** Hours in which clocks are changed come up more often, as do fields that leave a due instant in the window. */
 export const oracleFields: fc.Arbitrary<OracleFields> = fc.tuple(

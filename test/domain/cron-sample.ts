@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import * as Result from "effect/Result";
 import { nextInstant, parseCron } from "../../src/domain/cron.ts";
+import { isZoneName, zoneNames } from "../../src/domain/zone.ts";
 import { bruteForceNext, makeEdge, offsetChanges, oracleFields, textOf } from "./cron-oracle.ts";
-import type { Edge, OracleFields } from "./cron-oracle.ts";
+import type { Edge, OffsetChange, OracleFields } from "./cron-oracle.ts";
 
 export interface OracleRun {
   readonly compared: number;
@@ -11,43 +12,67 @@ export interface OracleRun {
   readonly differences: readonly string[];
 }
 
-const DAY_MS = 86_400_000;
-const PAIRS_AN_EDGE = 50;
+/** Days on which a whole day was left out lie outside the years that are looked at: they come on top. */
+const DAY_LONG = [
+  { zone: "Pacific/Apia", from: 2011, to: 2012 },
+  { zone: "Pacific/Fakaofo", from: 2011, to: 2012 },
+  { zone: "Pacific/Kwajalein", from: 1993, to: 1994 },
+];
 
 /**
- * Compares `pairs` draws of (expression, zone, instant) around offset changes of the given zones with the oracle.
- * The same seed draws the same pairs.
+ * Every change of offset from 2020 to 2040 of every zone that a trigger may name, links included, and the day-long ones.
+ *
+ * @param stepDays how often a clock is looked at; what is undone within fewer days is not seen.
+ */
+export const allChanges = (stepDays: number): readonly OffsetChange[] => [
+  ...[...zoneNames]
+    .filter(isZoneName)
+    .flatMap((zone) => offsetChanges(zone, { from: 2020, to: 2040, stepDays })),
+  ...DAY_LONG.flatMap(({ zone, ...span }) => offsetChanges(zone, { ...span, stepDays })),
+];
+
+const DAY_S = 86_400;
+const DRAWS_A_BATCH = 1000;
+
+/** Draws of expression and seconds since a change, without end: just before and after it as well as days away. */
+function* drawFrom(seed: number): Generator<readonly [OracleFields, number]> {
+  const seconds = fc.oneof(
+    fc.integer({ min: -2 * 3_600, max: 2 * 3_600 }),
+    fc.integer({ min: -2 * DAY_S, max: 2 * DAY_S }),
+  );
+  for (let batch = 0; ; batch += 1) {
+    yield* fc.sample(fc.tuple(oracleFields, seconds), { numRuns: DRAWS_A_BATCH, seed: seed + batch });
+  }
+}
+
+/**
+ * Compares `pairs` draws of (expression, instant) with the oracle, shared out evenly among all the changes given: each
+ * is drawn for, where there are as many pairs as changes. The same seed draws the same pairs.
  */
 export const compareWithOracle = (options: {
   readonly pairs: number;
   readonly seed: number;
-  readonly zones: readonly string[];
-  readonly years: { readonly from: number; readonly to: number };
+  readonly changes: readonly OffsetChange[];
 }): OracleRun => {
-  const changes = options.zones.flatMap((zone) =>
-    offsetChanges(zone, options.years).map((changeMs) => ({ zone, changeMs })),
-  );
-  const edgeCount = Math.ceil(options.pairs / PAIRS_AN_EDGE);
-  const edges = fc.sample(fc.constantFrom(...changes), { numRuns: edgeCount, seed: options.seed });
+  const draws = drawFrom(options.seed);
   const differences: string[] = [];
-  let [compared, empty] = [0, 0];
-  for (const [index, { zone, changeMs }] of edges.entries()) {
-    const edge = makeEdge(zone, changeMs);
-    // Just before and after the change as well as days away, to the second.
-    const after = fc.oneof(
-      fc.integer({ min: -2 * 3_600, max: 2 * 3_600 }),
-      fc.integer({ min: (-2 * DAY_MS) / 1000, max: (2 * DAY_MS) / 1000 }),
-    );
-    const draws = fc.sample(fc.tuple(oracleFields, after), {
-      numRuns: PAIRS_AN_EDGE,
-      seed: options.seed + index,
-    });
-    for (const [fields, seconds] of draws) {
-      if (compared === options.pairs) break;
-      compared += 1;
-      const difference = compare(fields, edge, changeMs + seconds * 1000);
-      if (difference === "empty") empty += 1;
-      else if (difference !== null) differences.push(difference);
+  let [compared, empty, sharesLeft] = [0, 0, options.changes.length];
+  for (const changes of Map.groupBy(options.changes, ({ edgeKey }) => edgeKey).values()) {
+    const [{ zone, atMs } = { zone: "", atMs: 0 }] = changes;
+    const edge = makeEdge(zone, atMs);
+    for (const change of changes) {
+      let share = Math.ceil((options.pairs - compared) / sharesLeft);
+      sharesLeft -= 1;
+      for (; share > 0; share -= 1) {
+        const [fields, seconds] = draws.next().value;
+        compared += 1;
+        const difference = compare(fields, edge, {
+          zone: change.zone,
+          afterMs: change.atMs + seconds * 1000,
+        });
+        if (difference === "empty") empty += 1;
+        else if (difference !== null) differences.push(difference);
+      }
     }
   }
   return { compared, empty, differences };
@@ -55,15 +80,19 @@ export const compareWithOracle = (options: {
 
 const show = (atMs: number | null): string => (atMs === null ? "nothing" : new Date(atMs).toISOString());
 
-const compare = (fields: OracleFields, edge: Edge, afterMs: number): string | "empty" | null => {
+const compare = (
+  fields: OracleFields,
+  edge: Edge,
+  { zone, afterMs }: { readonly zone: string; readonly afterMs: number },
+): string | "empty" | null => {
   const expected = bruteForceNext(fields, edge, afterMs);
   const schedule = parseCron(textOf(fields));
   if (Result.isFailure(schedule)) {
     return expected === null ? "empty" : `"${textOf(fields)}" was refused: ${schedule.failure}`;
   }
-  const next = nextInstant(schedule.success, edge.zone, afterMs);
+  const next = nextInstant(schedule.success, zone, afterMs);
   // A fixed time just before the window's end may move behind it: there the oracle sees nothing.
   const seen = next !== null && next < edge.toMs ? next : null;
   if (seen === expected) return expected === null ? "empty" : null;
-  return `"${textOf(fields)}" in ${edge.zone} after ${show(afterMs)}: ${show(seen)}, expected ${show(expected)}`;
+  return `"${textOf(fields)}" in ${zone} after ${show(afterMs)}: ${show(seen)}, expected ${show(expected)}`;
 };

@@ -151,9 +151,11 @@ test.each([
 });
 
 test.each([
-  ["key", `a${".a".repeat(500_000)} = 1`],
-  ["table", `[a${".a".repeat(500_000)}]`],
-])("a dotted %s of 500,000 parts is left alone or refused, but never thrown [M07]", (_what, text) => {
+  ["key", 100_000, `a${".a".repeat(100_000)} = 1`],
+  ["key", 500_000, `a${".a".repeat(500_000)} = 1`],
+  ["table", 100_000, `[a${".a".repeat(100_000)}]`],
+  ["table", 500_000, `[a${".a".repeat(500_000)}]`],
+])("a dotted %s of %i parts is left alone or refused, but never thrown [M07]", (_what, _parts, text) => {
   const manifest = parse(text);
   expect(manifest.triggers).toEqual([]);
   expect(manifest.errors.length).toBe(manifest.fatal ? 1 : 0);
@@ -175,6 +177,21 @@ test("takes 1,000 entries and says that the others are left out [M08]", () => {
   expect(manifest.triggers).toHaveLength(TRIGGER_LIMIT);
   expect(onlyError(manifest)).toMatchObject({ index: TRIGGER_LIMIT, line: 5001 });
   expect(onlyError(manifest).message).toContain("the last 5 are left out");
+});
+
+test("reads no more of 80,000 entries than of 1,000 [M08]", () => {
+  const manifest = parse("[[triggers]]\n".repeat(80_000));
+  expect(manifest.triggers).toEqual([]);
+  const indexes = new Set(manifest.errors.map(({ index }) => index));
+  expect(indexes.size).toBe(TRIGGER_LIMIT + 1);
+  expect(manifest.errors.at(-1)?.message).toContain("the last 79000 are left out");
+});
+
+test("a pointer to a large file is one error, as any text that is no TOML [M16]", () => {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"a".repeat(64)}\nsize 12345\n`;
+  const manifest = parse(pointer);
+  expect(manifest.fatal).toBe(true);
+  expect(onlyError(manifest).line).toBe(1);
 });
 
 test("takes a byte order mark and CRLF [M13]", () => {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import * as Result from "effect/Result";
 import { expect, test, vi } from "vitest";
 import { PROMPT_LIMIT_BYTES, PromptTooLarge, renderPrompt } from "../../src/domain/prompt.ts";
-import type { JsonObject } from "../../src/domain/prompt.ts";
+import type { JsonObject, JsonValue } from "../../src/domain/prompt.ts";
 
 const seed = 20261120;
 const render = (template: string, variables: JsonObject = {}): string =>
@@ -242,5 +242,107 @@ test("agrees with a plain regular expression on small templates", () => {
       expect(render(template, variables)).toBe(expected);
     }),
     { seed, numRuns: 2000 },
+  );
+});
+
+// Whatever comes ------------------------------------------------------------------------------------------------------
+
+/** Texts that a careless renderer would take for its own: tokens, replacement patterns, NUL, halves of pairs. */
+const hostile = fc.string({
+  unit: fc.constantFrom(
+    "{{",
+    "}}",
+    "{",
+    "}",
+    " ",
+    "x",
+    ".",
+    "$&",
+    "$`",
+    "\0",
+    "\ud83d",
+    "\ude00",
+    "é",
+    "\u202e",
+    "\u001b[0m",
+  ),
+  maxLength: 40,
+});
+const token = fc.string({
+  unit: fc.constantFrom("a", "b", "0", "1", ".", "-", "_", "length", "__proto__"),
+  minLength: 1,
+  maxLength: 8,
+});
+
+test("never throws, and gives well-formed text without NUL of at most 96 KiB or says that it is more", () => {
+  // A few kilobytes that are repeated reach the cap from below and from above.
+  const long = fc
+    .tuple(hostile, fc.oneof(fc.integer({ min: 0, max: 4000 }), fc.constant(30_000)))
+    .map(([text, times]) => text.repeat(times));
+  const nearTheCap = fc.integer({ min: -60, max: 60 }).map((off) => "é".repeat(PROMPT_LIMIT_BYTES / 2 + off));
+  const template = fc.oneof(
+    hostile,
+    long,
+    fc.tuple(nearTheCap, hostile).map((parts) => parts.join("")),
+    fc
+      .array(
+        fc.oneof(
+          hostile,
+          token.map((path) => `{{ ${path} }}`),
+        ),
+      )
+      .map((parts) => parts.join("")),
+  );
+  const value = fc.oneof(
+    hostile,
+    long,
+    fc.jsonValue({ maxDepth: 4 }).map((json) => json as JsonValue),
+  );
+  const values = fc.dictionary(fc.constantFrom("a", "b", "0", "__proto__", "length"), value, { maxKeys: 4 });
+  let tooLong = 0;
+  fc.assert(
+    fc.property(template, values, (text, given) => {
+      const result = renderPrompt(text, given);
+      if (Result.isFailure(result)) {
+        tooLong += 1;
+        expect(result.failure).toBeInstanceOf(PromptTooLarge);
+        return;
+      }
+      expect(Buffer.byteLength(result.success, "utf8")).toBeLessThanOrEqual(PROMPT_LIMIT_BYTES);
+      expect(result.success).not.toContain("\0");
+      expect(result.success.isWellFormed()).toBe(true);
+    }),
+    { numRuns: 1000 },
+  );
+  expect(tooLong).toBeGreaterThan(0);
+});
+
+test("inserts each value once, as it is: no text that came with a value is ever rendered [P05] [P06]", () => {
+  const literal = fc.string({ unit: fc.constantFrom("a", " ", "}", "$&", "é", "."), maxLength: 10 });
+  const value = fc.string({
+    unit: fc.constantFrom("{{ v0 }}", "{{v1}}", "{{", "}}", "{", " v0 ", "$&", "$1", "x"),
+    maxLength: 10,
+  });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(literal, value), { maxLength: 8 }), literal, (parts, end) => {
+      const template = parts.map(([text], index) => `${text}{{ v${index} }}`).join("") + end;
+      const values = Object.fromEntries(parts.map(([, inserted], index) => [`v${index}`, inserted]));
+      expect(render(template, values)).toBe(parts.map(([text, inserted]) => text + inserted).join("") + end);
+    }),
+  );
+});
+
+test("looks at each character at most three times, whatever the template [P08]", () => {
+  const piece = fc.tuple(
+    fc.constantFrom("{", "{{", "}", "}}", " ", "\n", "a", "{{a", "{{ ", "{{a }", "é"),
+    fc.integer({ min: 1, max: 200 }),
+  );
+  const template = fc
+    .array(piece, { minLength: 1, maxLength: 20 })
+    .map((parts) => parts.map(([text, times]) => text.repeat(times)).join(""));
+  fc.assert(
+    fc.property(template, (text) => {
+      expect(looksPerUnit(text)).toBeLessThanOrEqual(3);
+    }),
   );
 });

@@ -153,6 +153,23 @@ test("refuses a flip of any bit of the digest", () => {
   }
 });
 
+test("refuses the digest of a body after a flip of any bit, and any other digit in any place", () => {
+  const digits = fc.constantFrom(..."0123456789abcdef");
+  const filled = fc.uint8Array({ minLength: 1, maxLength: 300 });
+  fc.assert(
+    fc.property(filled, fc.nat(), fc.nat({ max: 63 }), digits, (bytes, anyBit, place, digit) => {
+      const right = signBody(bytes, key);
+      expect(verify(right, undefined, bytes)).toBe("accepted");
+      const bit = anyBit % (bytes.length * 8);
+      const flipped = Buffer.from(bytes);
+      flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      expect(verify(right, undefined, flipped)).toBe("mismatched");
+      const changed = right.slice(0, place) + digit + right.slice(place + 1);
+      expect(verify(changed, undefined, bytes)).toBe(changed === right ? "accepted" : "mismatched");
+    }),
+  );
+});
+
 test("reads a signature into its 32 bytes", () => {
   expect(parseSignature(`sha256=${digest}`)).toEqual(Buffer.from(digest, "hex"));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isZoneName, segmentAt } from "../../src/domain/zone.ts";
+import { isZoneName, segmentAt, zoneNames } from "../../src/domain/zone.ts";
 
 test.each([
   "UTC",
@@ -54,6 +54,13 @@ test.each([
 
 test("every name that the runtime lists is one", () => {
   expect(Intl.supportedValuesOf("timeZone").filter((name) => !isZoneName(name))).toEqual([]);
+});
+
+test("no name is one in another case [C09]", () => {
+  const names = [...zoneNames].filter(isZoneName);
+  expect(names.length).toBeGreaterThan(590);
+  const others = names.flatMap((name) => [name.toLowerCase(), name.toUpperCase()]);
+  expect(others.filter((other) => isZoneName(other) && !names.includes(other))).toEqual([]);
 });
 
 test("finds the millisecond of a change", () => {

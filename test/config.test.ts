@@ -1,0 +1,147 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { describe, expect, test } from "vitest";
+import { ConfigError, readConfig, type Environment } from "../src/config.ts";
+import { freshDatabase } from "./support/postgres.ts";
+
+const read = (environment: Environment) => readConfig(environment, "/work");
+
+/** What refuses a start with these settings; none where it goes on. */
+const problems = (environment: Environment): readonly string[] => {
+  try {
+    read(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+};
+
+/** Every setting that is a time, with the knob it turns and its default. */
+const DURATIONS = [
+  ["PLATFORM_BOOT_TIMEOUT_MS", "bootTimeoutMs", 120_000],
+  ["PLATFORM_QUEUE_TTL_MS", "queueTtlMs", 86_400_000],
+  ["PLATFORM_CLONE_CREDENTIAL_TTL_MS", "cloneCredentialTtlMs", 3_600_000],
+  ["PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", "schedulerIntervalMs", 60_000],
+  ["PLATFORM_ACTOR_IDLE_MS", "actorIdleMs", 60_000],
+  ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 10_000],
+] as const;
+
+/** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */
+const BAD_TIMES =
+  "0|-1|-60000|NaN|1e12|1000000000000|31536000001|1e3| 5|5 |5\n| |+5|1.5|0x10|1_000|60s|Infinity|\u0665|1e400".split(
+    "|",
+  );
+
+test("the table of times is whole", () => {
+  const knobs = Object.keys(read({})).filter((knob) => knob.endsWith("Ms"));
+  expect(knobs.toSorted()).toEqual(DURATIONS.map(([, knob]) => knob).toSorted());
+});
+
+describe.each(DURATIONS)("%s", (name, knob, fallback) => {
+  test.each(BAD_TIMES)("refuses %j with the name, the value and what is expected [C21]", (value) => {
+    expect(problems({ [name]: value })).toEqual([
+      `${name} is ${JSON.stringify(value)}; expected a whole number from 1 to 31536000000`,
+    ]);
+  });
+
+  test.each(["1", "0005", "60000", "31536000000"])("takes %j [C21]", (value) => {
+    expect(read({ [name]: value })[knob]).toBe(Number(value));
+  });
+
+  test.each([undefined, ""])("is its default where it is %j", (value) => {
+    expect(read({ [name]: value })[knob]).toBe(fallback);
+  });
+});
+
+test.each([
+  ["PLATFORM_PORT", "65536", "a whole number from 0 to 65535"],
+  ["PLATFORM_PORT", "-1", "a whole number from 0 to 65535"],
+  ["PLATFORM_PORT", "8e3", "a whole number from 0 to 65535"],
+  ["PLATFORM_INSPECT_PORT", "x", "a whole number from 0 to 65535"],
+  ["PLATFORM_QUEUE_MAX", "0", "a whole number from 1 to 10000000"],
+  ["PLATFORM_PUBLIC_URL", "ftp://example.org", "an http or https URL"],
+  ["PLATFORM_PUBLIC_URL", "example.org", "an http or https URL"],
+  ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
+  ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, local, simulated"],
+  ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],
+  ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, plain"],
+])("refuses %s=%j: expected %s", (name, value, expected) => {
+  expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
+});
+
+test("names every wrong setting at once", () => {
+  expect(
+    problems({ PLATFORM_QUEUE_TTL_MS: "0", PLATFORM_PORT: "x", PLATFORM_PUBLIC_URL: "y" }).map(
+      (line) => line.split(" ")[0],
+    ),
+  ).toEqual(["PLATFORM_PORT", "PLATFORM_PUBLIC_URL", "PLATFORM_QUEUE_TTL_MS"]);
+});
+
+/** Starts the service as a process of its own; ends it when it is ready. */
+const startService = async (directory: string, settings: Readonly<Record<string, string>>) => {
+  const main = path.join(import.meta.dirname, "../src/main.ts");
+  const child = spawn(process.execPath, [main], {
+    cwd: directory,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      PLATFORM_PORT: "0",
+      PLATFORM_SANDBOX_PROVIDER: "simulated",
+      ...settings,
+    },
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => {
+    output.stdout += chunk.toString("utf8");
+    if (output.stdout.includes("ready ")) child.kill("SIGTERM");
+  });
+  child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString("utf8")));
+  const code = await new Promise<number | null>((resolve) => {
+    child.on("close", resolve);
+  });
+  return { code, ...output };
+};
+
+const inDirectory = async <A>(use: (directory: string) => Promise<A>): Promise<A> => {
+  const directory = mkdtempSync(path.join(tmpdir(), "platform-config-"));
+  try {
+    return await use(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+};
+
+test("a start with a wrong time ends with 1 and a sentence, and claims nothing [C21]", async () => {
+  const { code, stdout, stderr, left } = await inDirectory(async (directory) => ({
+    ...(await startService(directory, { PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "0" })),
+    left: readdirSync(directory),
+  }));
+  expect(left).toEqual([]);
+  expect(code).toBe(1);
+  expect(stdout).toBe("");
+  expect(stderr.trimEnd().split("\n")).toEqual([
+    "The service cannot start with these settings:",
+    '  - PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS is "0"; expected a whole number from 1 to 31536000000',
+  ]);
+});
+
+test("a start says which zone data and which Node decide over instants [C10]", async () => {
+  const { code, stderr } = await Effect.runPromise(
+    Effect.scoped(
+      Effect.flatMap(freshDatabase("migrated"), (url) =>
+        Effect.promise(() =>
+          inDirectory((directory) =>
+            startService(directory, { DATABASE_URL: url, PLATFORM_MASTER_KEY: "a".repeat(64) }),
+          ),
+        ),
+      ),
+    ),
+  );
+  expect(stderr).toContain(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
+  expect(code).toBe(0);
+});
