@@ -15,13 +15,19 @@ const SETTINGS = {
   PLATFORM_TIER_CAPS: '{"free": 50}',
   PLATFORM_QUEUE_MAX: "1000000",
 } as const;
-/** As long as an admission takes on a busy machine: a kill falls into any of its steps. */
-const KILL_WITHIN_MS = 40;
+/** Kills fall into this part of the traffic, so that each meets requests on their way. */
+const KILLED_SHARE = 0.9;
 
 export interface Traffic {
   readonly deliveries: number;
   readonly kills: number;
   readonly seed: number;
+}
+
+export interface Survival {
+  readonly log: RequestLog;
+  /** Requests that the kills cut off. */
+  readonly unanswered: number;
 }
 
 /** A run's own, or the one that WEBHOOK_KILLS_SEED names, to have a run again. */
@@ -89,7 +95,7 @@ export class KilledService {
   }
 
   /** Sends all of it through the kills; each falls at a random point and is followed by a start on the same port. */
-  async survive({ deliveries, kills, seed }: Traffic): Promise<RequestLog> {
+  async survive({ deliveries, kills, seed }: Traffic): Promise<Survival> {
     const random = drawing(seed);
     let up: Promise<unknown> = Promise.resolve();
     const sender = new WebhookSender({
@@ -102,18 +108,19 @@ export class KilledService {
       random,
       whenUp: () => up,
     });
-    const points = Array.from({ length: kills }, () => Math.ceil(random() * sender.planned));
+    const points = Array.from({ length: kills }, () => Math.ceil(random() * KILLED_SHARE * sender.planned));
     const killing = async (): Promise<void> => {
       for (const point of points.toSorted((a, b) => a - b)) {
         await sender.reached(point);
-        await delay(random() * KILL_WITHIN_MS);
+        // Anywhere between a request's arrival and its answer.
+        await delay(random() * sender.latencyMs);
         const dead = this.#kill();
         up = dead.then(() => this.#start());
         await up;
       }
     };
     const [log] = await Promise.all([sender.send(), killing()]);
-    return log;
+    return { log, unanswered: sender.unanswered };
   }
 
   async #kill(): Promise<void> {

@@ -59,8 +59,10 @@ const senderTo = (url: string, given: Partial<SenderOptions> = {}) =>
 
 test("sends a delivery again under its id after a 503, a reset and an answer that was cut", async () => {
   const { url, ids } = await receiver(unavailable, reset, cut);
-  const log = await senderTo(url).send();
+  const sender = senderTo(url);
+  const log = await sender.send();
   expect(ids).toEqual(["delivery-0", "delivery-0", "delivery-0", "delivery-0"]);
+  expect(sender.unanswered).toBe(2);
   expect(log.get("delivery-0")?.map(({ status }) => status)).toEqual([503, 202]);
 });
 

@@ -53,6 +53,8 @@ export class WebhookSender {
   readonly #waiting: { readonly attempts: number; readonly resolve: () => void }[] = [];
   #next = 0;
   #attempts = 0;
+  #unanswered = 0;
+  #latencyMs = 0;
   #clock = 0;
 
   constructor(options: SenderOptions) {
@@ -63,6 +65,16 @@ export class WebhookSender {
   /** Attempts that are sure to be made: more are where answers are lost. */
   get planned(): number {
     return this.#tasks.length;
+  }
+
+  /** Attempts that got no answer, or not all of it. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  /** How long the latest answer took. */
+  get latencyMs(): number {
+    return this.#latencyMs;
   }
 
   /** Completes when so many attempts were begun. */
@@ -103,6 +115,7 @@ export class WebhookSender {
   /** Sends it once; null when no whole answer came. */
   async #attempt({ id, body, signature }: Task): Promise<Answer | null> {
     const begun = this.#tick();
+    const begunAt = performance.now();
     this.#count();
     try {
       const response = await fetch(this.#options.url, {
@@ -121,12 +134,14 @@ export class WebhookSender {
         begun,
         ended: this.#tick(),
       };
+      this.#latencyMs = performance.now() - begunAt;
       this.#log.set(id, [...(this.#log.get(id) ?? []), answer]);
       return answer;
     } catch (error) {
       // What fetch throws where a connection is refused, reset or ends inside the answer.
-      if (error instanceof TypeError) return null;
-      throw error;
+      if (!(error instanceof TypeError)) throw error;
+      this.#unanswered += 1;
+      return null;
     }
   }
 
