@@ -1,0 +1,209 @@
+/**
+ * `npm run bench:webhook [-- --rounds 5 --seconds 4 --connections 16,64,256]`: accepted signed webhooks a second with
+ * everything durable, beside (a) a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
+ * request, (b) the same without a database, and (c) pgbench's one-row inserts, all on one embedded Postgres server with
+ * fsync and synchronous_commit on.
+ *
+ * The service's account has one slot, which is taken: every webhook measured is answered `queued`, after its ledger row
+ * and its place in the queue are committed. Sessions that start are `bench:boot`'s.
+ *
+ * Contenders take turns within each round, in another order each round; a first round warms everything up and is not
+ * counted. Before each turn Postgres writes a checkpoint, and after it what the contender left to be done is waited for
+ * and counted as its CPU time. Prints medians; ratios are taken within a round. They are measured beside a baseline and
+ * are no pass mark: on a small machine the generator shares the cores with what it measures. The last line is one JSON
+ * object.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import {
+  SECRET,
+  startBare,
+  startPostgres,
+  startService,
+  statements,
+  type Receiver,
+  type Server,
+} from "./webhook/contenders.ts";
+import type { Order, Outcome } from "./webhook/load.ts";
+import { clientsFor, insertsPerSecond, PGBENCH } from "./webhook/pgbench.ts";
+import { cpuMsOf } from "./webhook/processes.ts";
+import { summary, table, type Measure, type Round } from "./webhook/report.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "4" },
+    connections: { type: "string", default: "16,64,256" },
+  },
+});
+const positive = (name: string, text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`--${name} takes whole numbers from 1, not ${text}`);
+  return value;
+};
+const rounds = positive("rounds", values.rounds);
+const seconds = positive("seconds", values.seconds);
+const connectionCounts = values.connections.split(",").map((text) => positive("connections", text));
+
+/** A turn is over when its processes rest: less than a tenth of a core over this long. */
+const REST_MS = 200;
+const REST_CPU_MS = 20;
+/** Upkeep such as autovacuum may go on for long and is nobody's in particular. */
+const RESTS_MAX = 15;
+
+const pause = (): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, REST_MS);
+  });
+
+/** CPU time of both once what was left to be done is done. */
+const cpuAtRest = async (receiver: number, postgres: number) => {
+  let before = { receiver: cpuMsOf(receiver), postgres: cpuMsOf(postgres) };
+  for (let rests = 0; rests < RESTS_MAX; rests += 1) {
+    await pause();
+    const now = { receiver: cpuMsOf(receiver), postgres: cpuMsOf(postgres) };
+    const used = now.receiver - before.receiver + now.postgres - before.postgres;
+    before = now;
+    if (used <= REST_CPU_MS) break;
+  }
+  return before;
+};
+
+interface Generator {
+  readonly ask: (order: Order) => Promise<Outcome>;
+  readonly close: () => void;
+}
+
+const startGenerator = (): Generator => {
+  const child = fork(path.join(import.meta.dirname, "webhook/load.ts"), { execArgv: [] });
+  const ended = once(child, "exit");
+  return {
+    ask: async (order) => {
+      child.send(order);
+      const answer = (await Promise.race([once(child, "message"), ended])) as [Outcome | number | null];
+      const [outcome] = answer;
+      if (outcome === null || typeof outcome === "number") throw new Error("the load generator ended");
+      return outcome;
+    },
+    close: () => {
+      child.disconnect();
+    },
+  };
+};
+
+interface Turn {
+  readonly server: Server;
+  readonly generator: Generator;
+  readonly connections: number;
+}
+
+const measure = async (receiver: Receiver, { server, generator, connections }: Turn): Promise<Measure> => {
+  await statements(server.benchUrl, "CHECKPOINT");
+  const before = await cpuAtRest(receiver.pid, server.pid);
+  const { port, path: target } = receiver;
+  const outcome = await generator.ask({ port, path: target, secret: SECRET, connections, seconds });
+  const after = await cpuAtRest(receiver.pid, server.pid);
+  const { "202": accepted = 0, ...refused } = outcome.answers;
+  receiver.accepted += accepted;
+  const usEach = (ms: number): number => (ms * 1000) / accepted;
+  return {
+    perSecond: outcome.acceptedPerSecond,
+    p50Us: outcome.latency.p50,
+    p99Us: outcome.latency.p99,
+    maxUs: outcome.latency.max,
+    cpuUs: usEach(after.receiver - before.receiver),
+    postgresCpuUs: usEach(after.postgres - before.postgres),
+    generatorCpuUs: usEach(outcome.generatorCpuMs),
+    refused,
+    disconnected: outcome.disconnected,
+  };
+};
+
+interface Contenders {
+  readonly ours: Receiver;
+  readonly bare: Receiver;
+  readonly noDatabase: Receiver;
+}
+
+/** One round: each contender's turn, beginning with the one that `shift` says. */
+const round = async (contenders: Contenders, turn: Turn, shift: number): Promise<Round> => {
+  const result: { -readonly [Name in keyof Round]?: Round[Name] } = {};
+  const turns = [
+    async () => {
+      result.ours = await measure(contenders.ours, turn);
+    },
+    async () => {
+      result.bare = await measure(contenders.bare, turn);
+    },
+    async () => {
+      result.noDatabase = await measure(contenders.noDatabase, turn);
+    },
+    async () => {
+      await statements(turn.server.benchUrl, "CHECKPOINT");
+      const clients = clientsFor(turn.connections);
+      result.insertsPerSecond = await insertsPerSecond(turn.server.benchUrl, { clients, seconds });
+    },
+  ];
+  for (const index of turns.keys()) await turns[(index + shift) % turns.length]?.();
+  return result as Round;
+};
+
+const run = async (contenders: Contenders, server: Server): Promise<void> => {
+  const generator = startGenerator();
+  const measured = new Map<number, Round[]>(connectionCounts.map((connections) => [connections, []]));
+  try {
+    for (let number = 0; number <= rounds; number += 1) {
+      for (const [connections, results] of measured) {
+        const result = await round(contenders, { server, generator, connections }, number);
+        if (number > 0) results.push(result);
+        const { ours, bare, noDatabase } = result;
+        const rates = [ours.perSecond, bare.perSecond, noDatabase.perSecond, result.insertsPerSecond];
+        process.stdout.write(
+          `${number === 0 ? "warm-up" : `round ${number}`}, ${connections} connections: ${rates.map(Math.round).join(" / ")}\n`,
+        );
+      }
+    }
+  } finally {
+    generator.close();
+  }
+  const figures = [...measured].map(([connections, results]) =>
+    summary(results, { connections, clients: clientsFor(connections) }),
+  );
+  const { ours, bare } = contenders;
+  const kept = {
+    ours: { accepted: ours.accepted, kept: await ours.kept() },
+    bare: { accepted: bare.accepted, kept: await bare.kept() },
+  };
+  for (const figure of figures) {
+    const inserts = `${PGBENCH}, ${figure.pgbench_clients} clients`;
+    process.stdout.write(`\n${table(figure.connections, inserts, figure)}`);
+  }
+  process.stdout.write(
+    `\naccepted in all and found again: the service ${kept.ours.accepted}, ${kept.ours.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
+  );
+  process.stdout.write(
+    `${JSON.stringify({ rounds, seconds, pgbench: PGBENCH, durability: kept, measured: figures })}\n`,
+  );
+};
+
+const server = await startPostgres();
+try {
+  const ours = await startService(server);
+  try {
+    const bare = await startBare(server.benchUrl, ours);
+    const noDatabase = await startBare(null, ours);
+    try {
+      await run({ ours, bare, noDatabase }, server);
+    } finally {
+      bare.close();
+      noDatabase.close();
+    }
+  } finally {
+    await ours.close();
+  }
+} finally {
+  await server.close();
+}

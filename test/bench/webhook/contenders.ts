@@ -1,0 +1,181 @@
+/** Who is measured: the service and the bare receivers, each in a process of its own on one Postgres server. */
+import { fork, type ChildProcess } from "node:child_process";
+import { createHmac, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Scope from "effect/Scope";
+import * as pg from "pg";
+import { startEmbedded } from "../../../src/store/postgres/embedded.ts";
+import { databaseAt } from "../../support/postgres-databases.ts";
+import { Installation, type Life } from "../../support/process-service.ts";
+import type { Listening } from "./bare.ts";
+import { childrenOf } from "./processes.ts";
+
+export const SECRET = randomUUID();
+const SLUG = "on-push";
+const SECRET_NAME = "GITHUB_WEBHOOK_SECRET";
+
+/** A receiver of webhooks: where it listens, and the process whose CPU time is its. */
+export interface Receiver {
+  readonly pid: number;
+  readonly port: number;
+  readonly path: string;
+  /** 202 answers it has given so far, as the one who counts them says. */
+  accepted: number;
+  /** How many of them can be found again: a receiver that keeps nothing has none. */
+  readonly kept: () => Promise<number>;
+}
+
+export interface Server {
+  /** Of the postmaster. */
+  readonly pid: number;
+  /** For the service; the bare receiver and pgbench have a database of their own beside it. */
+  readonly url: string;
+  readonly benchUrl: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Where the bare receiver and pgbench insert: the same columns and indexes for both. */
+const table = (name: string): string => `
+  CREATE TABLE ${name} (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project uuid NOT NULL,
+    slug text NOT NULL,
+    delivery_id text NOT NULL UNIQUE,
+    body bytea NOT NULL,
+    received_at timestamptz NOT NULL DEFAULT now()
+  )`;
+
+/** Runs statements on a connection that is closed again; the rows are the last one's. */
+export const statements = async (
+  url: string,
+  ...texts: readonly string[]
+): Promise<readonly Record<string, unknown>[]> => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    let rows: readonly Record<string, unknown>[] = [];
+    for (const text of texts) ({ rows } = await client.query<Record<string, unknown>>(text));
+    return rows;
+  } finally {
+    await client.end();
+  }
+};
+
+/** The embedded Postgres with its usual settings: fsync and synchronous_commit are on. */
+export const startPostgres = async (): Promise<Server> => {
+  const directory = await mkdtemp(path.join(tmpdir(), "platform-bench-"));
+  const scope = Effect.runSync(Scope.make());
+  const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
+  const benchUrl = databaseAt(url, "bench");
+  await statements(url, "CREATE DATABASE bench");
+  await statements(benchUrl, table("deliveries"), table("pgbench_deliveries"));
+  const [pid] = (await readFile(path.join(directory, "postgres/postmaster.pid"), "utf8")).split("\n");
+  return {
+    pid: Number(pid),
+    url,
+    benchUrl,
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void));
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Webhooks that the service accepts before the first turn. */
+const FIRST = 2;
+
+const readyToFire = async (life: Life, projectId: string): Promise<void> => {
+  await life.call("PUT", `/v1/projects/${projectId}/secrets/${SECRET_NAME}`, { value: SECRET });
+  const body = JSON.stringify({ ref: "refs/heads/main" });
+  const signature = createHmac("sha256", SECRET).update(body).digest("hex");
+  const send = async (): Promise<string> => {
+    const answer = await fetch(`${life.url}/v1/webhooks/projects/${projectId}/${SLUG}`, {
+      method: "POST",
+      headers: { "x-hub-signature-256": `sha256=${signature}`, "x-github-delivery": randomUUID() },
+      body,
+    });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  // The one slot is taken, and what follows waits.
+  const answers: string[] = [];
+  while (answers.length < FIRST) answers.push(await send());
+  if (!answers[0]?.startsWith('202 {"status":"fired"') || !answers[1]?.startsWith('202 {"status":"queued"'))
+    throw new Error(`the service is not ready for the bench: ${answers.join("; ")}`);
+};
+
+/** The real service with simulated sandboxes; its account is at its cap, so that what is measured is the durable accept. */
+export const startService = async (
+  server: Server,
+): Promise<Receiver & { readonly close: () => Promise<void> }> => {
+  const installation = await Installation.open();
+  const before = new Set(childrenOf(process.pid));
+  const life = await installation.start({
+    DATABASE_URL: server.url,
+    PLATFORM_SANDBOX_PROVIDER: "simulated",
+    PLATFORM_TIER_CAPS: '{"free": 1}',
+    PLATFORM_QUEUE_MAX: "10000000",
+  });
+  const pid = childrenOf(process.pid).find((child) => !before.has(child));
+  if (pid === undefined) throw new Error("the service has no process");
+  const projectId = await life.project(installation.sample);
+  await readyToFire(life, projectId);
+  return {
+    pid,
+    port: Number(new URL(life.url).port),
+    path: `/v1/webhooks/projects/${projectId}/${SLUG}`,
+    accepted: FIRST,
+    kept: async () => {
+      const { account } = (await life.call("GET", "/v1/me")) as {
+        account: { active_sessions: number; queued_fires: number };
+      };
+      return account.active_sessions + account.queued_fires;
+    },
+    close: async () => {
+      await life.end("SIGTERM");
+      await installation.close();
+    },
+  };
+};
+
+/** Starts a program of this folder that says something first. */
+const begin = async (
+  program: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly child: ChildProcess; readonly said: unknown }> => {
+  const { DATABASE_URL: _given, ...environment } = process.env;
+  const child = fork(path.join(import.meta.dirname, program), {
+    env: { ...environment, ...settings },
+    execArgv: [],
+  });
+  const [said] = (await once(child, "message")) as [unknown];
+  return { child, said };
+};
+
+/** The bare receiver, over a database or over none. Its path is the service's, so that requests are of one length. */
+export const startBare = async (
+  databaseUrl: string | null,
+  like: Receiver,
+): Promise<Receiver & { readonly close: () => void }> => {
+  const database: Record<string, string> = databaseUrl === null ? {} : { DATABASE_URL: databaseUrl };
+  const { child, said } = await begin("bare.ts", { ...database, WEBHOOK_SECRET: SECRET });
+  if (child.pid === undefined) throw new Error("the bare receiver has no process");
+  return {
+    pid: child.pid,
+    port: (said as Listening).port,
+    path: like.path,
+    accepted: 0,
+    kept: async () => {
+      if (databaseUrl === null) return 0;
+      const [row] = await statements(databaseUrl, "SELECT count(*)::int AS count FROM deliveries");
+      return Number(row?.["count"]);
+    },
+    close: () => {
+      child.kill("SIGTERM");
+    },
+  };
+};

@@ -1,0 +1,117 @@
+/** Medians, ratios and how they are printed. */
+
+/** What one round of a receiver came to. */
+export interface Measure {
+  readonly perSecond: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly maxUs: number;
+  /** CPU time of the receiver and of Postgres, in µs for each 202. */
+  readonly cpuUs: number;
+  readonly postgresCpuUs: number;
+  readonly generatorCpuUs: number;
+  /** Answers that were no 202, by status. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly disconnected: number;
+}
+
+/** One round over one number of connections: all contenders, one after another. */
+export interface Round {
+  readonly ours: Measure;
+  readonly bare: Measure;
+  readonly noDatabase: Measure;
+  readonly insertsPerSecond: number;
+}
+
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+};
+
+const medianOf =
+  (rounds: readonly Round[]) =>
+  (figure: (round: Round) => number): number =>
+    median(rounds.map(figure));
+
+const rounded = (value: number): number => Number(value.toFixed(2));
+
+const counted = (counts: readonly Readonly<Record<string, number>>[]): Record<string, number> => {
+  const sum: Record<string, number> = {};
+  for (const count of counts)
+    for (const [name, value] of Object.entries(count)) sum[name] = (sum[name] ?? 0) + value;
+  return sum;
+};
+
+const receiver = (measures: readonly Measure[]) => {
+  const of = (figure: (measure: Measure) => number): number => Math.round(median(measures.map(figure)));
+  return {
+    per_second: of(({ perSecond }) => perSecond),
+    p50_us: of(({ p50Us }) => p50Us),
+    p99_us: of(({ p99Us }) => p99Us),
+    max_us: of(({ maxUs }) => maxUs),
+    cpu_us: of(({ cpuUs }) => cpuUs),
+    postgres_cpu_us: of(({ postgresCpuUs }) => postgresCpuUs),
+    generator_cpu_us: of(({ generatorCpuUs }) => generatorCpuUs),
+    refused: counted(measures.map(({ refused }) => refused)),
+    disconnected: measures.reduce((sum, { disconnected }) => sum + disconnected, 0),
+  };
+};
+
+/** Medians of the rounds; a ratio is taken within each round, and its median is what counts. */
+export const summary = (
+  rounds: readonly Round[],
+  { connections, clients }: { readonly connections: number; readonly clients: number },
+) => {
+  const of = medianOf(rounds);
+  return {
+    connections,
+    pgbench_clients: clients,
+    ours: receiver(rounds.map(({ ours }) => ours)),
+    bare: receiver(rounds.map(({ bare }) => bare)),
+    no_database: receiver(rounds.map(({ noDatabase }) => noDatabase)),
+    inserts_per_second: Math.round(of(({ insertsPerSecond }) => insertsPerSecond)),
+    ratios: {
+      rate_to_bare: rounded(of(({ ours, bare }) => ours.perSecond / bare.perSecond)),
+      rate_to_no_database: rounded(of(({ ours, noDatabase }) => ours.perSecond / noDatabase.perSecond)),
+      rate_to_inserts: rounded(of(({ ours, insertsPerSecond }) => ours.perSecond / insertsPerSecond)),
+      p99_to_bare: rounded(of(({ ours, bare }) => ours.p99Us / bare.p99Us)),
+      cpu_to_bare: rounded(of(({ ours, bare }) => ours.cpuUs / bare.cpuUs)),
+      cpu_with_postgres_to_bare: rounded(
+        of(({ ours, bare }) => (ours.cpuUs + ours.postgresCpuUs) / (bare.cpuUs + bare.postgresCpuUs)),
+      ),
+    },
+  };
+};
+
+type Summary = ReturnType<typeof summary>;
+type ReceiverSummary = Summary["ours"];
+
+const HEADINGS = ["202/s", "p50 ms", "p99 ms", "max ms", "CPU µs", "Postgres µs", "generator µs", "other"];
+const WIDTHS = [9, 9, 9, 9, 9, 13, 14, 8] as const;
+
+const line = (name: string, cells: readonly string[]): string =>
+  `  ${name.padEnd(26)}${cells.map((cell, index) => cell.padStart(WIDTHS[index] ?? 0)).join("")}\n`;
+
+const cells = (figures: ReceiverSummary): readonly string[] => [
+  String(figures.per_second),
+  ...[figures.p50_us, figures.p99_us, figures.max_us].map((us) => (us / 1000).toFixed(2)),
+  ...[figures.cpu_us, figures.postgres_cpu_us, figures.generator_cpu_us].map(String),
+  String(Object.values(figures.refused).reduce((sum, count) => sum + count, figures.disconnected)),
+];
+
+/** The table of one number of connections; `inserts` names who made the plain inserts. */
+export const table = (connections: number, inserts: string, figures: Summary): string => {
+  const { ratios } = figures;
+  return [
+    `${connections} connections\n`,
+    line("", HEADINGS),
+    line("the service", cells(figures.ours)),
+    line("(a) bare, one insert each", cells(figures.bare)),
+    line("(b) bare, no database", cells(figures.no_database)),
+    line(`(c) ${inserts}`, [String(figures.inserts_per_second)]),
+    `  the service to (a) ${ratios.rate_to_bare} ×, to (b) ${ratios.rate_to_no_database} ×, to (c) ${ratios.rate_to_inserts} ×; ` +
+      `p99 to (a) ${ratios.p99_to_bare} ×, CPU a request ${ratios.cpu_to_bare} ×, with Postgres' ${ratios.cpu_with_postgres_to_bare} ×\n`,
+  ].join("");
+};

@@ -1,0 +1,170 @@
+/**
+ * Webhooks sent to the real service while it is killed again and again, and what it has in the end. Sandboxes are
+ * simulated: they go with the process, so that each life finds its sessions lost and starts waiting fires in their place.
+ */
+import { readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { Installation, type Json, type Life } from "./process-service.ts";
+import type { FireRow, Ledger, SessionRow } from "./webhook-ledger.ts";
+import { WebhookSender, type RequestLog } from "./webhook-sender.ts";
+
+const SECRET = "It's a Secret to Everybody";
+const SLUG = "on-push";
+const SETTINGS = {
+  PLATFORM_SANDBOX_PROVIDER: "simulated",
+  PLATFORM_TIER_CAPS: '{"free": 50}',
+  PLATFORM_QUEUE_MAX: "1000000",
+} as const;
+/** Kills fall into this part of the traffic, so that each meets requests on their way. */
+const KILLED_SHARE = 0.9;
+
+export interface Traffic {
+  readonly deliveries: number;
+  readonly kills: number;
+  readonly seed: number;
+}
+
+export interface Survival {
+  readonly log: RequestLog;
+  /** Requests that the kills cut off. */
+  readonly unanswered: number;
+}
+
+/** A run's own, or the one that WEBHOOK_KILLS_SEED names, to have a run again. */
+export const seedOfRun = (): number =>
+  Number(process.env["WEBHOOK_KILLS_SEED"] ?? Math.trunc(performance.timeOrigin + performance.now()));
+
+/** Xorshift: the same seed draws the same numbers, from 0 up to 1. */
+const drawing = (seed: number): (() => number) => {
+  let state = seed | 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+};
+
+/** Processes that work in the directory or below: a service's, and those of its Postgres. */
+const processesIn = (directory: string): readonly number[] => {
+  const place = realpathSync(directory);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(place);
+      } catch {
+        return false; // It ended while it was looked at, or is another user's.
+      }
+    })
+    .map(Number);
+};
+
+/** All pages of a list. */
+const everyPage = async <A>(life: Life, target: string, name: string): Promise<readonly A[]> => {
+  const found: A[] = [];
+  let cursor: unknown = null;
+  do {
+    const from = cursor === null ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
+    const page: Json = await life.call("GET", `${target}?limit=200${from}`);
+    found.push(...(page[name] as A[]));
+    cursor = page["next_cursor"];
+  } while (cursor !== null);
+  return found;
+};
+
+/** A service that is killed under traffic. */
+export class KilledService {
+  readonly #installation: Installation;
+  readonly #projectId: string;
+  #life: Life;
+  #isUp = true;
+
+  private constructor(installation: Installation, life: Life, projectId: string) {
+    this.#installation = installation;
+    this.#life = life;
+    this.#projectId = projectId;
+  }
+
+  static async open(): Promise<KilledService> {
+    const installation = await Installation.open();
+    const life = await installation.start(SETTINGS);
+    const projectId = await life.project(installation.sample);
+    await life.call("PUT", `/v1/projects/${projectId}/secrets/GITHUB_WEBHOOK_SECRET`, { value: SECRET });
+    return new KilledService(installation, life, projectId);
+  }
+
+  /** Sends all of it through the kills; each falls at a random point and is followed by a start on the same port. */
+  async survive({ deliveries, kills, seed }: Traffic): Promise<Survival> {
+    const random = drawing(seed);
+    let up: Promise<unknown> = Promise.resolve();
+    const sender = new WebhookSender({
+      url: `${this.#life.url}/v1/webhooks/projects/${this.#projectId}/${SLUG}`,
+      secret: SECRET,
+      deliveries,
+      duplicateShare: 0.3,
+      burst: 50,
+      concurrency: 64,
+      random,
+      whenUp: () => up,
+    });
+    const points = Array.from({ length: kills }, () => Math.ceil(random() * KILLED_SHARE * sender.planned));
+    const killing = async (): Promise<void> => {
+      for (const point of points.toSorted((a, b) => a - b)) {
+        await sender.reached(point);
+        // Anywhere between a request's arrival and its answer.
+        await delay(random() * sender.latencyMs);
+        const dead = this.#kill();
+        up = dead.then(() => this.#start());
+        await up;
+      }
+    };
+    const [log] = await Promise.all([sender.send(), killing()]);
+    return { log, unanswered: sender.unanswered };
+  }
+
+  async #kill(): Promise<void> {
+    this.#isUp = false;
+    await this.#life.end("SIGKILL");
+  }
+
+  async #start(): Promise<void> {
+    const { port } = new URL(this.#life.url);
+    this.#life = await this.#installation.start({ ...SETTINGS, PLATFORM_PORT: port });
+    this.#isUp = true;
+  }
+
+  /** What the API tells. Fires only go forward: where none did between two readings, what lies between belongs to both. */
+  async ledger(): Promise<Ledger & { readonly waiting: number }> {
+    const project = `/v1/projects/${this.#projectId}`;
+    let fires = await everyPage<FireRow>(this.#life, `${project}/fires`, "fires");
+    for (;;) {
+      const sessions = await everyPage<SessionRow>(this.#life, `${project}/sessions`, "sessions");
+      const { account } = (await this.#life.call("GET", "/v1/me")) as { account: { queued_fires: number } };
+      const again = await everyPage<FireRow>(this.#life, `${project}/fires`, "fires");
+      if (JSON.stringify(again) === JSON.stringify(fires))
+        return { fires, sessions, waiting: account.queued_fires };
+      fires = again;
+    }
+  }
+
+  /** Ends the service in order. @returns its exit code, and the processes that are left of all its lives. */
+  async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
+    this.#isUp = false;
+    const code = await this.#life.end("SIGTERM");
+    return { code, left: processesIn(this.#installation.directory) };
+  }
+
+  /** Clears everything away, also after a failure half-way. */
+  async close(): Promise<void> {
+    if (this.#isUp) await this.#life.end("SIGTERM");
+    for (const pid of processesIn(this.#installation.directory)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended with the one before it.
+      }
+    }
+    await this.#installation.close();
+  }
+}
