@@ -38,6 +38,7 @@ import { GitEndpoint, gitRoute } from "./http/git.ts";
 import { identityHandlers } from "./http/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
 import { liveRoutes } from "./http/live.ts";
+import { metricsRoute } from "./http/metrics.ts";
 import { projectsHandlers } from "./http/projects.ts";
 import { makeRelay } from "./http/relay.ts";
 import { sandboxHandlers } from "./http/sandbox.ts";
@@ -169,6 +170,7 @@ const routes = Layer.mergeAll(
   gitRoute,
   liveRoutes,
   systemRoutes,
+  metricsRoute,
   dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
 ).pipe(Layer.provide(authorizedLayer));
 

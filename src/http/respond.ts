@@ -18,7 +18,15 @@ export const requestId = ({ headers }: IncomingMessage): string => {
   return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
 };
 
-/** A JSON answer below Effect's router. What is left of the request's body is not read: the connection ends with it. */
+/** What Node reads away behind an answer, so that the connection is good for the next request. */
+const DROPPED_BYTES = 64 * 1024;
+
+/** Whether more of a request's body may be to come than is worth reading. */
+const hasMuchLeft = ({ complete, headers }: IncomingMessage): boolean =>
+  !complete &&
+  (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > DROPPED_BYTES);
+
+/** A JSON answer below Effect's router. Where much of the request's body is left, the connection ends with it. */
 export const answerJson = (
   response: ServerResponse,
   status: number,
@@ -29,20 +37,29 @@ export const answerJson = (
   response.writeHead(status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
-    ...(response.req.complete ? {} : { connection: "close" }),
+    ...(hasMuchLeft(response.req) ? { connection: "close" } : {}),
     ...headers,
   });
   response.end(text);
 };
 
-/** An error below Effect's router. */
-export const answerRaw = (response: ServerResponse, error: ApiError): void =>
-  answerJson(
-    response,
-    statusOf(error),
-    bodyOf(error),
-    error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {},
-  );
+/** After these nobody reads on: the sender was too slow, or sends too much. */
+const ENDING = new Set([408, 413]);
+
+/** An error below Effect's router, on a connection that goes on where it can. */
+export const answerError = (response: ServerResponse, error: ApiError): void => {
+  const status = statusOf(error);
+  answerJson(response, status, bodyOf(error), {
+    ...(ENDING.has(status) ? { connection: "close" } : {}),
+    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+  });
+};
+
+/** An error below Effect's router that ends the connection: what comes behind it is not to be trusted, or was not read. */
+export const answerRaw = (response: ServerResponse, error: ApiError): void => {
+  response.setHeader("connection", "close");
+  answerError(response, error);
+};
 
 /** 405 with the methods that the address takes. */
 export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>

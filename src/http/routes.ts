@@ -41,6 +41,7 @@ const apiRoutes = (): readonly Route[] => {
 const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/healthz", power: null },
   { method: "GET", pattern: "/readyz", power: null },
+  { method: "GET", pattern: "/metrics", power: "account" },
   { method: "GET", pattern: "/openapi.json", power: null },
   { method: "GET", pattern: "/docs", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },

@@ -137,7 +137,10 @@ const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
  * where the answer does not say `connection: close`, as one that the relay passes on may not.
  */
 const lingerFor = (request: IncomingMessage): void => {
-  if (!request.complete) destroyLater(request.socket, () => !request.complete);
+  if (request.complete) return;
+  // Its connection holds a request that is not complete; a flood of refused ones is not to be held longer (W38).
+  const unread = new WeakRef(request);
+  destroyLater(request.socket, () => unread.deref()?.complete === false);
 };
 
 const listen = (server: Server, host: string, port: number) =>

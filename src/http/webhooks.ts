@@ -35,7 +35,7 @@ import {
   type ApiError,
 } from "./api/errors.ts";
 import { makeArriving } from "./arriving.ts";
-import { answerJson, answerRaw } from "./respond.ts";
+import { answerError, answerJson } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 import { promptTooLarge } from "./triggers.ts";
 
@@ -244,17 +244,17 @@ export const makeReceiver = Effect.gen(function* () {
     [pid, slug]: readonly [string, string],
   ) => {
     const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return answerRaw(response, found.failure);
+    if (Result.isFailure(found)) return answerError(response, found.failure);
     const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
     arriving.read(
       request,
       { limitBytes: BODY_LIMIT_BYTES, sender },
       {
-        refused: (error) => answerRaw(response, error),
+        refused: (error) => answerError(response, error),
         body: (body, done) =>
           receive({ request, pid, slug, body }, (answer) => {
             done();
-            if ("error" in answer) answerRaw(response, answer.error);
+            if ("error" in answer) answerError(response, answer.error);
             else answerJson(response, 202, answer.body);
             faults("webhook.answered");
           }),

@@ -184,6 +184,7 @@ const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string
   pattern
     .replace(":pid", ids.pid)
     .replace(":sid", ids.sid)
+    .replace(":id", cast.fireId)
     .replace(":number", "1")
     .replace(":port", "3000")
     .replace("*", "x")

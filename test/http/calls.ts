@@ -90,7 +90,15 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ kind: "manual" }),
       answers: [200],
     },
+    "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
+    "GET /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [200] },
+    "POST /v1/projects/:pid/fires/:id/replay": {
+      target: project(`/fires/${cast.fireId}/replay`),
+      answers: [202],
+    },
+    // It does not wait.
+    "DELETE /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [409] },
     "GET /v1/queue": at("/v1/queue", 200),
     "POST /v1/projects/:pid/change-requests": {
       target: project("/change-requests"),
@@ -137,6 +145,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "GET /healthz": at("/healthz", 200),
     "GET /readyz": at("/readyz", 200),
+    "GET /metrics": at("/metrics", 200),
     "GET /openapi.json": at("/openapi.json", 200),
     "GET /docs": at("/docs", 200),
     "GET /": at("/", 200),

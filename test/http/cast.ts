@@ -47,6 +47,8 @@ export interface Cast {
   readonly pid: string;
   readonly sid: string;
   readonly triggerSid: string;
+  /** The webhook's fire. */
+  readonly fireId: string;
   readonly elsewhere: string;
 }
 
@@ -97,7 +99,7 @@ export const startCast = async (): Promise<Cast> => {
   const elsewhere = await makeProject(service);
   const person = await newFeatureSession({ service, pid });
   const triggerSid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
-  await reached(service, pid, triggerSid, "running");
+  const { fire_id: fireId } = await reached(service, pid, triggerSid, "running");
   const proposal = { title: "A feature", head_ref: "feature" };
   expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body: proposal }), 201);
   const tokens = {
@@ -113,5 +115,5 @@ export const startCast = async (): Promise<Cast> => {
     trigger: (await sandboxEnvironment(service, triggerSid))["PLATFORM_CLI_TOKEN"] ?? "",
     sandbox: person.serviceKey,
   };
-  return { service, tokens, pid, sid: person.sid, triggerSid, elsewhere };
+  return { service, tokens, pid, sid: person.sid, triggerSid, fireId: String(fireId), elsewhere };
 };

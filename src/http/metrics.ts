@@ -1,0 +1,66 @@
+/** `GET /metrics` (api.md 9): what an operator watches, in Prometheus' text format. Gauges of this process and its database. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Metric from "effect/Metric";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { PrometheusMetrics } from "effect/observability";
+import { Directory } from "../actors/directory.ts";
+import { Scheduler } from "../actors/scheduler.ts";
+import { Identity } from "../store/port.ts";
+import { hasPower } from "./access.ts";
+import { isApiError, notFound } from "./api/errors.ts";
+import { answering } from "./answers.ts";
+import { authenticator, forbidden } from "./authorize.ts";
+import { apiErrorResponse } from "./respond.ts";
+
+const set = (name: string, description: string, value: number) =>
+  Metric.update(Metric.gauge(name, { description }), value);
+
+/** Accounts see their own sessions and queue; the scheduler is the service's. */
+const gauges = Effect.fnUntraced(function* (accountId: string) {
+  const account = yield* (yield* Identity).account(accountId);
+  if (account === null) return yield* notFound("account");
+  const { tickedAt, late, scheduled } = yield* (yield* Scheduler).state;
+  const now = yield* Clock.currentTimeMillis;
+  const all = [...(yield* Directory).all()];
+  const stale = all.filter(({ project, manifest }) => project.status === "active" && manifest.stale);
+  yield* set(
+    "scheduler_late",
+    "1 while the scheduler has not looked for two intervals, else 0.",
+    late ? 1 : 0,
+  );
+  yield* set(
+    "scheduler_last_tick_age_seconds",
+    "Time since the scheduler looked last; -1 before its first look.",
+    tickedAt === null ? -1 : (now - tickedAt) / 1000,
+  );
+  yield* set("scheduler_cron_triggers", "Cron triggers that the scheduler looks after.", scheduled);
+  yield* set("manifests_stale", "Active projects whose newest manifest cannot be read.", stale.length);
+  yield* set(
+    "sessions_active",
+    "The account's sessions that are provisioning or running.",
+    account.activeSessions,
+  );
+  yield* set("sessions_cap", "Sessions the account may have live at once.", account.sessionCap);
+  yield* set("fires_queued", "The account's fires that wait for a free slot.", account.queuedFires);
+  return yield* PrometheusMetrics.format({ prefix: "platform" });
+});
+
+const expose = Effect.gen(function* () {
+  const authenticate = yield* authenticator;
+  const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
+  if (!hasPower(caller, "account")) return yield* forbidden(caller);
+  // A registry of its own: two scrapes at once do not write over each other.
+  const text = yield* Effect.provideService(gauges(caller.accountId), Metric.MetricRegistry, new Map());
+  return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" });
+});
+
+export const metricsRoute = HttpRouter.add(
+  "GET",
+  "/metrics",
+  answering(expose).pipe(
+    Effect.catch((error) =>
+      isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
+    ),
+  ),
+);
