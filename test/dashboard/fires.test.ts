@@ -123,6 +123,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(FIRES);
     await page.getByText("live", { exact: true }).waitFor();
+    // A page that nobody sees does not look by itself.
+    await page.evaluate('Object.defineProperty(document, "visibilityState", { value: "hidden" })');
     const kinds = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
     for (const [index, event] of ["trigger.fired", ...kinds.map((kind) => `fire.${kind}`)].entries()) {
       fake.world.fires = [{ ...fake.world.fires[0], delivery_id: `event-${String(index)}-` }];
