@@ -1,7 +1,7 @@
 /** The ledger: what fired, what waits, what did not fire and why; and one fire with its request and its prompt. */
 import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
-import { moment } from "./format.js";
+import { counted, moment } from "./format.js";
 import { FIRE_STATUSES } from "./live.js";
 import {
   badge,
@@ -80,6 +80,12 @@ export const fires = {
   view: ({ project, fires: list, more, slugs, filter }) => [
     ...projectHead(project, "/fires"),
     filters(slugs, filter),
+    // Who does not see the list change hears it.
+    h(
+      "p",
+      { class: "unseen", role: "status", "data-key": "count" },
+      `${counted(list.length, "fire")}${more ? ", and older ones" : ""}`,
+    ),
     list.length > 0
       ? h(
           "ul",

@@ -79,6 +79,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("data-filter")).toBe("status");
     await slug.selectOption("on-push");
     await expect.poll(() => page.locator(".row").count()).toBe(1);
+    await page.getByRole("status").getByText("1 fire", { exact: true }).waitFor();
     expect(new URL(page.url()).hash).toBe(`${FIRES}?status=fired&slug=on-push`);
     await status.selectOption("expired");
     await page.getByText("No fire is like that.").waitFor();
