@@ -1,7 +1,9 @@
 /** What buttons do: the entry's name stands in `data-action`, its input in the other `data-` attributes. */
-import { post, signOut } from "./api.js";
-import { ask } from "./dialog.js";
+import { getJson, post, remove, signOut } from "./api.js";
+import { ask, askFor } from "./dialog.js";
+import { fireLink } from "./fires.js";
 import { projectLink } from "./parts.js";
+import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 
 /**
@@ -13,6 +15,91 @@ import { projectPath } from "./project.js";
  */
 
 /** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
+
+/** A line that may stay empty. */
+const OPTIONAL = { value: "", lines: 1, required: false };
+
+/** What is done to triggers and their fires. @type {Record<string, Action>} */
+const FIRE_ACTIONS = {
+  fire: async ({ project = "", slug = "", title = "" }, page) => {
+    const typed = await askFor(
+      { title: `Fire "${title}" now`, text: "This starts a session.", confirm: "Fire now" },
+      {
+        text: {
+          ...OPTIONAL,
+          label: "Message",
+          hint: "Optional; the prompt may use it as message.text.",
+          lines: 3,
+        },
+        source: { ...OPTIONAL, label: "Source", hint: "Optional; the prompt may use it as message.source." },
+      },
+    );
+    if (typed === null) return;
+    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ""));
+    const { session_id } = await post(
+      `${projectPath(project)}/triggers/${encodeURIComponent(slug)}/fire`,
+      given,
+    );
+    page.notice(`"${title}" started a session.`, [
+      "Open it",
+      projectLink(project, `/sessions/${session_id}`),
+    ]);
+  },
+
+  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "" }) =>
+    openPreview({
+      projectId: project,
+      slug,
+      title,
+      kinds: [type, "manual"],
+      upcoming: upcoming.split(" ").filter(Boolean),
+      request: { body: "{}", headers: {} },
+    }),
+
+  /** With what a webhook once sent: the manifest may have changed since. */
+  "preview-request": async ({ project = "", slug = "", fire = "" }) => {
+    const { request } = await getJson(`${projectPath(project)}/fires/${fire}`);
+    if (request === null) throw new Error("The request is not stored any more.");
+    openPreview({
+      projectId: project,
+      slug,
+      title: slug,
+      kinds: ["webhook", "manual"],
+      upcoming: [],
+      request: imaginedRequest(request),
+    });
+  },
+
+  replay: async ({ project = "", fire = "", title = "" }, page) => {
+    const sure = await ask({
+      title: `Replay this fire of "${title}"?`,
+      text: "It fires once more, from what is stored of it, and starts a session of its own.",
+      confirm: "Replay",
+    });
+    if (sure === null) return;
+    const { status, session_id } = await post(`${projectPath(project)}/fires/${fire}/replay`);
+    if (status === "fired") {
+      page.notice("The replay started a session.", [
+        "Open it",
+        projectLink(project, `/sessions/${session_id}`),
+      ]);
+    } else {
+      page.notice("The replay waits for a free slot.", ["See the queue", "#/queue"]);
+    }
+  },
+
+  "cancel-fire": async ({ project = "", fire = "", title = "" }, page) => {
+    const sure = await ask({
+      title: `Cancel the waiting fire of "${title}"?`,
+      text: "It leaves the queue and starts no session. The ledger keeps it.",
+      confirm: "Cancel the fire",
+      decline: "Let it wait",
+    });
+    if (sure === null) return;
+    await remove(`${projectPath(project)}/fires/${fire}`);
+    page.notice("The fire was cancelled.", ["See it", fireLink(project, fire)]);
+  },
+};
 
 /** @type {Record<string, Action>} */
 export const ACTIONS = {
@@ -28,29 +115,6 @@ export const ACTIONS = {
   copy: async ({ text = "" }, page) => {
     await navigator.clipboard.writeText(text);
     page.notice("Copied.");
-  },
-
-  fire: async ({ project = "", slug = "", title = "" }, page) => {
-    const text = await ask({
-      title: `Fire "${title}" now`,
-      text: "This starts a session.",
-      field: {
-        label: "Message (optional; the prompt can use it as message.text)",
-        value: "",
-        lines: 3,
-        required: false,
-      },
-      confirm: "Fire now",
-    });
-    if (text === null) return;
-    const { session_id } = await post(
-      `${projectPath(project)}/triggers/${encodeURIComponent(slug)}/fire`,
-      text === "" ? {} : { text },
-    );
-    page.notice(`"${title}" started a session.`, [
-      "Open it",
-      projectLink(project, `/sessions/${session_id}`),
-    ]);
   },
 
   "stop-session": async ({ project = "", session = "" }, page) => {
@@ -86,4 +150,6 @@ export const ACTIONS = {
       projectLink(project, `/change-requests/${number}`),
     ]);
   },
+
+  ...FIRE_ACTIONS,
 };

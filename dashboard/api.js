@@ -62,6 +62,40 @@ export const getText = (path) => call("GET", path);
 /** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
 export const post = async (path, body = {}) => parse(await call("POST", path, body));
 
+/** @param {string} path */
+export const remove = async (path) => {
+  await call("DELETE", path);
+};
+
+/** A page of a list on the screen, and the most that the service gives at once (api.md 1 "Lists"). */
+const PAGE = 50;
+const LIMIT = 200;
+
+/**
+ * Reads a list from its newest entry on.
+ *
+ * @param {string} path may have a query
+ * @param {string} plural name of the list in the answer
+ * @param {number} pages how many pages' worth
+ * @returns {Promise<{items: any[], more: boolean}>}
+ */
+export const getList = async (path, plural, pages) => {
+  const wanted = pages * PAGE;
+  /** @type {any[]} */
+  const items = [];
+  /** @type {string | null} */
+  let cursor = null;
+  do {
+    const query = new URLSearchParams({ limit: String(Math.min(LIMIT, wanted - items.length)) });
+    if (cursor !== null) query.set("cursor", cursor);
+    // eslint-disable-next-line no-await-in-loop -- each answer names the next
+    const answer = await getJson(`${path}${path.includes("?") ? "&" : "?"}${query}`);
+    items.push(...answer[plural]);
+    cursor = answer.next_cursor;
+  } while (cursor !== null && items.length < wanted);
+  return { items, more: cursor !== null };
+};
+
 /**
  * @param {string} path
  * @param {number[]} absent statuses that mean there is nothing for this reader

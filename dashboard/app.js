@@ -6,27 +6,33 @@ import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
 import { changeRequest, changeRequests } from "./change-requests.js";
 import { h, morph } from "./dom.js";
+import { fire, fires } from "./fires.js";
 import { follow } from "./live.js";
 import { accountView, overview } from "./overview.js";
 import { button, callout, empty } from "./parts.js";
 import { sessions } from "./project.js";
+import { queue } from "./queue.js";
 import { session } from "./session.js";
 import { signInView } from "./sign-in.js";
+import { visible } from "./text.js";
 import { triggers } from "./triggers.js";
 
 /** Events come in bursts; one reading serves a burst. */
 const SETTLE_MS = 200;
-/** "3 min ago" grows old. */
+/** "3 min ago" grows old. So does the account's own page, of which no project's events tell. */
 const REDRAW_MS = 5000;
-/** What no project's events tell: the account's usage, the queue, new projects. */
+/** Beside a project's events: the account's usage. */
 const POLL_MS = 15_000;
 
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 /** @type {[RegExp, any][]} */
 const ROUTES = [
   [/^(?:#\/?)?$/, overview],
+  [/^#\/queue$/, queue],
   [new RegExp(`^#/projects/${ID}$`), sessions],
   [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
+  [new RegExp(`^#/projects/${ID}/fires$`), fires],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
   [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
   [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
@@ -38,21 +44,29 @@ const NOWHERE = {
 };
 
 /**
+ * @typedef {object} Extent how much of a page's list is shown
+ * @property {number} pages
+ * @property {URLSearchParams} query what the list is narrowed to
+ */
+
+/**
  * @typedef {object} Visit one stay at one address
  * @property {any} page
  * @property {string[]} params
- * @property {number} pages how many pages of a list are shown
+ * @property {Extent} extent
  * @property {any} data null until the first answer
  * @property {ApiError | null} error of the last reading
  */
 
 /** @param {string} hash @returns {Visit} */
 const visitOf = (hash) => {
+  const [path = "", query = ""] = hash.split("?", 2);
+  const stay = { extent: { pages: 1, query: new URLSearchParams(query) }, data: null, error: null };
   for (const [pattern, page] of ROUTES) {
-    const match = pattern.exec(hash);
-    if (match !== null) return { page, params: match.slice(1), pages: 1, data: null, error: null };
+    const match = pattern.exec(path);
+    if (match !== null) return { page, params: match.slice(1), ...stay };
   }
-  return { page: NOWHERE, params: [], pages: 1, data: null, error: null };
+  return { page: NOWHERE, params: [], ...stay };
 };
 
 /** @param {string} id @returns {HTMLElement} */
@@ -81,11 +95,21 @@ const draw = () => {
     morph(region("main"), signInView(refusal));
     return;
   }
-  document.title = data === null ? "Platform" : `${page.title(data)} · Platform`;
-  morph(region("main"), [
-    error !== null && problem(error, data !== null),
-    ...(data === null ? (error === null ? [h("p", { class: "loading" }, "Loading…")] : []) : page.view(data)),
-  ]);
+  document.title = data === null ? "Platform" : `${visible(page.title(data))} · Platform`;
+  keepingPlace(() =>
+    morph(region("main"), [
+      error !== null && problem(error, data !== null),
+      ...(data === null ? [error === null && h("p", { class: "loading" }, "Loading…")] : page.view(data, me)),
+    ]),
+  );
+};
+
+/** Who stood on something that is gone stands at the page's beginning, not outside of it. @param {() => void} change */
+const keepingPlace = (change) => {
+  const main = region("main");
+  const wasInside = main.contains(document.activeElement);
+  change();
+  if (wasInside && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 };
 
 /** @param {ApiError} error @param {boolean} shown whether older data is still on the page */
@@ -113,7 +137,7 @@ const refresh = async () => {
   const reading = visit;
   try {
     const [data, account] = await Promise.all([
-      reading.page.load(reading.params, reading.pages),
+      reading.page.load(reading.params, reading.extent),
       getJson("/v1/me"),
     ]);
     reading.data = data;
@@ -165,8 +189,15 @@ const leave = () => {
 };
 
 const navigate = () => {
+  const former = visit;
   visit = visitOf(location.hash);
   region("notices").replaceChildren();
+  if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
+    // The same page, narrowed otherwise: it stays as it is until the answer is here.
+    visit.data = former.data;
+    void refresh();
+    return;
+  }
   followProject();
   draw();
   scrollTo(0, 0);
@@ -195,7 +226,7 @@ const pageActions = {
   notice,
   refresh: refreshSoon,
   more: () => {
-    visit.pages += 1;
+    visit.extent.pages += 1;
     void refresh();
   },
   signedOut: () => {
@@ -224,6 +255,18 @@ document.addEventListener("click", (event) => {
     }
     refreshSoon();
   });
+});
+
+document.addEventListener("change", (event) => {
+  const choice = event.target;
+  const name = choice instanceof HTMLSelectElement ? choice.dataset["filter"] : undefined;
+  if (!(choice instanceof HTMLSelectElement) || name === undefined) return;
+  const [path = "", query = ""] = location.hash.split("?", 2);
+  const wanted = new URLSearchParams(query);
+  if (choice.value === "") wanted.delete(name);
+  else wanted.set(name, choice.value);
+  // In place: the way back leads to the page before, not through every choice.
+  location.replace(wanted.size === 0 ? path : `${path}?${wanted}`);
 });
 
 document.addEventListener("submit", (event) => {
@@ -264,7 +307,10 @@ const start = async () => {
 
 addEventListener("hashchange", navigate);
 /* eslint-disable no-restricted-globals -- the browser's timers */
-setInterval(draw, REDRAW_MS);
+setInterval(() => {
+  if (following === null && document.visibilityState === "visible") void refresh();
+  else draw();
+}, REDRAW_MS);
 setInterval(() => {
   if (document.visibilityState === "visible") void refresh();
 }, POLL_MS);

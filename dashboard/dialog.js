@@ -2,57 +2,107 @@
 import { h } from "./dom.js";
 
 /**
+ * @typedef {object} Field
+ * @property {string} label
+ * @property {string} [hint] what it is for
+ * @property {string} value
+ * @property {number} lines
+ * @property {boolean} required
+ */
+
+/**
  * @typedef {object} Question
  * @property {string} title
  * @property {string} text
  * @property {string} confirm label of the button that agrees
- * @property {{label: string, value: string, lines: number, required: boolean}} [field]
+ * @property {string} [decline] label of the other one, where "Cancel" would be unclear
  */
 
 /**
  * Asks.
  *
- * @param {Question} question
+ * @param {Question & {field?: Field}} question
  * @returns {Promise<string | null>} what was typed ("" without a field), or null when it was declined
  */
-export const ask = (question) => {
-  const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
-  const field = question.field;
-  const input =
-    field === undefined
-      ? null
-      : field.lines > 1
-        ? h("textarea", { id: "answer", rows: field.lines }, field.value)
-        : h("input", { id: "answer", type: "text", value: field.value, required: field.required });
-  dialog.replaceChildren(
+export const ask = async ({ field, ...question }) => {
+  const typed = await askFor(question, field === undefined ? {} : { answer: field });
+  return typed === null ? null : (typed["answer"] ?? "");
+};
+
+/**
+ * Asks for several things.
+ *
+ * @param {Question} question
+ * @param {Record<string, Field>} fields
+ * @returns {Promise<Record<string, string> | null>} what was typed, by the fields' names, or null when it was declined
+ */
+export const askFor = (question, fields) => {
+  const inputs = Object.entries(fields).map(([name, field]) => ({
+    name,
+    field,
+    input: inputOf(name, field),
+  }));
+  const dialog = openDialog(
     h(
       "form",
       { method: "dialog" },
       h("h2", { id: "dialog-title" }, question.title),
       h("p", { class: "text" }, question.text),
-      field === undefined ? null : h("label", { for: "answer" }, field.label),
-      input,
+      inputs.map(({ name, field, input }) => labelled(name, field, input)),
       h(
         "p",
         { class: "actions" },
         // Not a submit button: it would be the one that Enter in the field presses.
-        h("button", { type: "button", class: "decline" }, "Cancel"),
+        h("button", { type: "button", class: "decline" }, question.decline ?? "Cancel"),
         h("button", { type: "submit", value: "confirm", class: "primary" }, question.confirm),
       ),
     ),
   );
-  dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
-  dialog.returnValue = "";
-  dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener(
       "close",
       () => {
-        const typed =
-          input instanceof HTMLInputElement || input instanceof HTMLTextAreaElement ? input.value.trim() : "";
+        const typed = Object.fromEntries(inputs.map(({ name, input }) => [name, input.value.trim()]));
         resolve(dialog.returnValue === "confirm" ? typed : null);
       },
       { once: true },
     );
   });
 };
+
+/**
+ * Shows a form as the page's dialog. Its element of the class "decline" closes it.
+ *
+ * @param {HTMLElement} form its heading has the id "dialog-title"
+ * @param {{wide?: boolean}} [options]
+ */
+export const openDialog = (form, { wide = false } = {}) => {
+  const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+  dialog.replaceChildren(form);
+  dialog.classList.toggle("wide", wide);
+  dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
+  dialog.returnValue = "";
+  dialog.showModal();
+  return dialog;
+};
+
+/** @param {string} name @param {Field} field */
+const inputOf = (name, { value, lines, required, hint }) => {
+  const id = `field-${name}`;
+  const described = hint === undefined ? null : `${id}-hint`;
+  return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
+    lines > 1
+      ? h("textarea", { id, rows: lines, required, "aria-describedby": described }, value)
+      : h("input", { id, type: "text", value, required, "aria-describedby": described })
+  );
+};
+
+/** @param {string} name @param {Field} field @param {HTMLElement} input */
+const labelled = (name, { label, hint }, input) =>
+  h(
+    "div",
+    { class: "field" },
+    h("label", { for: `field-${name}` }, label),
+    hint === undefined ? null : h("p", { id: `field-${name}-hint`, class: "quiet" }, hint),
+    input,
+  );

@@ -2,8 +2,9 @@
  * Elements are described with `h`, shown with `morph`.
  *
  * Whatever comes from the API reaches the document as a text node or as an attribute's value, never as markup: there
- * is no other way in through this file (threats.md T08).
+ * is no other way in through this file (threats.md T08). What would not be seen in it is made visible (P09).
  */
+import { visible } from "./text.js";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
@@ -12,6 +13,8 @@
 const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
 /** Links lead within the page or to this service. */
 const LINK = /^(#|\/(?!\/))/;
+/** Attributes that are shown or read out. */
+const SHOWN = new Set(["title", "aria-label"]);
 
 /**
  * Makes an element.
@@ -28,11 +31,11 @@ export const h = (tag, attributes, ...children) => {
     if (value === null || value === undefined || value === false) continue;
     const text = value === true ? "" : String(value);
     if (name === "href" && !LINK.test(text)) throw new Error("the page links to itself only");
-    element.setAttribute(name, text);
+    element.setAttribute(name, SHOWN.has(name) ? visible(text) : text);
   }
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    element.append(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   }
   return element;
 };
@@ -48,6 +51,7 @@ export const morph = (parent, next) => {
   const wanted = [...h("div", {}, ...next).childNodes];
   /** @type {Map<string, ChildNode>} */
   const keyed = new Map();
+  const kept = new Set(wanted.map(keyOf));
   for (const node of parent.childNodes) {
     const key = keyOf(node);
     if (key !== null) keyed.set(key, node);
@@ -55,6 +59,8 @@ export const morph = (parent, next) => {
   let cursor = parent.firstChild;
   for (const node of wanted) {
     const key = keyOf(node);
+    // What is gone makes room before anything moves: a node that is moved loses the focus.
+    while (cursor !== null && !kept.has(keyOf(cursor))) cursor = removed(cursor);
     const match = key === null ? cursor : (keyed.get(key) ?? null);
     if (match === null || !isSame(match, node)) {
       parent.insertBefore(node, cursor);
@@ -64,11 +70,14 @@ export const morph = (parent, next) => {
     else parent.insertBefore(match, cursor);
     update(match, node);
   }
-  while (cursor !== null) {
-    const gone = cursor;
-    cursor = cursor.nextSibling;
-    gone.remove();
-  }
+  while (cursor !== null) cursor = removed(cursor);
+};
+
+/** @param {ChildNode} node @returns {ChildNode | null} the one after it */
+const removed = (node) => {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
 };
 
 /** @param {Node} node */
@@ -83,11 +92,16 @@ const update = (shown, wanted) => {
     if (shown.nodeValue !== wanted.nodeValue) shown.nodeValue = wanted.nodeValue;
     return;
   }
+  const wasSelected = shown.hasAttribute("selected");
   for (const name of shown.getAttributeNames()) {
     if (!wanted.hasAttribute(name) && !isReaders(shown, name)) shown.removeAttribute(name);
   }
   for (const { name, value } of wanted.attributes) {
     if (shown.getAttribute(name) !== value && !isReaders(shown, name)) shown.setAttribute(name, value);
+  }
+  // Once a reader has chosen, the attribute alone chooses nothing.
+  if (shown instanceof HTMLOptionElement && shown.hasAttribute("selected") !== wasSelected) {
+    shown.selected = !wasSelected;
   }
   morph(shown, [...wanted.childNodes]);
 };

@@ -1,5 +1,8 @@
 /** Instants and ids as a person reads them. */
 
+/** The reader's own. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** @returns {number} ms since the epoch */

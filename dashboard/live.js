@@ -1,5 +1,8 @@
 /** A project's events, as a signal that something changed: what changed is read again from the API. */
 
+/** The states of the ledger (api.md 4). */
+export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
+
 /** Names of events, as the service sends them; what has no name is a "message". */
 const EVENTS = [
   "message",
@@ -7,7 +10,8 @@ const EVENTS = [
   "session.status",
   "sandbox.status",
   "trigger.fired",
-  "fire.queued",
+  // A fire's event is named after the state it came to.
+  ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
 ];
 /** The browser reconnects by itself; only after a refusal is a new stream opened, this much later. */

@@ -1,35 +1,31 @@
-/** The first page: how much of the account is in use, its projects, and what waits for a free slot. */
+/** The first page: how much of the account is in use, whether something waits for a free slot, and its projects. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
-import { badge, callout, code, empty, projectLink, tag, time } from "./parts.js";
+import { callout, code, empty, projectLink, tag, time } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire.d.ts").QueuedFire} QueuedFire */
+/** @typedef {import("./wire.d.ts").Me} Me */
 
-/** @typedef {{projects: Project[], queue: QueuedFire[], more: boolean}} Overview */
+/** @typedef {{projects: Project[], more: boolean}} Overview */
 
 export const overview = {
   /** @returns {Promise<Overview>} */
   load: async () => {
-    const [{ projects, next_cursor }, { queue }] = await Promise.all([
-      getJson("/v1/projects?limit=200"),
-      getJson("/v1/queue?limit=50"),
-    ]);
-    return { projects, queue, more: next_cursor !== null };
+    const { projects, next_cursor } = await getJson("/v1/projects?limit=200");
+    return { projects, more: next_cursor !== null };
   },
 
   title: () => "Projects",
 
-  /** @param {Overview} data */
-  view: ({ projects, queue, more }) => [
+  /** @param {Overview} data @param {Me | null} me */
+  view: ({ projects, more }, me) => [
     h("h1", { "data-key": "heading" }, "Projects"),
+    me !== null && me.account.queued_fires > 0 && waiting(me.account),
     projects.length === 0
       ? empty("There is no project yet.", "Make one with ", code("POST /v1/projects"), " or run the demo.")
       : h("ul", { class: "cards", "data-key": "projects" }, projects.map(card)),
     more && h("p", { class: "quiet" }, "Only the newest 200 are shown."),
-    queue.length > 0 &&
-      h("section", { "data-key": "queue" }, h("h2", {}, "Waiting for a free slot"), waiting(queue, projects)),
   ],
 };
 
@@ -63,35 +59,18 @@ export const repositoryName = ({ repository }) => {
   return repository.url ?? "hosted here";
 };
 
-/** @param {QueuedFire[]} queue @param {Project[]} projects */
-const waiting = (queue, projects) => {
-  const names = new Map(projects.map((project) => [project.id, project.name]));
-  return h(
-    "ol",
-    { class: "rows" },
-    queue.map((fire) =>
-      h(
-        "li",
-        { class: "row", "data-key": fire.fire_id },
-        h(
-          "span",
-          { class: "row-main" },
-          h("a", { href: projectLink(fire.project_id, "/triggers") }, fire.trigger_slug),
-          h("span", { class: "quiet" }, names.get(fire.project_id) ?? fire.project_id),
-        ),
-        badge("queued"),
-        h(
-          "span",
-          { class: "row-side" },
-          time(fire.queued_at),
-          h("span", { class: "quiet" }, " · expires ", time(fire.expires_at)),
-        ),
-      ),
-    ),
+/** @param {Me["account"]} account */
+const waiting = ({ queued_fires: count, active_sessions: active, session_cap: cap }) =>
+  h(
+    "div",
+    { class: "callout", "data-tone": "warn", "data-key": "waiting" },
+    h("strong", {}, `${counted(count, "fire")} ${count === 1 ? "waits" : "wait"} for a free slot.`),
+    active >= cap && ` All ${counted(cap, "session")} of the account are in use.`,
+    " ",
+    h("a", { href: "#/queue" }, "See the queue"),
   );
-};
 
-/** What the header says about the account. @param {import("./wire.d.ts").Me} me @param {boolean | null} live */
+/** What the header says about the account. @param {Me} me @param {boolean | null} live */
 export const accountView = ({ user, account }, live) => [
   live !== null && h("span", { class: "live", "data-live": String(live) }, live ? "live" : "reconnecting"),
   h(
@@ -104,8 +83,12 @@ export const accountView = ({ user, account }, live) => [
       high: account.session_cap * 0.9,
       "aria-label": "Sessions in use",
     }),
-    `${account.active_sessions} of ${counted(account.session_cap, "session")}`,
-    account.queued_fires > 0 && `, ${account.queued_fires} waiting`,
+    h(
+      "span",
+      {},
+      `${account.active_sessions} of ${counted(account.session_cap, "session")}, `,
+      h("a", { href: "#/queue" }, `${account.queued_fires} waiting`),
+    ),
   ),
   h("span", { class: "who" }, user.name),
   h("button", { type: "button", class: "plain", "data-action": "sign-out" }, "Sign out"),

@@ -33,14 +33,34 @@ export const facts = (rows) =>
   );
 
 /**
- * A button whose press is handled by the entry `action` of actions.js.
+ * A button whose press is handled by the entry `action` of actions.js. Keyed: one that goes must not become another under
+ * the reader's finger.
  *
  * @param {string} action
  * @param {string} label
  * @param {import("./dom.js").Attributes} [attributes]
  */
 export const button = (action, label, attributes = {}) =>
-  h("button", { type: "button", "data-action": action, ...attributes }, label);
+  h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label);
+
+/**
+ * A choice that narrows what the page shows: it becomes the part `name` of the address's query.
+ *
+ * @param {{name: string, label: string, all: string, options: readonly string[], chosen: string}} choice all: label of no choice
+ */
+export const pick = ({ name, label, all, options, chosen }) =>
+  h(
+    "label",
+    { class: "pick" },
+    label,
+    h(
+      "select",
+      { "data-filter": name },
+      ["", ...options].map((value) =>
+        h("option", { value, selected: value === chosen, "data-key": value }, value === "" ? all : value),
+      ),
+    ),
+  );
 
 /** @param {string} tone "bad", "warn" or "good" @param {...(Child | Child[])} children */
 export const callout = (tone, ...children) => h("div", { class: "callout", "data-tone": tone }, ...children);

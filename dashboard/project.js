@@ -1,5 +1,5 @@
 /** A project: its head with tabs, and the tab of its sessions. */
-import { getJson } from "./api.js";
+import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
 import { duration, now } from "./format.js";
 import { repositoryName } from "./overview.js";
@@ -19,7 +19,7 @@ export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 /** @param {Session} session */
 export const sessionName = (session) => session.name ?? session.trigger_slug ?? "Session";
 
-/** @param {Project} project @param {"" | "/triggers" | "/change-requests"} tab @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/change-requests"} tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],
@@ -43,6 +43,7 @@ export const projectHead = (project, tab) => [
       { class: "tabs", "aria-label": "Project" },
       tabLink(project, tab, ["", "Sessions"]),
       tabLink(project, tab, ["/triggers", "Triggers"]),
+      tabLink(project, tab, ["/fires", "Fires"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
     ),
   ),
@@ -55,20 +56,13 @@ const tabLink = (project, tab, [rest, label]) =>
 /** @typedef {{project: Project, sessions: Session[], more: boolean}} Sessions */
 
 export const sessions = {
-  /** @param {string[]} params @param {number} pages @returns {Promise<Sessions>} */
-  load: async ([id = ""], pages) => {
-    const path = `${projectPath(id)}/sessions?limit=50`;
-    const [project, first] = await Promise.all([getJson(projectPath(id)), getJson(path)]);
-    /** @type {Session[]} */
-    const found = [...first.sessions];
-    let cursor = first.next_cursor;
-    for (let page = 1; page < pages && cursor !== null; page += 1) {
-      // eslint-disable-next-line no-await-in-loop -- each page names the next
-      const next = await getJson(`${path}&cursor=${encodeURIComponent(cursor)}`);
-      found.push(...next.sessions);
-      cursor = next.next_cursor;
-    }
-    return { project, sessions: found, more: cursor !== null };
+  /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<Sessions>} */
+  load: async ([id = ""], { pages }) => {
+    const [project, { items, more }] = await Promise.all([
+      getJson(projectPath(id)),
+      getList(`${projectPath(id)}/sessions`, "sessions", pages),
+    ]);
+    return { project, sessions: items, more };
   },
 
   /** @param {Sessions} data */

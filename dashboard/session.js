@@ -184,6 +184,10 @@ const sessionFacts = (found, sandbox) =>
       "Trigger",
       found.trigger_slug && h("a", { href: projectLink(found.project_id, "/triggers") }, found.trigger_slug),
     ],
+    [
+      "Started by",
+      found.fire_id && h("a", { href: projectLink(found.project_id, `/fires/${found.fire_id}`) }, "its fire"),
+    ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);

@@ -1,7 +1,8 @@
 /** A project's triggers: what starts sessions, when each last did and next will, and which entries are wrong. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
-import { counted, moment } from "./format.js";
+import { fireLink, firesLink } from "./fires.js";
+import { counted, moment, ZONE } from "./format.js";
 import { badge, button, callout, code, empty, facts, tag, time } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
@@ -52,7 +53,7 @@ export const triggers = {
       : h(
           "ul",
           { class: "cards wide", "data-key": "triggers" },
-          listing.triggers.map((trigger) => card(project.id, trigger, secrets)),
+          listing.triggers.map((trigger) => card(trigger, { project, secrets })),
         ),
     listing.manifest.commit !== null &&
       h(
@@ -97,8 +98,8 @@ const errorList = (errors) =>
     ),
   );
 
-/** @param {string} projectId @param {Trigger} trigger @param {Set<string> | null} secrets */
-const card = (projectId, trigger, secrets) =>
+/** @param {Trigger} trigger @param {Pick<TriggersPage, "project" | "secrets">} known */
+const card = (trigger, { project, secrets }) =>
   h(
     "li",
     { class: "card", "data-key": trigger.slug },
@@ -118,53 +119,70 @@ const card = (projectId, trigger, secrets) =>
           !trigger.enabled && tag("disabled", "warn"),
         ),
       ),
-      button("fire", "Fire now", {
-        "data-project": projectId,
-        "data-slug": trigger.slug,
-        "data-title": trigger.name,
-        "aria-label": `Fire ${trigger.name} now`,
-      }),
+      cardActions(project.id, trigger),
     ),
     facts([
-      [
-        "Last fired",
-        h(
-          "span",
-          {},
-          time(trigger.last_fired_at),
-          trigger.last_fire && [" ", badge(trigger.last_fire.status)],
-        ),
-      ],
-      ["Next", trigger.type === "cron" ? next(trigger) : null],
+      ["Last fired", time(trigger.last_fired_at)],
+      ["Fires", ledger(project.id, trigger)],
+      ["Next", trigger.type === "cron" ? next(trigger, project) : null],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
       ["Secret", trigger.secret_env ? secret(trigger.secret_env, secrets) : null],
       ["Webhook", trigger.webhook_url ? webhook(trigger.webhook_url) : null],
     ]),
-    trigger.upcoming.length > 1 &&
-      h(
-        "details",
-        {},
-        h("summary", {}, "Upcoming"),
-        h(
-          "ol",
-          { class: "plain" },
-          trigger.upcoming.map((at) => h("li", {}, moment(at), " ", h("span", { class: "quiet" }, time(at)))),
-        ),
-      ),
     h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "text", tabindex: 0 }, trigger.prompt)),
   );
 
-/** @param {Trigger} trigger */
-const next = (trigger) =>
-  trigger.next_fire_at === null
-    ? h("span", { class: "quiet" }, trigger.enabled ? "paused" : "disabled")
-    : h(
+/** @param {string} projectId @param {Trigger} trigger */
+const cardActions = (projectId, trigger) => {
+  const target = { "data-project": projectId, "data-slug": trigger.slug, "data-title": trigger.name };
+  return h(
+    "p",
+    { class: "actions" },
+    button("preview", "Preview", {
+      ...target,
+      "data-type": trigger.type,
+      "data-upcoming": trigger.upcoming.join(" "),
+      "aria-label": `Preview ${trigger.name}`,
+    }),
+    button("fire", "Fire now", { ...target, "aria-label": `Fire ${trigger.name} now` }),
+  );
+};
+
+/** Its newest row of the ledger, whatever became of it, and the way to the others. @param {string} projectId @param {Trigger} trigger */
+const ledger = (projectId, { slug, name, last_fire: newest }) =>
+  h(
+    "span",
+    { class: "parts" },
+    newest &&
+      h(
         "span",
         {},
-        time(trigger.next_fire_at),
-        h("span", { class: "quiet" }, ` ${moment(trigger.next_fire_at)}`),
-      );
+        badge(newest.status),
+        " ",
+        h("a", { href: fireLink(projectId, newest.id) }, time(newest.at)),
+      ),
+    h("a", { href: firesLink(projectId, slug), "aria-label": `All fires of ${name}` }, "all fires"),
+  );
+
+/** The instants it is due at next, soonest first. @param {Trigger} trigger @param {import("./wire.d.ts").Project} project */
+const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, project) => {
+  if (!enabled) return h("span", { class: "quiet" }, "disabled");
+  if (soonest === null) return h("span", { class: "quiet" }, project.triggers_paused ? "paused" : "never");
+  const instants = upcoming.length > 0 ? upcoming : [soonest];
+  return h(
+    "div",
+    {},
+    h(
+      "ol",
+      { class: "plain" },
+      instants.map((at) =>
+        h("li", { "data-key": at }, moment(at), " ", h("span", { class: "quiet" }, time(at))),
+      ),
+    ),
+    timezone !== ZONE && h("p", { class: "quiet" }, `in your time zone, ${ZONE}`),
+  );
+};
 
 /** @param {string} name @param {Set<string> | null} secrets */
 const secret = (name, secrets) =>

@@ -40,6 +40,7 @@ export interface Session {
   agent_model: string | null;
   initial_prompt: string | null;
   trigger_slug: string | null;
+  fire_id: string | null;
   failure: Failure | null;
   stop_reason: string | null;
   created_at: string;
@@ -87,6 +88,33 @@ export interface TriggerListing {
   triggers_paused: boolean;
   /** Absent while the service schedules nothing. */
   scheduler?: { ticked_at: string | null; late: boolean };
+}
+
+export interface Fire {
+  id: string;
+  trigger_slug: string;
+  kind: "cron" | "webhook" | "manual";
+  status: string;
+  reason: string | null;
+  scheduled_for: string | null;
+  received_at: string;
+  delivery_id: string | null;
+  session_id: string | null;
+  attempts: number;
+  replay_of: string | null;
+}
+
+export interface FireDetail extends Fire {
+  request: {
+    headers: {
+      content_type?: string | null;
+      user_agent?: string | null;
+      forwarded_for?: string | null;
+    };
+    body: string;
+    encoding: "utf8" | "base64";
+  } | null;
+  prompt: string | null;
 }
 
 export interface QueuedFire {

@@ -1,6 +1,7 @@
 /** A real Chromium and the page in it, signed in by the one-time link. */
 import * as fs from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
@@ -58,12 +59,10 @@ export const newPage = async (browser: Browser, options: Window = {}) => {
   return { context, page, complaints };
 };
 
+type Options = Window & { readonly csp?: boolean; readonly signedIn?: boolean };
+
 /** Opens the page over `world`, signed in unless told otherwise. */
-export const open = async (
-  browser: Browser,
-  world: World,
-  options: Window & { readonly csp?: boolean; readonly signedIn?: boolean } = {},
-): Promise<Opened> => {
+export const open = async (browser: Browser, world: World, options: Options = {}): Promise<Opened> => {
   const fake = await startFakeService(world, { csp: options.csp ?? true });
   const { context, page, complaints } = await newPage(browser, options);
   await page.goto(options.signedIn === false ? fake.url : `${fake.url}/dashboard/open?code=${CODE}`);
@@ -78,5 +77,29 @@ export const open = async (
       await context.close();
       fake.close();
     },
+  };
+};
+
+/**
+ * A browser for the tests of a suite. Each may open one page, of which the browser must have nothing to complain.
+ *
+ * @returns opens it
+ */
+export const useBrowser = () => {
+  let browser: Browser;
+  let opened: Opened | null = null;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    const complaints = opened?.complaints;
+    await opened?.close();
+    opened = null;
+    expect(complaints ?? []).toEqual([]);
+  });
+  return async (world: World, options: Options = {}) => {
+    opened = await open(browser, world, options);
+    return opened;
   };
 };

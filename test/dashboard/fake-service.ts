@@ -34,6 +34,14 @@ export interface World {
   changes: Json[];
   diff: string;
   queue: Json[];
+  /** The ledger with all that one fire's own page shows, newest first. */
+  fires: Json[];
+  /** What each preview renders to. */
+  preview: Json;
+  /** What each replay answers. */
+  replay: Json;
+  /** Answers every request that changes something with this refusal while set. */
+  refused: { readonly status: number; readonly code: string; readonly error: string } | null;
   /** Answers every read of the API with this refusal while set. */
   broken: { readonly status: number; readonly error: string } | null;
 }
@@ -76,6 +84,9 @@ export const startFakeService = async (
         return refuse(response, 403, "csrf", "The CSRF token is missing.");
       }
       writes.push(`${request.method ?? ""} ${pathname} ${body}`);
+      if (world.refused !== null) {
+        return refuse(response, world.refused.status, world.refused.code, world.refused.error);
+      }
     } else if (world.broken !== null && !pathname.endsWith("/events")) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
@@ -88,7 +99,9 @@ export const startFakeService = async (
     }
     const answer = answerOf(world, `${request.method ?? ""} ${pathname}`, searchParams);
     if (answer === undefined) return refuse(response, 404, "not_found", "There is no such thing.");
-    if (typeof answer === "string") response.writeHead(200, { "content-type": "text/plain" }).end(answer);
+    if (answer === null) response.writeHead(204).end();
+    else if (typeof answer === "string")
+      response.writeHead(200, { "content-type": "text/plain" }).end(answer);
     else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
   };
 
@@ -147,8 +160,10 @@ const dashboardSession = (request: http.IncomingMessage, response: http.ServerRe
   }
 };
 
-/** @returns JSON, text, or undefined for what is not there. */
-const answerOf = (world: World, route: string, query: URLSearchParams): Json | string | undefined => {
+/** JSON, text, null for an answer without a body, undefined for what is not there. */
+type Answer = Json | string | null | undefined;
+
+const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {
   if (route === "GET /v1/me") return world.me;
   if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
   if (route === "GET /v1/queue") return { queue: world.queue, next_cursor: null };
@@ -157,14 +172,15 @@ const answerOf = (world: World, route: string, query: URLSearchParams): Json | s
   if (match === undefined || project === undefined) return undefined;
   return match["method"] === "GET"
     ? (readOf(world, match["rest"] ?? "", query) ?? (match["rest"] === "" ? project : undefined))
-    : writeOf(match["rest"] ?? "");
+    : writeOf(world, match["method"] ?? "", match["rest"] ?? "");
 };
 
-const readOf = (world: World, rest: string, query: URLSearchParams): Json | string | undefined => {
+const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   const [, group, id, part] = rest.split("/");
   const session = world.sessions.find((one) => one["id"] === id);
   const change = world.changes.find((one) => String(one["number"]) === id);
-  if (group === "sessions" && id === undefined) return pageOf(world.sessions, query);
+  if (group === "sessions" && id === undefined) return pageOf("sessions", world.sessions, query);
+  if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "logs") return world.logs ?? undefined;
@@ -177,16 +193,40 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Json | stri
   return group === "change-requests" ? change : undefined;
 };
 
-const pageOf = (sessions: Json[], query: URLSearchParams): Json => {
+/** As the service does, it gives at most 200 at once. */
+const pageOf = (plural: string, items: readonly Json[], query: URLSearchParams): Json | undefined => {
   const from = Number(query.get("cursor") ?? 0);
   const limit = Number(query.get("limit"));
+  if (limit < 1 || limit > 200) return undefined;
   return {
-    sessions: sessions.slice(from, from + limit),
-    next_cursor: from + limit < sessions.length ? String(from + limit) : null,
+    [plural]: items.slice(from, from + limit),
+    next_cursor: from + limit < items.length ? String(from + limit) : null,
   };
 };
 
-const writeOf = (rest: string): Json => {
+const ledgerOf = (world: World, query: URLSearchParams) => {
+  const [status, slug] = [query.get("status"), query.get("slug")];
+  const found = world.fires
+    .filter((fire) => status === null || fire["status"] === status)
+    .filter((fire) => slug === null || fire["trigger_slug"] === slug)
+    .map(({ request: _request, prompt: _prompt, ...fire }) => fire);
+  return pageOf("fires", found, query);
+};
+
+const fireOf = (world: World, id: string | undefined) => world.fires.find((fire) => fire["id"] === id);
+
+const cancel = (world: World, id: string | undefined): Answer => {
+  const fire = fireOf(world, id);
+  if (fire?.["status"] !== "queued") return undefined;
+  world.fires = world.fires.map((one) => (one === fire ? { ...fire, status: "cancelled" } : one));
+  world.queue = world.queue.filter((entry) => entry["fire_id"] !== id);
+  return null;
+};
+
+const writeOf = (world: World, method: string, rest: string): Answer => {
+  if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
+  if (rest.endsWith("/preview")) return world.preview;
+  if (rest.endsWith("/replay")) return world.replay;
   if (rest.endsWith("/fire")) {
     return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
   }

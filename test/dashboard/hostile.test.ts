@@ -2,7 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { hasChromium, launch, open } from "./browser.ts";
 import type { World } from "./fake-service.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -10,25 +10,45 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
 
 /** Keys that stand for choices of the page; every other string comes from whoever wrote it. */
-const KEPT = new Set(["id", "project_id", "session_id", "status", "type", "kind"]);
+const KEPT = new Set([
+  "id",
+  "project_id",
+  "session_id",
+  "fire_id",
+  "replay_of",
+  "status",
+  "type",
+  "kind",
+  "encoding",
+  "scheduled_for",
+  "upcoming",
+  "at",
+]);
 
 /** Puts the canary into every string a stranger may have written. */
-const poison = (value: unknown, key = ""): unknown => {
+const poison = (value: unknown, canary: string, key = ""): unknown => {
   if (typeof value === "string") {
-    return KEPT.has(key) || key.endsWith("_at") || key === "upcoming" || key === "at"
-      ? value
-      : value + CANARY;
+    return KEPT.has(key) || key.endsWith("_at") ? value : value + canary;
   }
-  if (Array.isArray(value)) return value.map((one: unknown) => poison(one, key));
+  if (Array.isArray(value)) return value.map((one: unknown) => poison(one, canary, key));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, poison(one, name)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, poison(one, canary, name)]));
 };
+
+/** A world that strangers wrote. */
+const poisoned = (canary: string) =>
+  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
+  poison(makeWorld(Date.now()), canary) as World;
 
 const PAGES = [
   ["#/", ".cards"],
   [`#/projects/${PROJECT_ID}`, ".rows"],
   [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".timeline"],
   [`#/projects/${PROJECT_ID}/triggers`, ".card"],
+  [`#/projects/${PROJECT_ID}/fires`, ".rows"],
+  [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
+  [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
+  ["#/queue", ".rows"],
   [`#/projects/${PROJECT_ID}/change-requests`, ".rows"],
   [`#/projects/${PROJECT_ID}/change-requests/7`, ".diff"],
 ] as const;
@@ -43,9 +63,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   // Without a CSP, so that the page alone has to hold.
   it.each(PAGES)("is text and nothing else on %s [T08]", async (hash, selector) => {
-    // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
-    const world = poison(makeWorld(Date.now())) as World;
-    const { page, visit, complaints, close } = await open(browser, world, { csp: false });
+    const { page, visit, complaints, close } = await open(browser, poisoned(CANARY), { csp: false });
     try {
       await visit(hash);
       await page.locator(selector).first().waitFor();
@@ -60,10 +78,26 @@ describe.skipIf(!hasChromium)(title, () => {
     }
   });
 
+  // What is hidden in the text of another must not turn it round, colour it, or end it.
+  it.each(PAGES)("shows what would be obeyed instead of seen on %s [P09]", async (hash, selector) => {
+    const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
+    const { page, visit, complaints, close } = await open(browser, poisoned(canary));
+    try {
+      await visit(hash);
+      await page.locator(selector).first().waitFor();
+      const shown = await page.locator("main").innerText();
+      expect(shown).toContain("␛[31mred␀nul[U+009B]csi[U+202E]gnirts[U+2066]in[U+2069][U+200F]␍over");
+      const told = await page.evaluate<string>(`[document.title, document.body.innerText,
+        ...[...document.querySelectorAll("[title], [aria-label]")].map((one) => one.title + one.ariaLabel)].join(" ")`);
+      expect(told).not.toMatch(/[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+      expect(complaints).toEqual([]);
+    } finally {
+      await close();
+    }
+  });
+
   it("stays text in the question before an action and in its outcome [T08]", async () => {
-    // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
-    const world = poison(makeWorld(Date.now())) as World;
-    const { page, visit, close } = await open(browser, world, { csp: false });
+    const { page, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
     try {
       await visit(`#/projects/${PROJECT_ID}/triggers`);
       await page.getByRole("button", { name: /^Fire/ }).first().click();
@@ -72,6 +106,40 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("started a session.").waitFor();
       expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
       expect(await page.locator("body img").count()).toBe(0);
+    } finally {
+      await close();
+    }
+  });
+
+  it("stays text in a preview: its question, its prompt, its variables and its refusal [T08]", async () => {
+    const { page, fake, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
+    try {
+      await visit(`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`);
+      await page.locator("main").getByRole("button", { name: "Preview" }).click();
+      const dialog = page.getByRole("dialog");
+      expect(await dialog.getByLabel("Body (JSON)").inputValue()).toContain("onerror=");
+      await dialog.getByRole("button", { name: "Preview" }).click();
+      await dialog.locator("pre").first().getByText("onerror=").waitFor();
+      await dialog.getByText("Variables").click();
+      await dialog.locator("details pre").getByText("onerror=").waitFor();
+      fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
+      await dialog.getByRole("button", { name: "Preview" }).click();
+      await dialog.getByRole("alert").getByText("onerror=").waitFor();
+      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+      expect(await page.locator("body img").count()).toBe(0);
+    } finally {
+      await close();
+    }
+  });
+
+  it("filters by a hostile trigger as by any other [T08]", async () => {
+    const { page, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
+    try {
+      await visit(`#/projects/${PROJECT_ID}/fires`);
+      await page.getByLabel("Trigger").selectOption(`new-year${CANARY}`);
+      await page.locator(".row", { hasText: "on-push" }).first().waitFor({ state: "detached" });
+      expect(await page.locator(".row").count()).toBe(1);
+      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
     } finally {
       await close();
     }

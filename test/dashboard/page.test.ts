@@ -1,8 +1,7 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { hasChromium, launch, open, type Opened } from "./browser.ts";
+import { describe, expect, it, vi } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -14,22 +13,7 @@ const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
 
 const title = hasChromium ? "the page in Chromium" : "the page in Chromium (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
-  let browser: Browser;
-  let opened: Opened | null = null;
-  beforeAll(async () => {
-    browser = await launch();
-  });
-  afterAll(() => browser.close());
-  afterEach(async () => {
-    const complaints = opened?.complaints;
-    await opened?.close();
-    opened = null;
-    expect(complaints ?? []).toEqual([]);
-  });
-  const start = async (...args: Parameters<typeof open> extends [unknown, ...infer Rest] ? Rest : never) => {
-    opened = await open(browser, ...args);
-    return opened;
-  };
+  const start = useBrowser();
 
   describe("signing in", () => {
     it("refuses a wrong token in the service's words, and takes the right one", async () => {
@@ -62,12 +46,21 @@ describe.skipIf(!hasChromium)(title, () => {
     });
   });
 
-  it("shows projects, the account's usage and what waits for a slot", async () => {
-    const { page } = await start(world());
+  it("shows projects, the account's usage and whether something waits for a slot", async () => {
+    const { page, fake } = await start(world());
     await page.getByRole("link", { name: "greeter" }).waitFor();
     expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 waiting");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
-    await page.getByRole("heading", { name: "Waiting for a free slot" }).waitFor();
+    await page.getByText("1 fire waits for a free slot.").waitFor();
+    fake.world.me = {
+      ...fake.world.me,
+      account: { name: "Mona", tier: "free", session_cap: 50, active_sessions: 50, queued_fires: 3 },
+    };
+    await page
+      .getByText("3 fires wait for a free slot. All 50 sessions of the account are in use.")
+      .waitFor();
+    fake.world.me = world().me;
+    await page.getByText("1 fire waits for a free slot.").waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
   });
@@ -79,14 +72,20 @@ describe.skipIf(!hasChromium)(title, () => {
       ...world(),
       sessions: [],
       changes: [],
+      fires: [],
+      queue: [],
       listing: { ...world().listing, triggers: [], errors: [] },
     });
     await visit(PROJECT);
     await page.getByText("No session yet.").waitFor();
     await visit(`${PROJECT}/triggers`);
     await page.getByText("No trigger.").waitFor();
+    await visit(`${PROJECT}/fires`);
+    await page.getByText("Nothing has fired yet.").waitFor();
     await visit(`${PROJECT}/change-requests`);
     await page.getByText("No change request.").waitFor();
+    await visit("#/queue");
+    await page.getByText("Nothing waits.").waitFor();
     await visit("#/elsewhere");
     await page.getByText("There is no such page.").waitFor();
   });
@@ -158,6 +157,8 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("06:52:08.980 runtime: opencode server listening");
       expect(text).toContain("a line of no form");
       expect(await page.title()).toBe("on-push · running · Platform");
+      const link = page.getByRole("link", { name: "its fire" });
+      expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
     });
 
     it("says why it failed, also where there is neither sandbox nor log", async () => {
@@ -214,43 +215,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: "Show older sessions" }).count()).toBe(0);
   });
 
-  describe("triggers", () => {
-    it("shows when each fired and will fire, what it needs, and which entries are wrong", async () => {
-      const { page, visit } = await start(world());
-      await visit(`${PROJECT}/triggers`);
-      await page.getByRole("heading", { name: "1 entry of platform.toml cannot be used" }).waitFor();
-      const text = await page.locator("main").innerText();
-      for (const part of [
-        "a cron expression has six fields",
-        "line 31",
-        "1 min ago",
-        "in 41 days",
-        "Europe/Berlin",
-        "has no value",
-        `/v1/webhooks/projects/${PROJECT_ID}/on-push`,
-      ]) {
-        expect(text).toContain(part);
-      }
-    });
-
-    it("fires one by keyboard, with a message, and leads to its session", async () => {
-      const { page, fake, visit } = await start(world());
-      await visit(`${PROJECT}/triggers`);
-      await page.getByRole("button", { name: "Fire Note each push now" }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByLabel("Message").fill("by hand");
-      await page.keyboard.press("Tab");
-      await page.keyboard.press("Tab");
-      await page.keyboard.press("Enter");
-      await page.getByText('"Note each push" started a session.').waitFor();
-      expect(fake.writes).toEqual([
-        `POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {"text":"by hand"}`,
-      ]);
-      const link = page.getByRole("link", { name: "Open it" });
-      expect(await link.getAttribute("href")).toContain("/sessions/0199aaaa-");
-    });
-  });
-
   describe("a change request", () => {
     it("shows its commits, and its diff file by file", async () => {
       const { page, visit } = await start(world());
@@ -280,6 +244,9 @@ describe.skipIf(!hasChromium)(title, () => {
       [PROJECT, ".rows"],
       [SESSION, ".timeline"],
       [`${PROJECT}/triggers`, ".card"],
+      [`${PROJECT}/fires`, ".rows"],
+      [`${PROJECT}/fires/${QUEUED_ID}`, ".request"],
+      ["#/queue", ".rows"],
       [`${PROJECT}/change-requests/7`, ".diff"],
     ] as const) {
       /* eslint-disable no-await-in-loop -- one window, one page after the other */

@@ -54,13 +54,18 @@ describe.skipIf(!hasChromium)(title, () => {
     fs.rmSync(directory, { recursive: true, force: true });
   });
 
-  it("signs in by a one-time link, fires a trigger, follows its session to running, and stops it [T08]", async () => {
+  it("signs in by a one-time link, previews and fires a trigger, follows its session to running, stops it, and finds its fire in the ledger [T08]", async () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
     await page.goto(url);
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Triggers", exact: true }).click();
+    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    await page.getByLabel("Body (JSON)").fill('{"pusher": {"name": "Mona"}}');
+    await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("dialog").getByText("Pushed by: Mona").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
     await page.getByRole("button", { name: "Fire Note each push now" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Fire now" }).click();
     await page.getByRole("link", { name: "Open it" }).click();
@@ -68,6 +73,14 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator("main").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
+    await page.locator("main").getByRole("link", { name: "its fire" }).waitFor();
+    await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByRole("link", { name: "Fires", exact: true }).click();
+    await page.getByRole("link", { name: /^on-push, manual, fired/ }).waitFor();
+    await page.getByLabel("Status").selectOption("queued");
+    await page.getByText("No fire is like that.").waitFor();
+    await page.getByRole("link", { name: "0 waiting" }).click();
+    await page.getByText("Nothing waits.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();
     expect(complaints).toEqual([]);

@@ -4,6 +4,10 @@ import type { World } from "./fake-service.ts";
 export const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
 export const SESSION_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a90de";
 const FAILED_ID = "01995f2b-93c0-7d55-b6a1-52fd1e6c0a13";
+/** The fire that waits, and the one that failed. */
+export const QUEUED_ID = "01995f2c-aaaa-7b0e-8a44-b7d15c2a0a11";
+export const FAILED_FIRE_ID = "01995f2c-bbbb-7b0e-8a44-b7d15c2a0b22";
+export const FIRED_ID = "01995f2c-cccc-7b0e-8a44-b7d15c2a0c33";
 const STOPPED_ID = "01995e90-41f7-7a60-9a0d-cc4e8b1f7720";
 
 /** An instant so many seconds before (or, negative, after) `now`. */
@@ -47,7 +51,7 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   initial_prompt: "Write a note about the push below.\n\nPushed by: Codertocat\nMessage: Initial commit",
   metadata: {},
   trigger_slug: "on-push",
-  fire_id: null,
+  fire_id: FIRED_ID,
   created_by: "u",
   failure: null,
   stop_reason: null,
@@ -71,7 +75,29 @@ const trigger = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   last_fired_at: ago(now, 95),
   next_fire_at: null,
   upcoming: [],
-  last_fire: { id: "f", status: "fired", at: ago(now, 95) },
+  last_fire: { id: QUEUED_ID, status: "queued", at: ago(now, 30) },
+  ...rest,
+});
+
+const fire = (now: number, rest: Readonly<Record<string, unknown>>) => ({
+  id: FIRED_ID,
+  project_id: PROJECT_ID,
+  trigger_slug: "on-push",
+  kind: "webhook",
+  status: "fired",
+  reason: null,
+  scheduled_for: null,
+  received_at: ago(now, 95),
+  delivery_id: "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+  session_id: SESSION_ID,
+  attempts: 1,
+  replay_of: null,
+  request: {
+    headers: { content_type: "application/json", user_agent: "GitHub-Hookshot/044aadd", forwarded_for: null },
+    body: '{"ref":"refs/heads/main","head_commit":{"id":"6113728","message":"Initial commit"},"commits":[]}',
+    encoding: "utf8",
+  },
+  prompt: "Write a note about the push below.\n\nPushed by: Codertocat\nMessage: Initial commit",
   ...rest,
 });
 
@@ -152,7 +178,7 @@ export const makeWorld = (now: number): World => ({
         last_fired_at: null,
         last_fire: null,
         next_fire_at: ago(now, -3_600_000),
-        upcoming: [ago(now, -3_600_000), ago(now, -35_136_000)],
+        upcoming: [1, 2, 3, 4, 5].map((year) => ago(now, -3_600_000 - (year - 1) * 31_536_000)),
       }),
     ],
     errors: [
@@ -191,7 +217,7 @@ export const makeWorld = (now: number): World => ({
   diff: DIFF,
   queue: [
     {
-      fire_id: "01995f2c-aaaa-7b0e-8a44-b7d15c2a90de",
+      fire_id: QUEUED_ID,
       project_id: PROJECT_ID,
       trigger_slug: "on-push",
       position: 1,
@@ -199,5 +225,58 @@ export const makeWorld = (now: number): World => ({
       expires_at: ago(now, -86_000),
     },
   ],
+  fires: [
+    fire(now, {
+      id: QUEUED_ID,
+      status: "queued",
+      reason: "account_session_cap",
+      received_at: ago(now, 30),
+      session_id: null,
+      delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958",
+    }),
+    fire(now, {}),
+    fire(now, {
+      id: FAILED_FIRE_ID,
+      status: "failed",
+      reason: "unknown_agent: the agent release-notes has no file at main",
+      received_at: ago(now, 4000),
+      session_id: null,
+      attempts: 3,
+      replay_of: FIRED_ID,
+      delivery_id: null,
+      request: null,
+      prompt: null,
+    }),
+    fire(now, {
+      id: "01995f2c-dddd-7b0e-8a44-b7d15c2a0d44",
+      trigger_slug: "new-year",
+      kind: "cron",
+      status: "skipped",
+      reason: "missed",
+      scheduled_for: ago(now, 9000),
+      received_at: ago(now, 5000),
+      session_id: null,
+      delivery_id: null,
+      request: null,
+      prompt: null,
+    }),
+    fire(now, {
+      id: "01995f2c-eeee-7b0e-8a44-b7d15c2a0e55",
+      trigger_slug: "gone-by-now",
+      kind: "manual",
+      session_id: STOPPED_ID,
+      received_at: ago(now, 90_000),
+      delivery_id: null,
+    }),
+  ],
+  preview: {
+    prompt: "Write a note about the push below.\n\nPushed by: Mona",
+    variables: {
+      trigger: { slug: "on-push", type: "webhook", kind: "git" },
+      body: { pusher: { name: "Mona" } },
+    },
+  },
+  replay: { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" },
+  refused: null,
   broken: null,
 });

@@ -1,0 +1,325 @@
+/** The ledger: what fired, what waits, what did not fire and why; and one fire with its request and its prompt. */
+import { getJson, getList } from "./api.js";
+import { h } from "./dom.js";
+import { counted, moment } from "./format.js";
+import { FIRE_STATUSES } from "./live.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  empty,
+  facts,
+  idTail,
+  pick,
+  projectLink,
+  tag,
+  time,
+  trail,
+} from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+import { prettyJson } from "./text.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire.d.ts").Fire} Fire */
+/** @typedef {import("./wire.d.ts").FireDetail} FireDetail */
+
+/** What a browser shows at once without effort, in UTF-16 units; requests may be far larger. */
+const BODY_SHOWN = 256 * 1024;
+
+/** Reasons the service gives by a code, in words; others are words already. */
+const REASONS = new Map([
+  ["account_session_cap", "All sessions of the account were in use."],
+  ["missed", "It was due while nothing could fire it, and is too old to be made up for."],
+  ["paused", "The project's triggers were paused."],
+  ["overlapped", "A later instant of the same trigger took its place in the queue."],
+  ["queue_ttl", "It waited too long for a free slot."],
+  ["project_archived", "The project was archived."],
+  ["prompt_too_large", "The rendered prompt was too large."],
+]);
+
+/** @param {string} reason */
+const reasonText = (reason) => REASONS.get(reason) ?? reason;
+
+/** The ledger of a project, or of one of its triggers. @param {string} projectId @param {string} [slug] */
+export const firesLink = (projectId, slug) =>
+  projectLink(projectId, slug === undefined ? "/fires" : `/fires?${new URLSearchParams({ slug })}`);
+
+/** @param {string} projectId @param {string} id */
+export const fireLink = (projectId, id) => projectLink(projectId, `/fires/${id}`);
+
+/**
+ * @typedef {object} Ledger
+ * @property {Project} project
+ * @property {Fire[]} fires
+ * @property {boolean} more
+ * @property {string[]} slugs to choose from
+ * @property {{status: string, slug: string}} filter "" for all
+ */
+
+export const fires = {
+  /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<Ledger>} */
+  load: async ([id = ""], { pages, query }) => {
+    const asked = query.get("status") ?? "";
+    const filter = { status: FIRE_STATUSES.includes(asked) ? asked : "", slug: query.get("slug") ?? "" };
+    const wanted = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+    const [project, { items, more }, listing] = await Promise.all([
+      getJson(projectPath(id)),
+      getList(`${projectPath(id)}/fires${wanted.size === 0 ? "" : `?${wanted}`}`, "fires", pages),
+      // The ledger matters more than what it can be narrowed to.
+      getJson(`${projectPath(id)}/triggers`).catch(() => ({ triggers: [] })),
+    ]);
+    const slugs = listing.triggers.map((/** @type {{slug: string}} */ trigger) => trigger.slug);
+    return { project, fires: items, more, slugs, filter };
+  },
+
+  /** @param {Ledger} data */
+  title: ({ project }) => `Fires of ${project.name}`,
+
+  /** @param {Ledger} data */
+  view: ({ project, fires: list, more, slugs, filter }) => [
+    ...projectHead(project, "/fires"),
+    filters(slugs, filter),
+    // Who does not see the list change hears it.
+    h(
+      "p",
+      { class: "unseen", role: "status", "data-key": "count" },
+      `${counted(list.length, "fire")}${more ? ", and older ones" : ""}`,
+    ),
+    list.length > 0
+      ? h(
+          "ul",
+          { class: "rows", "data-key": "fires" },
+          list.map((fire) => row(project.id, fire)),
+        )
+      : nothing(project.id, filter),
+    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older fires")),
+  ],
+};
+
+/** @param {string[]} slugs @param {Ledger["filter"]} filter */
+const filters = (slugs, filter) => {
+  // A trigger that left the manifest keeps its rows.
+  const known = filter.slug === "" || slugs.includes(filter.slug) ? slugs : [...slugs, filter.slug];
+  return h(
+    "div",
+    { class: "filters", role: "group", "aria-label": "Filter", "data-key": "filters" },
+    pick({ name: "status", label: "Status", all: "All", options: FIRE_STATUSES, chosen: filter.status }),
+    pick({ name: "slug", label: "Trigger", all: "All", options: known, chosen: filter.slug }),
+  );
+};
+
+/** @param {string} projectId @param {Ledger["filter"]} filter */
+const nothing = (projectId, filter) =>
+  filter.status === "" && filter.slug === ""
+    ? empty(
+        "Nothing has fired yet.",
+        "A trigger fires when its webhook is called, when it is due, or by hand. ",
+        h("a", { href: projectLink(projectId, "/triggers") }, "See the triggers"),
+      )
+    : empty("No fire is like that.", h("a", { href: firesLink(projectId) }, "Show all fires"));
+
+/** @param {string} projectId @param {Fire} fire */
+const row = (projectId, fire) =>
+  h(
+    "li",
+    { class: "row", "data-key": fire.id },
+    h(
+      "span",
+      { class: "row-main" },
+      h(
+        "span",
+        { class: "named" },
+        h(
+          "a",
+          {
+            class: "cover",
+            href: fireLink(projectId, fire.id),
+            "aria-label": `${fire.trigger_slug}, ${fire.kind}, ${fire.status}, ${moment(instantOf(fire))}`,
+          },
+          fire.trigger_slug,
+        ),
+        tag(fire.kind),
+      ),
+      fire.reason &&
+        h("span", { class: fire.status === "failed" ? "reason" : "quiet" }, reasonText(fire.reason)),
+      origins(projectId, fire),
+    ),
+    badge(fire.status),
+    h(
+      "span",
+      { class: "row-side" },
+      h(
+        "span",
+        {},
+        fire.scheduled_for !== null && h("span", { class: "quiet" }, "due "),
+        time(instantOf(fire)),
+      ),
+      fire.session_id && sessionLink(projectId, fire.session_id),
+    ),
+  );
+
+/** Where it came from, and how often it was tried. @param {string} projectId @param {Fire} fire */
+const origins = (projectId, fire) => {
+  const parts = [
+    fire.delivery_id && h("span", {}, "delivery ", code(fire.delivery_id)),
+    fire.attempts > 1 && `${fire.attempts} attempts`,
+    fire.replay_of && replayOf(projectId, fire.replay_of),
+  ].filter(Boolean);
+  return (
+    parts.length > 0 &&
+    h(
+      "span",
+      { class: "quiet parts" },
+      parts.map((part) => h("span", {}, part)),
+    )
+  );
+};
+
+/** When it was due, else when it came. @param {Fire} fire */
+const instantOf = (fire) => fire.scheduled_for ?? fire.received_at;
+
+/** @param {string} projectId @param {string} id */
+const sessionLink = (projectId, id) =>
+  h("a", { href: projectLink(projectId, `/sessions/${id}`) }, "session ", idTail(id));
+
+/** @param {string} projectId @param {string} id */
+const replayOf = (projectId, id) => h("a", { href: fireLink(projectId, id) }, "replay of ", idTail(id));
+
+/** @typedef {{project: Project, fire: FireDetail}} FirePage */
+
+export const fire = {
+  /** @param {string[]} params @returns {Promise<FirePage>} */
+  load: async ([projectId = "", id = ""]) => {
+    const [project, found] = await Promise.all([
+      getJson(projectPath(projectId)),
+      getJson(`${projectPath(projectId)}/fires/${encodeURIComponent(id)}`),
+    ]);
+    return { project, fire: found };
+  },
+
+  /** @param {FirePage} data */
+  title: ({ fire: found }) => `Fire of ${found.trigger_slug} · ${found.status}`,
+
+  /** @param {FirePage} data */
+  view: ({ project, fire: found }) => [
+    trail([
+      ["Projects", "#/"],
+      [project.name, projectLink(project.id)],
+      ["Fires", firesLink(project.id)],
+      [found.trigger_slug, null],
+    ]),
+    h(
+      "header",
+      { class: "head", "data-key": "head" },
+      h("h1", {}, found.trigger_slug, " ", badge(found.status)),
+      h("p", { class: "quiet" }, idTail(found.id), " · ", time(instantOf(found))),
+      actions(project.id, found),
+    ),
+    found.reason && why(found, found.reason),
+    h("section", { "data-key": "facts" }, h("h2", {}, "Facts"), fireFacts(project.id, found)),
+    h("section", { "data-key": "prompt" }, h("h2", {}, "Prompt"), promptOf(found)),
+    found.kind === "cron" && found.request === null
+      ? null
+      : h("section", { "data-key": "request" }, h("h2", {}, "Request"), requestOf(found)),
+  ],
+};
+
+/** @param {string} projectId @param {FireDetail} found */
+const actions = (projectId, found) => {
+  const target = { "data-project": projectId, "data-fire": found.id, "data-title": found.trigger_slug };
+  // What a clock or a person fired needs no request to be fired again; a webhook's prompt is made of it.
+  const isLost = found.kind === "webhook" && found.request === null;
+  return h(
+    "p",
+    { class: "actions" },
+    button("replay", "Replay", { ...target, disabled: isLost, "aria-describedby": isLost && "not-stored" }),
+    found.status === "queued" && button("cancel-fire", "Cancel", target),
+    canPreview(found) &&
+      button("preview-request", "Preview", {
+        ...target,
+        "data-slug": found.trigger_slug,
+        title: "What the trigger's prompt is by now for this request",
+      }),
+    isLost &&
+      h("span", { id: "not-stored", class: "quiet" }, "It cannot be replayed: its request is not stored."),
+  );
+};
+
+/** Its request can be typed into the form of a preview. @param {FireDetail} found */
+const canPreview = ({ kind, request }) =>
+  kind === "webhook" && request !== null && request.encoding === "utf8" && request.body.length <= BODY_SHOWN;
+
+/** @param {Fire} found @param {string} reason */
+const why = (found, reason) => {
+  if (found.status === "queued") {
+    return callout(
+      "warn",
+      "It waits for a free slot. ",
+      reasonText(reason),
+      " ",
+      h("a", { href: "#/queue" }, "See the queue"),
+    );
+  }
+  const tone = found.status === "failed" || found.status === "expired" ? "bad" : "";
+  return callout(tone, h("p", { class: "text" }, reasonText(reason)));
+};
+
+/** @param {string} projectId @param {FireDetail} found */
+const fireFacts = (projectId, found) =>
+  facts([
+    ["Trigger", h("a", { href: firesLink(projectId, found.trigger_slug) }, found.trigger_slug)],
+    ["Kind", found.kind],
+    ["Due", found.scheduled_for && moment(found.scheduled_for)],
+    ["Received", moment(found.received_at)],
+    ["Session", found.session_id && sessionLink(projectId, found.session_id)],
+    ["Attempts", String(found.attempts)],
+    ["Delivery", found.delivery_id && code(found.delivery_id)],
+    [
+      "Replay of",
+      found.replay_of && h("a", { href: fireLink(projectId, found.replay_of) }, idTail(found.replay_of)),
+    ],
+    // The words stand above; this is what to search for.
+    ["Reason", found.reason && REASONS.has(found.reason) && code(found.reason)],
+  ]);
+
+/** @param {FireDetail} found */
+const promptOf = ({ prompt }) => {
+  if (prompt === null) return h("p", { class: "quiet" }, "No prompt is kept of it.");
+  return prompt === ""
+    ? h("p", { class: "quiet" }, "The prompt is empty.")
+    : h("pre", { class: "text", tabindex: 0, "aria-label": "Prompt" }, prompt);
+};
+
+/** @param {FireDetail} found */
+const requestOf = ({ request }) => {
+  if (request === null) {
+    return h(
+      "p",
+      { class: "quiet" },
+      "It is not stored: it was too large, or is among the oldest of the account.",
+    );
+  }
+  const { headers, body, encoding } = request;
+  return h(
+    "div",
+    { class: "request" },
+    facts([
+      ["Content-Type", headers.content_type && code(headers.content_type)],
+      ["User-Agent", headers.user_agent && code(headers.user_agent)],
+      ["X-Forwarded-For", headers.forwarded_for && code(headers.forwarded_for)],
+    ]),
+    encoding === "base64" && h("p", { class: "quiet" }, "The body is no text. This is its base64:"),
+    body === ""
+      ? h("p", { class: "quiet" }, "The body is empty.")
+      : h("pre", { class: "text", tabindex: 0, "aria-label": "Body" }, shownBody(request)),
+    body.length > BODY_SHOWN &&
+      h("p", { class: "quiet" }, `${body.length - BODY_SHOWN} more characters are not shown.`),
+  );
+};
+
+/** @param {{body: string, encoding: string}} request */
+const shownBody = ({ body, encoding }) => {
+  if (body.length > BODY_SHOWN) return body.slice(0, BODY_SHOWN);
+  return (encoding === "utf8" ? prettyJson(body) : null) ?? body;
+};

@@ -1,0 +1,215 @@
+/** What a trigger's prompt would be for a fire that somebody imagines: a dialog that starts nothing. */
+import { ApiError, post } from "./api.js";
+import { openDialog } from "./dialog.js";
+import { h } from "./dom.js";
+import { counted, moment } from "./format.js";
+import { projectPath } from "./project.js";
+import { isJson, prettyJson } from "./text.js";
+
+/** @typedef {{prompt: string, variables: unknown}} Preview */
+
+/**
+ * @typedef {object} Imagined the trigger, and what the form begins with
+ * @property {string} projectId
+ * @property {string} slug
+ * @property {string} title
+ * @property {string[]} kinds the first is chosen
+ * @property {string[]} upcoming instants a cron trigger is due at
+ * @property {{body: string, headers: Record<string, string>}} request of a webhook
+ */
+
+/** The headers that templates know (spec.md 6), by the names that requests have for them. */
+const HEADERS = [
+  ["content-type", "Content-Type"],
+  ["user-agent", "User-Agent"],
+  ["x-forwarded-for", "X-Forwarded-For"],
+];
+
+/**
+ * A stored request as somebody would imagine it, its body as JSON: what is none is read as the receiver reads it.
+ *
+ * @param {NonNullable<import("./wire.d.ts").FireDetail["request"]>} request
+ * @returns {Imagined["request"]}
+ */
+export const imaginedRequest = ({ headers, body }) => {
+  const raw = JSON.stringify(body === "" ? {} : { raw: body }, null, 2);
+  return {
+    body: prettyJson(body) ?? (isJson(body) ? body : raw),
+    headers: given([
+      ["content-type", headers.content_type ?? ""],
+      ["user-agent", headers.user_agent ?? ""],
+      ["x-forwarded-for", headers.forwarded_for ?? ""],
+    ]),
+  };
+};
+
+/** @param {Imagined} imagined */
+export const openPreview = (imagined) => {
+  const refusal = h("p", { class: "refusal text", role: "alert" });
+  const outcome = h("p", { class: "quiet", role: "status" });
+  const result = h("div", { class: "result" });
+  const form = /** @type {HTMLFormElement} */ (
+    h(
+      "form",
+      {},
+      h("h2", { id: "dialog-title" }, `Preview "${imagined.title}"`),
+      h("p", { class: "quiet" }, "The prompt as such a fire would have it. Nothing is started."),
+      kindChoice(imagined.kinds),
+      imagined.kinds.map((kind) => fieldsOf(kind, imagined)),
+      refusal,
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { type: "button", class: "decline" }, "Close"),
+        h("button", { type: "submit", class: "primary" }, "Preview"),
+      ),
+      outcome,
+      result,
+    )
+  );
+  const showFields = () => {
+    const kind = String(new FormData(form).get("kind"));
+    for (const group of form.querySelectorAll("fieldset")) group.hidden = group.dataset["kind"] !== kind;
+  };
+  form.addEventListener("change", showFields);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void render();
+  });
+  let asked = 0;
+  const render = async () => {
+    asked += 1;
+    const turn = asked;
+    const answer = await previewOf(imagined, new FormData(form));
+    // A later press has made this answer an old one.
+    if (turn !== asked) return;
+    const isRefused = typeof answer === "string";
+    refusal.replaceChildren(...(isRefused ? [h("span", {}, answer)] : []));
+    outcome.textContent = isRefused
+      ? ""
+      : `${counted([...answer.prompt].length, "character")}, nothing started.`;
+    result.replaceChildren(...(isRefused ? [] : rendered(answer)));
+    (isRefused ? refusal : result).scrollIntoView({ block: "nearest" });
+  };
+  showFields();
+  openDialog(form, { wide: true });
+};
+
+/** @param {Imagined} imagined @param {FormData} entered @returns {Promise<Preview | string>} why not, in words */
+const previewOf = async ({ projectId, slug }, entered) => {
+  try {
+    return await post(
+      `${projectPath(projectId)}/triggers/${encodeURIComponent(slug)}/preview`,
+      requestOf(entered),
+    );
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      return `The body is no JSON: ${error.message}. (A real webhook with such a body has it as body.raw.)`;
+    }
+    return error instanceof ApiError ? error.message : String(error);
+  }
+};
+
+/** @param {FormData} entered @returns {Record<string, unknown>} throws a SyntaxError when the body is no JSON */
+const requestOf = (entered) => {
+  const text = (/** @type {string} */ name) => String(entered.get(name) ?? "").trim();
+  const kind = text("kind");
+  if (kind === "cron") return { kind, ...(text("at") === "" ? {} : { at: text("at") }) };
+  if (kind === "manual")
+    return {
+      kind,
+      ...given([
+        ["text", text("text")],
+        ["source", text("source")],
+      ]),
+    };
+  const headers = given(HEADERS.map(([name = ""]) => [name, text(name)]));
+  return {
+    kind,
+    ...(text("body") === "" ? {} : { body: JSON.parse(text("body")) }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+  };
+};
+
+/** @param {[string, string][]} entries */
+const given = (entries) => Object.fromEntries(entries.filter(([, value]) => value !== ""));
+
+/** @param {Preview} preview */
+const rendered = ({ prompt, variables }) => [
+  h("h3", {}, "Prompt"),
+  prompt === ""
+    ? h("p", { class: "quiet" }, "The prompt is empty.")
+    : h("pre", { class: "text", tabindex: 0, "aria-label": "Prompt" }, prompt),
+  h(
+    "details",
+    {},
+    h("summary", {}, "Variables"),
+    h(
+      "pre",
+      { class: "text", tabindex: 0 },
+      prettyJson(JSON.stringify(variables)) ?? JSON.stringify(variables),
+    ),
+  ),
+];
+
+/** @param {string[]} kinds */
+const kindChoice = (kinds) =>
+  h(
+    "div",
+    { class: "choices", role: "radiogroup", "aria-label": "Kind of fire" },
+    kinds.map((kind, index) =>
+      h("label", {}, h("input", { type: "radio", name: "kind", value: kind, checked: index === 0 }), kind),
+    ),
+  );
+
+/** @param {string} kind @param {Imagined} imagined */
+const fieldsOf = (kind, imagined) => {
+  if (kind === "webhook") return webhookFields(imagined.request);
+  if (kind === "cron") return cronFields(imagined.upcoming);
+  return h(
+    "fieldset",
+    { "data-kind": kind },
+    field("text", "Message (message.text)", h("textarea", { rows: 3 })),
+    field("source", "Source (message.source)", h("input", { type: "text" })),
+  );
+};
+
+/** @param {Imagined["request"]} request */
+const webhookFields = ({ body, headers }) =>
+  h(
+    "fieldset",
+    { "data-kind": "webhook" },
+    field("body", "Body (JSON)", h("textarea", { rows: 8, class: "mono", spellcheck: "false" }, body)),
+    h(
+      "details",
+      { open: Object.keys(headers).length > 0 },
+      h("summary", {}, "Headers"),
+      HEADERS.map(([name = "", label = ""]) =>
+        field(name, label, h("input", { type: "text", value: headers[name] ?? "", autocomplete: "off" })),
+      ),
+    ),
+  );
+
+/** @param {string[]} upcoming */
+const cronFields = (upcoming) =>
+  h(
+    "fieldset",
+    { "data-kind": "cron" },
+    field(
+      "at",
+      "Due",
+      h(
+        "select",
+        {},
+        upcoming.map((at) => h("option", { value: at }, moment(at))),
+        h("option", { value: "" }, "now"),
+      ),
+    ),
+  );
+
+/** @param {string} name @param {string} label @param {HTMLElement} input */
+const field = (name, label, input) => {
+  input.id = `preview-${name}`;
+  input.setAttribute("name", name);
+  return h("div", { class: "field" }, h("label", { for: input.id }, label), input);
+};

@@ -1,0 +1,97 @@
+/** What waits for a free slot, in every project of the account, in the order it will start. */
+import { getJson } from "./api.js";
+import { h } from "./dom.js";
+import { fireLink } from "./fires.js";
+import { counted } from "./format.js";
+import { button, empty, idTail, projectLink, time, trail } from "./parts.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire.d.ts").QueuedFire} QueuedFire */
+/** @typedef {import("./wire.d.ts").Me} Me */
+
+/** Ten thousand may wait; who looks wants to see what starts next. */
+const SHOWN = 200;
+
+/** @typedef {{queue: QueuedFire[], names: Map<string, string>}} QueuePage names of projects by their id */
+
+export const queue = {
+  /** @returns {Promise<QueuePage>} */
+  load: async () => {
+    const [{ queue: waiting }, { projects }] = await Promise.all([
+      getJson("/v1/queue"),
+      getJson("/v1/projects?limit=200"),
+    ]);
+    return {
+      queue: waiting,
+      names: new Map(projects.map((/** @type {Project} */ project) => [project.id, project.name])),
+    };
+  },
+
+  title: () => "Queue",
+
+  /** @param {QueuePage} data @param {Me | null} me */
+  view: ({ queue: waiting, names }, me) => [
+    trail([
+      ["Projects", "#/"],
+      ["Queue", null],
+    ]),
+    h(
+      "header",
+      { class: "head", "data-key": "head" },
+      h("h1", {}, "Queue"),
+      h(
+        "p",
+        { class: "quiet" },
+        "Fires that wait for a free slot, in the order they will start.",
+        me !== null && ` ${usage(me)}`,
+      ),
+    ),
+    waiting.length === 0
+      ? empty("Nothing waits.", "A fire waits here while all sessions of the account are in use.")
+      : h(
+          "ol",
+          { class: "rows", "data-key": "queue" },
+          waiting.slice(0, SHOWN).map((fire) => row(fire, names.get(fire.project_id))),
+        ),
+    waiting.length > SHOWN &&
+      h(
+        "p",
+        { class: "quiet", "data-key": "more" },
+        `${counted(waiting.length - SHOWN, "fire")} more behind these.`,
+      ),
+  ],
+};
+
+/** @param {Me} me */
+const usage = ({ account }) =>
+  `${account.active_sessions} of ${counted(account.session_cap, "session")} ${account.session_cap === 1 ? "is" : "are"} in use.`;
+
+/** @param {QueuedFire} fire @param {string | undefined} projectName */
+const row = (fire, projectName) =>
+  h(
+    "li",
+    { class: "row waiting", "data-key": fire.fire_id },
+    h("span", { class: "place" }, h("span", { class: "unseen" }, "Position "), fire.position),
+    h(
+      "span",
+      { class: "row-main" },
+      h("a", { class: "cover", href: fireLink(fire.project_id, fire.fire_id) }, fire.trigger_slug),
+      h(
+        "a",
+        { class: "quiet", href: projectLink(fire.project_id) },
+        projectName ?? ["project ", idTail(fire.project_id)],
+      ),
+    ),
+    h(
+      "span",
+      { class: "row-side" },
+      h("span", {}, "queued ", time(fire.queued_at)),
+      h("span", { class: "quiet" }, "expires ", time(fire.expires_at)),
+    ),
+    button("cancel-fire", "Cancel", {
+      "data-project": fire.project_id,
+      "data-fire": fire.fire_id,
+      "data-title": fire.trigger_slug,
+      "aria-label": `Cancel ${fire.trigger_slug} at position ${fire.position}`,
+    }),
+  );

@@ -1,0 +1,62 @@
+/** Text that others wrote, as a person can read it. */
+
+/**
+ * What a reader's eye would obey instead of seeing: control characters, and the marks that turn the direction of the
+ * text after them. Tabs and line ends are what they seem (threats.md P09).
+ */
+const OBEYED = /\r(?!\n)|[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/** Deeper JSON is indentation and little else. */
+const DEPTH = 64;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/gu;
+
+/** @param {string} text @returns {string} the same with each such character as a sign that can be seen */
+export const visible = (text) => text.replace(OBEYED, sign);
+
+/** @param {string} character */
+const sign = (character) => {
+  const unit = character.charCodeAt(0);
+  if (unit < 0x20) return String.fromCharCode(0x2400 + unit);
+  return unit === 0x7f ? "\u2421" : `[U+${unit.toString(16).toUpperCase().padStart(4, "0")}]`;
+};
+
+/**
+ * Indents JSON and changes nothing else in it: numbers too long for JavaScript and names that stand twice stay as
+ * they were sent.
+ *
+ * @param {string} text
+ * @returns {string | null} null when it is no JSON, or nested too deeply to be read
+ */
+export const prettyJson = (text) => {
+  const source = text.replace(/^\ufeff/, "");
+  if (!isJson(source)) return null;
+  const tokens = source.match(TOKEN) ?? [];
+  let depth = 0;
+  let pretty = "";
+  for (const [index, token] of tokens.entries()) {
+    if (token === "}" || token === "]") {
+      depth -= 1;
+      pretty += isOpening(tokens[index - 1]) ? token : `\n${"  ".repeat(depth)}${token}`;
+    } else {
+      // What stands first in an object or a list begins a line.
+      pretty += isOpening(tokens[index - 1]) ? `\n${"  ".repeat(depth)}${token}` : token;
+      if (isOpening(token)) depth += 1;
+      if (token === ",") pretty += `\n${"  ".repeat(depth)}`;
+      if (token === ":") pretty += " ";
+    }
+    if (depth > DEPTH) return null;
+  }
+  return pretty;
+};
+
+/** @param {string | undefined} token */
+const isOpening = (token) => token === "{" || token === "[";
+
+/** @param {string} text */
+export const isJson = (text) => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,109 @@
+import { describe, expect, it, vi } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
+
+// Real programs on a busy machine: a limit that ends a hung test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
+const world = () => {
+  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+  const all = makeWorld(Date.now());
+  const second = { ...all.queue[0], fire_id: OTHER_ID, trigger_slug: "new-year", position: 2 };
+  return { ...all, queue: [...all.queue, second] };
+};
+
+const title = hasChromium ? "the queue" : "the queue (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("shows what waits in the order it will start, and is reached from every page", async () => {
+    const { page } = await start(world());
+    await page.getByRole("link", { name: "1 waiting" }).click();
+    await page.getByRole("heading", { name: "Queue" }).waitFor();
+    const rows = await page.locator("ol.rows > li").allInnerTexts();
+    expect(
+      rows.map((row) =>
+        row
+          .split("\n")
+          .map((line) => line.trim())
+          .filter(Boolean),
+      ),
+    ).toEqual([
+      [
+        "Position",
+        "1",
+        "on-push",
+        "greeter",
+        expect.stringMatching(/^queued \d+ s ago$/),
+        "expires in 23 h 53 min",
+        "Cancel",
+      ],
+      [
+        "Position",
+        "2",
+        "new-year",
+        "greeter",
+        expect.stringMatching(/^queued \d+ s ago$/),
+        "expires in 23 h 53 min",
+        "Cancel",
+      ],
+    ]);
+    expect(await page.getByRole("link", { name: "on-push" }).getAttribute("href")).toBe(
+      `#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`,
+    );
+    expect(await page.locator("main").innerText()).toContain("1 of 50 sessions are in use.");
+  });
+
+  it("lets one be cancelled, after a question, and keeps the reader's place on the page", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit("#/queue");
+    const cancel = page.getByRole("button", { name: "Cancel on-push at position 1" });
+    await cancel.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Let it wait" }).click();
+    expect(fake.writes).toEqual([]);
+    await cancel.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the fire" }).click();
+    await page.getByText("The fire was cancelled.").waitFor();
+    await cancel.waitFor({ state: "detached" });
+    expect(fake.writes).toEqual([`DELETE /v1/projects/${PROJECT_ID}/fires/${QUEUED_ID} `]);
+    expect(await page.locator("ol.rows > li").count()).toBe(1);
+    expect(await page.locator(":focus").getAttribute("id")).toBe("main");
+  });
+
+  it("says why one could not be cancelled", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.refused = { status: 409, code: "not_queued", error: "This fire does not wait any more." };
+    await visit("#/queue");
+    await page.getByRole("button", { name: "Cancel on-push at position 1" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the fire" }).click();
+    await page.getByRole("status").getByText("This fire does not wait any more.").waitFor();
+  });
+
+  // No project's events tell of the account's queue: the page looks by itself.
+  it("follows what starts, and leaves the focus where it is", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit("#/queue");
+    await page.getByRole("button", { name: "Cancel new-year at position 2" }).focus();
+    fake.world.queue = [{ ...fake.world.queue[1], position: 1 }];
+    await page.getByRole("button", { name: "Cancel on-push at position 1" }).waitFor({ state: "detached" });
+    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Cancel new-year at position 1");
+    fake.world.queue = [];
+    await page.getByText("Nothing waits.").waitFor();
+  });
+
+  it("shows the first two hundred of a long one, and names a project it does not know by its id", async () => {
+    const all = world();
+    const queue = Array.from({ length: 230 }, (_, index) => ({
+      ...all.queue[0],
+      fire_id: `01995e90-0000-7000-8000-${String(index).padStart(12, "0")}`,
+      project_id: "01995f10-0000-7c31-9f21-3d0c64b2a911",
+      position: index + 1,
+    }));
+    const { page, visit } = await start({ ...all, queue });
+    await visit("#/queue");
+    await page.getByText("30 fires more behind these.").waitFor();
+    expect(await page.locator("ol.rows > li").count()).toBe(200);
+    expect(await page.locator("ol.rows > li").first().innerText()).toContain("project …64b2a911");
+  });
+});
