@@ -1,8 +1,9 @@
 /** A small world for the store's conformance suite: one account with one project, and ways to fill it. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
+import { uuidV7 } from "../../src/domain/ids.ts";
 import { session, type SessionEvent } from "../../src/machines/session.ts";
 import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
 import {
@@ -105,7 +106,8 @@ export const newSession = (world: World, fields: Partial<NewSession> = {}): NewS
 });
 
 export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire => ({
-  id: randomUUID(),
+  // As the service makes them: they rise with time.
+  id: uuidV7(fields.receivedAt ?? NOON, randomBytes(16)),
   accountId: world.accountId,
   projectId: world.projectId,
   triggerSlug: "on-push",

@@ -1,17 +1,21 @@
-/** What admission and drain write, a whole batch a statement. Used inside their transactions, under the account's lock. */
+/**
+ * What admission and drain write: one statement a batch, with a part for each table that has something to take. Used inside
+ * their transactions, under the account's lock. Its parts see the tables as they were before it; constraints hold after it.
+ */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
 import { session as sessionMachine } from "../../machines/session.ts";
 import {
   answersDelivery,
-  type AdmissionPlan,
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
 } from "../admission-plan.ts";
 import { admissionEvents } from "../event-rows.ts";
+import type { StoredRequest } from "../records.ts";
 import { EventLog } from "./event-log.ts";
-import { appendCommands } from "./outbox.ts";
+import { countersMoved, type CounterMove } from "./slots.ts";
 import { json } from "./statement.ts";
 
 /** Every session starts alike: the machine's first snapshot, and its first commands. */
@@ -36,7 +40,7 @@ const sessionRow = ({ session, fireId, now }: PlannedSession) => ({
   now,
 });
 
-const insertSessions = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => sql`
+const sessionRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => sql`
   INSERT INTO project_sessions (id, project_id, account_id, status, state_context, base_ref, base_commit, name,
     agent_name, agent_model, initial_prompt, metadata, trigger_slug, fire_id, created_by, origin,
     provisioned_at, boot_deadline_at, created_at, updated_at)
@@ -48,6 +52,17 @@ const insertSessions = (sql: SqlClient.SqlClient, sessions: readonly PlannedSess
     id uuid, project_id uuid, account_id uuid, base_ref text, base_commit text, name text, agent_name text,
     agent_model text, initial_prompt text, metadata jsonb, trigger_slug text, fire_id uuid, created_by uuid,
     origin text, boot_deadline bigint, now bigint)`;
+
+/** A session has one first command. */
+const commandRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => {
+  const rows = sessions.flatMap(({ session, now }) =>
+    START.commands.map((command) => ({ actor_id: session.id, command, now })),
+  );
+  return sql`
+    INSERT INTO outbox (actor_kind, actor_id, command, created_at)
+    SELECT 'session', actor_id, command, to_timestamp(now / 1000.0)
+    FROM jsonb_to_recordset(${json(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
+};
 
 const fireRow = (fire: PlannedFire) => ({
   id: fire.id,
@@ -67,8 +82,8 @@ const fireRow = (fire: PlannedFire) => ({
   fired_at: fire.firedAt,
 });
 
-/** Inserts ledger rows; a row that is tried again is overwritten under its id. */
-export const writeFires = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
+/** A row that is tried again is overwritten under its id. */
+const fireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO fires (id, account_id, project_id, trigger_slug, kind, status, reason, scheduled_for, received_at,
     delivery_id, answers_delivery, session_id, attempts, replay_of, fired_at)
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
@@ -82,6 +97,31 @@ export const writeFires = (sql: SqlClient.SqlClient, fires: readonly PlannedFire
     received_at = excluded.received_at, session_id = excluded.session_id, attempts = excluded.attempts,
     fired_at = excluded.fired_at`;
 
+const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
+  json(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
+
+/** last_fired_at is the only runtime state (spec 2.3), and never moves back (threats.md I14). */
+const lastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
+  INSERT INTO project_trigger_runtime AS runtime (project_id, slug, last_fired_at)
+  SELECT project_id, slug, max(to_timestamp(at / 1000.0))
+  FROM jsonb_to_recordset(${triggerInstants(fires, ({ firedAt }) => firedAt)}::jsonb)
+    AS f(project_id uuid, slug text, at bigint)
+  GROUP BY project_id, slug
+  ON CONFLICT (project_id, slug) DO UPDATE
+  SET last_fired_at = greatest(runtime.last_fired_at, excluded.last_fired_at)`;
+
+/** Cron instants that have their rows: their triggers are accounted for up to them. */
+const cursorMoves = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
+  UPDATE trigger_cursors AS cursor
+  SET accounted_until = greatest(cursor.accounted_until, moved.accounted_until)
+  FROM (
+    SELECT project_id, slug, max(to_timestamp(at / 1000.0)) AS accounted_until
+    FROM jsonb_to_recordset(${triggerInstants(fires, ({ scheduledFor }) => scheduledFor)}::jsonb)
+      AS f(project_id uuid, slug text, at bigint)
+    GROUP BY project_id, slug
+  ) AS moved
+  WHERE cursor.project_id = moved.project_id AND cursor.slug = moved.slug`;
+
 const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry) => ({
   fire_id: fire.id,
   account_id: fire.accountId,
@@ -94,7 +134,7 @@ const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry
   expires_at: expiresAt,
 });
 
-export const enqueue = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
+const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
   SELECT e.fire_id, e.account_id, e.project_id, e.trigger_slug, e.kind, e.session, e.template,
     to_timestamp(e.queued_at / 1000.0), to_timestamp(e.expires_at / 1000.0)
@@ -103,87 +143,63 @@ export const enqueue = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry
       session jsonb, template jsonb, queued_at bigint, expires_at bigint)
   ORDER BY entry.place`;
 
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+const requestRow = ([id, { body, encoding, headers }]: readonly [string, StoredRequest]) => ({
+  fire_id: id,
+  body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
+  encoding,
+  headers,
+});
 
-/** Stores what the fires of a batch came with. @returns by how many bytes the account's store of them grew. */
-export const writeRequests = Effect.fnUntraced(function* (
+const requestRows = (
   sql: SqlClient.SqlClient,
   accountId: string,
-  { requests, fires }: AdmissionPlan,
-) {
-  if (requests.size === 0) return 0;
-  const retried = fires.filter(({ id, attempts }) => attempts > 1 && requests.has(id)).map(({ id }) => id);
-  const former =
-    retried.length === 0
-      ? []
-      : yield* sql<{ readonly bytes: number }>`
-          SELECT octet_length(body) AS bytes FROM fire_requests WHERE fire_id = ANY(${retried}::uuid[])`;
-  const receivedAt = new Map(fires.map((fire) => [fire.id, fire.receivedAt]));
-  const rows = [...requests].map(([id, { body, encoding, headers }]) => ({
-    fire_id: id,
-    body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
-    encoding,
-    headers,
-    stored_at: receivedAt.get(id) ?? 0,
-  }));
-  yield* sql`
-    INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers, stored_at)
-    SELECT fire_id, ${accountId}, decode(body, 'base64'), encoding, headers, to_timestamp(stored_at / 1000.0)
-    FROM jsonb_to_recordset(${json(rows)}::jsonb)
-      AS r(fire_id uuid, body text, encoding text, headers jsonb, stored_at bigint)
-    ON CONFLICT (fire_id) DO UPDATE SET body = excluded.body, encoding = excluded.encoding,
-      headers = excluded.headers, stored_at = excluded.stored_at`;
-  const written = sumOf([...requests.values()].map(({ body }) => body.byteLength));
-  return written - sumOf(former.map(({ bytes }) => bytes));
-});
+  requests: ReadonlyMap<string, StoredRequest>,
+) => sql`
+  INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
+  SELECT fire_id, ${accountId}, decode(body, 'base64'), encoding, headers
+  FROM jsonb_to_recordset(${json([...requests].map(requestRow))}::jsonb)
+    AS r(fire_id uuid, body text, encoding text, headers jsonb)
+  ON CONFLICT (account_id, fire_id) DO UPDATE
+  SET body = excluded.body, encoding = excluded.encoding, headers = excluded.headers`;
 
-/** The cron instants of a batch have their rows: their triggers are accounted for up to them. */
-export const moveCursors = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  fires: readonly PlannedFire[],
-) {
-  const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
-  if (due.length === 0) return;
-  yield* sql`
-    UPDATE trigger_cursors AS cursor
-    SET accounted_until = greatest(cursor.accounted_until, moved.accounted_until)
-    FROM (
-      SELECT project_id, trigger_slug, max(to_timestamp(scheduled_for / 1000.0)) AS accounted_until
-      FROM jsonb_to_recordset(${json(due.map(fireRow))}::jsonb)
-        AS f(project_id uuid, trigger_slug text, scheduled_for bigint)
-      GROUP BY project_id, trigger_slug
-    ) AS moved
-    WHERE cursor.project_id = moved.project_id AND cursor.slug = moved.trigger_slug`;
-});
+/** Everything that one decision writes. */
+export interface Batch {
+  readonly sessions: readonly PlannedSession[];
+  readonly fires: readonly PlannedFire[];
+  readonly queue: readonly PlannedEntry[];
+  readonly requests: ReadonlyMap<string, StoredRequest>;
+  readonly move: CounterMove;
+}
 
-/** last_fired_at is the only runtime state (spec 2.3), and never moves back (threats.md I14). */
-const moveLastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
-  INSERT INTO project_trigger_runtime AS runtime (project_id, slug, last_fired_at)
-  SELECT project_id, trigger_slug, max(to_timestamp(fired_at / 1000.0))
-  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb)
-    AS f(project_id uuid, trigger_slug text, fired_at bigint)
-  GROUP BY project_id, trigger_slug
-  ON CONFLICT (project_id, slug) DO UPDATE
-  SET last_fired_at = greatest(runtime.last_fired_at, excluded.last_fired_at)`;
-
-/** Sessions with their first commands, ledger rows, last_fired_at and the events of all that. */
-export const makeStart = Effect.gen(function* () {
+export const makeWrite = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const events = yield* EventLog;
-  return Effect.fnUntraced(function* (sessions: readonly PlannedSession[], fires: readonly PlannedFire[]) {
-    if (sessions.length > 0) {
-      yield* insertSessions(sql, sessions);
-      yield* appendCommands(
-        sql,
-        "session",
-        sessions.flatMap(({ session, now }) =>
-          START.commands.map((command) => ({ actorId: session.id, command, now })),
-        ),
-      );
-    }
-    if (fires.length > 0) yield* writeFires(sql, fires);
+  const log = yield* EventLog;
+
+  const partsOf = (accountId: string, { sessions, fires, queue, requests }: Batch) => {
     const fired = fires.filter(({ status }) => status === "fired");
-    if (fired.length > 0) yield* moveLastFired(sql, fired);
-    yield* events.append(admissionEvents(sessions, fires));
+    const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
+    const events = admissionEvents(sessions, fires);
+    const parts: readonly (readonly [boolean, string, () => Fragment])[] = [
+      [sessions.length > 0, "sessions", () => sessionRows(sql, sessions)],
+      [sessions.length > 0, "commands", () => commandRows(sql, sessions)],
+      [fires.length > 0, "ledger", () => fireRows(sql, fires)],
+      [fired.length > 0, "fired", () => lastFired(sql, fired)],
+      [due.length > 0, "accounted", () => cursorMoves(sql, due)],
+      [queue.length > 0, "waiting", () => queueRows(sql, queue)],
+      [requests.size > 0, "kept", () => requestRows(sql, accountId, requests)],
+      [events.length > 0, "news", () => log.insertion(events)],
+    ];
+    const written = parts.filter(([isWanted]) => isWanted);
+    return { events, written: written.map(([, name, part]) => sql`${sql.literal(name)} AS (${part()})`) };
+  };
+
+  /** Writes a batch with the account's counters; dies where the cap has no room for its sessions, which the lock rules out. */
+  return Effect.fnUntraced(function* (accountId: string, batch: Batch) {
+    const { events, written } = partsOf(accountId, batch);
+    if (written.length === 0) return;
+    const counted = sql`counted AS (${countersMoved(sql, accountId, batch.move)})`;
+    const moved = yield* sql`WITH ${sql.join(", ", false)([...written, counted])} SELECT id FROM counted`;
+    if (moved.length !== 1) return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
+    yield* log.tell(events);
   });
 });

@@ -19,10 +19,10 @@ import {
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
 import type { Fire, NewFire } from "../records.ts";
-import { enqueue, makeStart, moveCursors, writeRequests } from "./admission-writes.ts";
+import { makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
-import { lockAccount, moveCounters } from "./slots.ts";
+import { leaveQueue, lockAccount } from "./slots.ts";
 import { at, json, stored } from "./statement.ts";
 
 const triggerPairs = (of: readonly { readonly projectId: string; readonly triggerSlug: string }[]): string =>
@@ -33,30 +33,53 @@ const makeLookUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(FIRE_COLUMNS);
 
-  /** The ledger rows that may be the same fires as these. */
-  const known = (fires: readonly NewFire[]) => {
-    const sought = fires.filter((fire) => identityOf(fire) !== null);
-    if (sought.length === 0) return Effect.succeed<readonly Fire[]>([]);
-    const wanted = json(
-      sought.map((fire) => ({
+  const wantedOf = (fires: readonly NewFire[]): string =>
+    json(
+      fires.map((fire) => ({
         project_id: fire.projectId,
         trigger_slug: fire.triggerSlug,
-        delivery_id: fire.kind === "cron" ? null : fire.deliveryId,
-        instant: fire.kind === "cron" ? fire.scheduledFor : null,
+        delivery_id: fire.deliveryId,
+        instant: fire.scheduledFor,
       })),
     );
-    return sql<Fire>`
-      WITH wanted AS (
-        SELECT project_id, trigger_slug, delivery_id, to_timestamp(instant / 1000.0) AS instant
-        FROM jsonb_to_recordset(${wanted}::jsonb)
-          AS w(project_id uuid, trigger_slug text, delivery_id text, instant bigint)
-      )
-      SELECT ${columns} FROM fires WHERE answers_delivery
-        AND (project_id, trigger_slug, delivery_id) IN (SELECT project_id, trigger_slug, delivery_id FROM wanted)
-      UNION ALL
+  // Each is looked up by its unique index: the planner knows nothing of how many are wanted, and would read the ledger.
+  const byDelivery = (fires: readonly NewFire[]) => sql<Fire>`
+    SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
+      AS wanted(project_id uuid, trigger_slug text, delivery_id text)
+    CROSS JOIN LATERAL (
+      SELECT ${columns} FROM fires WHERE answers_delivery AND project_id = wanted.project_id
+        AND trigger_slug = wanted.trigger_slug AND delivery_id = wanted.delivery_id LIMIT 1
+    ) AS known`;
+  const byInstant = (fires: readonly NewFire[]) => sql<Fire>`
+    SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
+      AS wanted(project_id uuid, trigger_slug text, instant bigint)
+    CROSS JOIN LATERAL (
       SELECT ${columns} FROM fires WHERE kind = 'cron' AND replay_of IS NULL AND status <> 'duplicate'
-        AND (project_id, trigger_slug, scheduled_for) IN (SELECT project_id, trigger_slug, instant FROM wanted)`;
-  };
+        AND project_id = wanted.project_id AND trigger_slug = wanted.trigger_slug
+        AND scheduled_for = to_timestamp(wanted.instant / 1000.0) LIMIT 1
+    ) AS known`;
+  /** The ledger rows that may be the same fires as these. */
+  const known = Effect.fnUntraced(function* (fires: readonly NewFire[]) {
+    const sought = fires.filter((fire) => identityOf(fire) !== null);
+    const [due, delivered] = [
+      sought.filter(({ kind }) => kind === "cron"),
+      sought.filter(({ kind }) => kind !== "cron"),
+    ];
+    return [
+      ...(delivered.length === 0 ? [] : yield* byDelivery(delivered)),
+      ...(due.length === 0 ? [] : yield* byInstant(due)),
+    ];
+  });
+  /** Bytes of what these fires came with before. */
+  const storedBytes = (accountId: string, fireIds: readonly string[]) =>
+    fireIds.length === 0
+      ? Effect.succeed(0)
+      : Effect.map(
+          sql<{ readonly bytes: number }>`
+            SELECT coalesce(sum(octet_length(body)), 0)::integer AS bytes FROM fire_requests
+            WHERE account_id = ${accountId} AND fire_id = ANY(${fireIds}::uuid[])`,
+          ([row]) => row?.bytes ?? 0,
+        );
   const waitingCron = (accountId: string, fires: readonly NewFire[]) =>
     fires.some(({ kind }) => kind === "cron")
       ? sql<AdmissionFacts["waitingCron"][number]>`
@@ -84,14 +107,14 @@ const makeLookUp = Effect.gen(function* () {
             )`,
           (rows) => new Map(rows.map((row) => [triggerKey(row), row.lastFiredAt])),
         );
-  return { known, waitingCron, activeProjects, lastFired };
+  return { known, storedBytes, waitingCron, activeProjects, lastFired };
 });
 
 const makeAdmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const faults = yield* Faults;
   const lookUp = yield* makeLookUp;
-  const start = yield* makeStart;
+  const write = yield* makeWrite;
 
   const gather = Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     const fires = requests.flatMap(({ fire }) => (fire === null ? [] : [fire]));
@@ -128,18 +151,15 @@ const makeAdmit = Effect.gen(function* () {
         WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ANY(${plan.overlapped}::uuid[]) RETURNING fire_id)
         UPDATE fires SET status = 'skipped', reason = 'overlapped' FROM gone WHERE id = gone.fire_id`;
     }
-    yield* start(plan.sessions, plan.fires);
-    yield* moveCursors(sql, plan.fires);
-    if (plan.queue.length > 0) yield* enqueue(sql, plan.queue);
-    const requestBytes = yield* writeRequests(sql, accountId, plan);
-    // Cannot fail under the lock; if it ever did, nothing of the batch would be written.
-    yield* Effect.orDie(
-      moveCounters(sql, accountId, {
-        sessions: plan.sessions.length,
-        queued: plan.queue.length - plan.overlapped.length,
-        requestBytes,
-      }),
-    );
+    const { sessions, fires, queue, requests: kept } = plan;
+    const retried = fires.filter(({ id, attempts }) => attempts > 1 && kept.has(id)).map(({ id }) => id);
+    const written = [...kept.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
+    const move = {
+      sessions: sessions.length,
+      queued: queue.length - plan.overlapped.length,
+      requestBytes: written - (yield* lookUp.storedBytes(accountId, retried)),
+    };
+    yield* write(accountId, { sessions, fires, queue, requests: kept, move });
     faults("admission.written");
     return plan.answers;
   });
@@ -150,7 +170,7 @@ const makeDrain = Effect.gen(function* () {
   const faults = yield* Faults;
   const events = yield* EventLog;
   const lookUp = yield* makeLookUp;
-  const start = yield* makeStart;
+  const write = yield* makeWrite;
 
   const expire = Effect.fnUntraced(function* (accountId: string, now: number) {
     const expired = yield* sql<Fire>`
@@ -191,14 +211,9 @@ const makeDrain = Effect.gen(function* () {
     const waitedForCron = next.flatMap(({ fire, template }) => (template === null ? [] : [fire]));
     const lastFired = yield* lookUp.lastFired(waitedForCron);
     const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
-    if (rows.length > 0) yield* start(sessions, rows);
-    yield* Effect.orDie(
-      moveCounters(sql, accountId, {
-        sessions: sessions.length,
-        queued: -(expired + next.length),
-        requestBytes: 0,
-      }),
-    );
+    yield* leaveQueue(sql, accountId, expired);
+    const move = { sessions: sessions.length, queued: -next.length, requestBytes: 0 };
+    yield* write(accountId, { sessions, fires: rows, queue: [], requests: new Map(), move });
     faults("drain.written");
     const left = account.queuedFires - expired - next.length;
     return { admitted, more: next.length > 0 && left > 0 && admitted.length < free };
@@ -243,8 +258,7 @@ const makeCancel = Effect.gen(function* () {
       WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ${fireId} RETURNING fire_id)
       UPDATE fires SET status = 'cancelled', reason = 'requested' FROM gone WHERE id = gone.fire_id
       RETURNING ${sql.literal(FIRE_COLUMNS)}`;
-    const move = { sessions: 0, queued: -cancelled.length, requestBytes: 0 };
-    yield* Effect.orDie(moveCounters(sql, waiting.accountId, move));
+    yield* leaveQueue(sql, waiting.accountId, cancelled.length);
     yield* events.append(fireEvents(cancelled, now));
     return cancelled.length > 0;
   });

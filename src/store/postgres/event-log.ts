@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
+import type { Fragment } from "effect/sql/Statement";
 import type { NewEvent } from "../event-rows.ts";
 import { Waiting } from "../waiting.ts";
 import type { Notifications } from "./notifications.ts";
@@ -17,6 +18,9 @@ export class EventLog extends Context.Service<
   {
     /** To be called inside the transaction whose events these are. */
     readonly append: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
+    /** The same in two: a statement's part that appends them, and what tells readers after the commit. */
+    readonly insertion: (events: readonly NewEvent[]) => Fragment;
+    readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     readonly changed: (projectId: string) => Effect.Effect<void>;
   }
 >()("platform/store/postgres/EventLog") {}
@@ -27,17 +31,16 @@ const make = Effect.gen(function* () {
   const { say } = yield* makeSignal(CHANNEL, (projectId) => {
     waiting.wake(projectId);
   });
+  const insertion = (events: readonly NewEvent[]) => sql`
+    INSERT INTO events (project_id, session_id, type, at, data)
+    SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data
+    FROM jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
+      AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb)`;
+  const tell = (events: readonly NewEvent[]) =>
+    events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
-    events.length === 0
-      ? Effect.void
-      : sql`
-          INSERT INTO events (project_id, session_id, type, at, data)
-          SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data
-          FROM jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
-            AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb)`.pipe(
-          Effect.andThen(say([...new Set(events.map(({ projectId }) => projectId))])),
-        );
-  return { append, changed: (projectId: string) => waiting.wait(projectId) };
+    events.length === 0 ? Effect.void : Effect.andThen(insertion(events), tell(events));
+  return { append, insertion, tell, changed: (projectId: string) => waiting.wait(projectId) };
 });
 
 const eventRow = (event: NewEvent) => ({

@@ -36,12 +36,12 @@ const PRUNE_STEP = 1000;
 const makePrune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
 
-  /** Removes the stored requests that `doomed` selects (fire_id), and their bytes from the accounts' counters. */
+  /** Removes the stored requests that `doomed` selects (account_id, fire_id), and their bytes from the accounts' counters. */
   const removeRequests = (doomed: Fragment) =>
     Effect.map(
       sql<{ readonly removed: number }>`
         WITH gone AS (
-          DELETE FROM fire_requests WHERE fire_id IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
+          DELETE FROM fire_requests WHERE (account_id, fire_id) IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
         ), freed AS (
           SELECT account_id, sum(bytes) AS bytes FROM gone GROUP BY account_id
         ), counted AS (
@@ -64,11 +64,10 @@ const makePrune = Effect.gen(function* () {
       account === null
         ? 0
         : yield* removeRequests(sql`
-            SELECT fire_id FROM (
-              SELECT fire_id, sum(octet_length(body)) OVER (ORDER BY stored_at, fire_id) AS until,
-                octet_length(body) AS own
+            SELECT ${account}::uuid, fire_id FROM (
+              SELECT fire_id, sum(octet_length(body)) OVER (ORDER BY fire_id) AS until, octet_length(body) AS own
               FROM (
-                SELECT * FROM fire_requests WHERE account_id = ${account} ORDER BY stored_at, fire_id LIMIT ${PRUNE_STEP}
+                SELECT * FROM fire_requests WHERE account_id = ${account} ORDER BY fire_id LIMIT ${PRUNE_STEP}
               ) AS oldest
             ) AS doomed
             WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`);
@@ -76,7 +75,7 @@ const makePrune = Effect.gen(function* () {
       SELECT id FROM fires WHERE received_at < ${at(before)} AND status <> 'queued' LIMIT ${PRUNE_STEP}`;
     const ids = old.map(({ id }) => id);
     if (ids.length === 0) return tooMany;
-    yield* removeRequests(sql`SELECT fire_id FROM fire_requests WHERE fire_id = ANY(${ids}::uuid[])`);
+    yield* removeRequests(sql`SELECT account_id, id FROM fires WHERE id = ANY(${ids}::uuid[])`);
     const gone =
       yield* sql`DELETE FROM fires WHERE id = ANY(${ids}::uuid[]) AND status <> 'queued' RETURNING id`;
     return tooMany + gone.length;
@@ -85,6 +84,14 @@ const makePrune = Effect.gen(function* () {
 
 /** Waiting fires that are listed: the default of PLATFORM_QUEUE_MAX, which a larger setting does not make readable. */
 const QUEUE_SHOWN = 10_000;
+
+/** Those that wait are the queue's; the others have an index by status, where they are few. */
+const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | null) => {
+  if (status === null) return sql.literal("true");
+  return status === "queued"
+    ? sql`id IN (SELECT fire_id FROM fire_queue WHERE project_id = ${projectId})`
+    : sql`status = ${status}`;
+};
 
 export const layer = Layer.effect(
   Fires,
@@ -95,7 +102,9 @@ export const layer = Layer.effect(
     return {
       prune: (limits) => sql.withTransaction(prune(limits)).pipe(stored("fires.prune")),
       request: (id) =>
-        sql<StoredRequest>`SELECT body, encoding, headers FROM fire_requests WHERE fire_id = ${id}`.pipe(
+        sql<StoredRequest>`
+          SELECT body, encoding, headers FROM fire_requests
+          WHERE (account_id, fire_id) = (SELECT account_id, id FROM fires WHERE id = ${id})`.pipe(
           Effect.map(([row]) => row ?? null),
           stored("fires.request"),
         ),
@@ -118,7 +127,7 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM fires
           WHERE project_id = ${projectId}
             AND (${slug}::text IS NULL OR trigger_slug = ${slug})
-            AND (${status}::text IS NULL OR status = ${status})
+            AND ${ofStatus(sql, projectId, status)}
             ${after(sql, { at: "received_at", id: "id" }, position)}
           ORDER BY received_at DESC, id DESC LIMIT ${limit + 1}`;
         return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));

@@ -9,7 +9,7 @@ import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerC
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
-import { lockAccount, moveCounters } from "./slots.ts";
+import { leaveQueue, lockAccount } from "./slots.ts";
 import { after, at, json, stored } from "./statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
@@ -43,8 +43,7 @@ const makeUpdate = Effect.gen(function* () {
       WITH gone AS (DELETE FROM fire_queue WHERE project_id = ${projectId} RETURNING fire_id)
       UPDATE fires SET status = 'cancelled', reason = 'project_archived' FROM gone WHERE id = gone.fire_id
       RETURNING ${sql.literal(FIRE_COLUMNS)}`;
-    const move = { sessions: 0, queued: -cancelled.length, requestBytes: 0 };
-    yield* Effect.orDie(moveCounters(sql, accountId, move));
+    yield* leaveQueue(sql, accountId, cancelled.length);
     yield* events.append(fireEvents(cancelled, now));
   });
 

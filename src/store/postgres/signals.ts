@@ -10,6 +10,9 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { Notifications } from "./notifications.ts";
 
+/** Between two NOTIFYs of a channel: what is said meanwhile is said together, since each is a commit of its own. */
+const BREATH = "20 millis";
+
 /**
  * One channel, in the caller's scope.
  *
@@ -35,6 +38,7 @@ export const makeSignal = Effect.fnUntraced(function* (
     yield* Effect.ignore(
       sql`SELECT pg_notify(${channel}, subject) FROM unnest(${subjects}::text[]) AS subject`,
     );
+    yield* Effect.sleep(BREATH);
   });
   yield* Effect.forkScoped(Effect.forever(notify));
 

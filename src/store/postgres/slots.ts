@@ -19,16 +19,25 @@ export interface CounterMove {
   readonly requestBytes: number;
 }
 
-/** Moves the counters; slots only where the cap allows them, else nothing at all. */
-export const moveCounters = (sql: SqlClient, accountId: string, move: CounterMove) =>
+/** Moves the counters and returns the account's id; slots only where the cap allows them, else nothing moves. */
+export const countersMoved = (
+  sql: SqlClient,
+  accountId: string,
+  { sessions, queued, requestBytes }: CounterMove,
+) => sql`
+  UPDATE accounts SET active_sessions = active_sessions + ${sessions}, queued_fires = queued_fires + ${queued},
+    stored_request_bytes = stored_request_bytes + ${requestBytes}
+  WHERE id = ${accountId} AND (${sessions}::integer = 0 OR active_sessions + ${sessions} <= session_cap)
+  RETURNING id`;
+
+/** Fires left the queue without a session. */
+export const leaveQueue = (sql: SqlClient, accountId: string, count: number) =>
+  count === 0 ? Effect.void : countersMoved(sql, accountId, { sessions: 0, queued: -count, requestBytes: 0 });
+
+/** Takes a slot, or none and says how full the account is. */
+export const reserveSlot = (sql: SqlClient, accountId: string) =>
   Effect.gen(function* () {
-    const { sessions, queued, requestBytes } = move;
-    if (sessions === 0 && queued === 0 && requestBytes === 0) return;
-    const moved = yield* sql`
-      UPDATE accounts SET active_sessions = active_sessions + ${sessions}, queued_fires = queued_fires + ${queued},
-        stored_request_bytes = stored_request_bytes + ${requestBytes}
-      WHERE id = ${accountId} AND (${sessions}::integer = 0 OR active_sessions + ${sessions} <= session_cap)
-      RETURNING id`;
+    const moved = yield* countersMoved(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
     if (moved.length === 1) return;
     const [counter] = yield* sql<Counter>`
       SELECT session_cap AS cap, active_sessions AS "activeSessions" FROM accounts WHERE id = ${accountId}`;
@@ -37,10 +46,6 @@ export const moveCounters = (sql: SqlClient, accountId: string, move: CounterMov
       activeSessions: counter?.activeSessions ?? 0,
     });
   });
-
-/** Takes a slot, or none and says how full the account is. */
-export const reserveSlot = (sql: SqlClient, accountId: string) =>
-  moveCounters(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
 
 export const releaseSlot = (sql: SqlClient, accountId: string) =>
   sql`UPDATE accounts SET active_sessions = active_sessions - 1 WHERE id = ${accountId}`;
