@@ -30,11 +30,19 @@ CREATE TABLE change_requests (
   created_by uuid,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  base_commit text,
+  head_commit text,
+  merged_commit text,
+  merged_at timestamp with time zone,
+  merged_by uuid,
   CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at, merged_by) = 4) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
+  CONSTRAINT change_requests_merged_by_fkey FOREIGN KEY (merged_by) REFERENCES users(id),
   CONSTRAINT change_requests_number_key UNIQUE (project_id, number),
   CONSTRAINT change_requests_pkey PRIMARY KEY (id),
   CONSTRAINT change_requests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT change_requests_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT change_requests_sides_whole CHECK ((num_nonnulls(base_commit, head_commit) = ANY (ARRAY[0, 2]))),
   CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
 );
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
