@@ -9,6 +9,8 @@ const EVENTS = [
   "trigger.fired",
   "fire.queued",
   "change_request.opened",
+  "change_request.merged",
+  "change_request.closed",
 ];
 /** The browser reconnects by itself; only after a refusal is a new stream opened, this much later. */
 const REOPEN_MS = 5000;

@@ -83,7 +83,6 @@ const finishFormer = Effect.fnUntraced(function* (project: Project, { number }: 
   // Read after git was asked: whoever merged meanwhile had noted it before.
   const request = yield* (yield* ChangeRequests).get(project.id, number);
   if (request === null) return yield* notFound("change request");
-  if (request.status === "merged") return request;
   const commit = yield* tipWithFormerMerge(request);
   if (commit === null || request.mergeSides === null) return yield* noChanges(request);
   return yield* finish(project, request, { ...request.mergeSides, commit });

@@ -36,6 +36,8 @@ export interface World {
   queue: Json[];
   /** Answers every read of the API with this refusal while set. */
   broken: { readonly status: number; readonly error: string } | null;
+  /** Answers every change with this refusal while set. */
+  refused: { readonly status: number; readonly error: string } | null;
 }
 
 export interface FakeService {
@@ -76,6 +78,8 @@ export const startFakeService = async (
         return refuse(response, 403, "csrf", "The CSRF token is missing.");
       }
       writes.push(`${request.method ?? ""} ${pathname} ${body}`);
+      if (world.refused !== null)
+        return refuse(response, world.refused.status, "refused", world.refused.error);
     } else if (world.broken !== null && !pathname.endsWith("/events")) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
@@ -157,7 +161,7 @@ const answerOf = (world: World, route: string, query: URLSearchParams): Json | s
   if (match === undefined || project === undefined) return undefined;
   return match["method"] === "GET"
     ? (readOf(world, match["rest"] ?? "", query) ?? (match["rest"] === "" ? project : undefined))
-    : writeOf(match["rest"] ?? "");
+    : writeOf(world, match["rest"] ?? "");
 };
 
 const readOf = (world: World, rest: string, query: URLSearchParams): Json | string | undefined => {
@@ -186,9 +190,19 @@ const pageOf = (sessions: Json[], query: URLSearchParams): Json => {
   };
 };
 
-const writeOf = (rest: string): Json => {
+const writeOf = (world: World, rest: string): Json => {
   if (rest.endsWith("/fire")) {
     return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
+  }
+  const [, number, end] = /^\/change-requests\/(\d+)\/(merge|close)$/.exec(rest) ?? [];
+  const change = world.changes.find((one) => String(one["number"]) === number);
+  if (change !== undefined) {
+    const at = change["created_at"];
+    const ended =
+      end === "merge"
+        ? { status: "merged", mergeable: false, merged_at: at, merged_commit: "5ca1ab1e".repeat(5) }
+        : { status: "closed", mergeable: false, updated_at: at };
+    world.changes = world.changes.map((one) => (one === change ? { ...one, ...ended } : one));
   }
   return rest === "/change-requests" ? { number: 8 } : {};
 };

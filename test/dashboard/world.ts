@@ -176,6 +176,8 @@ export const makeWorld = (now: number): World => ({
       created_by: "u",
       created_at: ago(now, 6000),
       updated_at: ago(now, 6000),
+      merged_commit: null,
+      merged_at: null,
       mergeable: true,
       conflicts: [],
       commits: [
@@ -200,4 +202,5 @@ export const makeWorld = (now: number): World => ({
     },
   ],
   broken: null,
+  refused: null,
 });
