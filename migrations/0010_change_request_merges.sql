@@ -3,7 +3,8 @@
 -- base_commit and head_commit are written before git is asked: a service that dies between git's merge and the row finds
 -- by them that the work in the default branch is its own. They stay those of the last merge that was begun, and of a
 -- merged request say what was merged, so that it still shows its changes when the branches hold the same.
--- merged_commit is the default branch's commit that had the work first. Operators: no request was merged before this.
+-- merged_commit is the base branch's commit that has the work: the merge's own, or, where the row was made up for later,
+-- the tip of that moment. Operators: no request was merged before this.
 
 ALTER TABLE change_requests
   ADD COLUMN base_commit text,
