@@ -135,10 +135,10 @@ export const mergeRequest = Effect.fnUntraced(function* (
 /** Closes a request; a closed one stays as it is, and what git has merged is not closed any more. */
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
   const { projectId, number } = request;
-  const tip = yield* Effect.catchTag(tipWithFormerMerge(request), "GitError", (error) =>
+  const finished = Effect.catchTag(tipWithFormerMerge(request), "GitError", (error) =>
     error.code === "unknown_ref" ? Effect.succeed(null) : Effect.fail(gitFailed(error)),
   );
-  if (request.status === "open" && tip !== null) {
+  if (request.status === "open" && (yield* finished) !== null) {
     return yield* new Conflict({
       error: `${request.baseRef} has the work already: the merge of #${number} broke off at its end. Merge it once more to finish.`,
       code: "merge_unfinished",
