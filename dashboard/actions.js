@@ -152,4 +152,31 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
+
+  merge: async ({ project = "", number = "", base = "" }, page) => {
+    const sure = await ask({
+      title: `Merge #${number} into ${base}?`,
+      text: "Its commits become part of that branch, and the triggers are read from there again.",
+      confirm: "Merge",
+    });
+    if (sure === null) return;
+    try {
+      await post(`${projectPath(project)}/change-requests/${number}/merge`);
+    } finally {
+      // Also after a refusal: the branches have changed since they were shown.
+      page.refresh();
+    }
+    page.notice(`#${number} was merged into ${base}.`);
+  },
+
+  "close-change-request": async ({ project = "", number = "" }, page) => {
+    const sure = await ask({
+      title: `Close #${number} without merging it?`,
+      text: "The branch stays as it is, and another change request can be opened for it.",
+      confirm: "Close",
+    });
+    if (sure === null) return;
+    await post(`${projectPath(project)}/change-requests/${number}/close`);
+    page.notice(`#${number} was closed.`);
+  },
 };

@@ -1,7 +1,7 @@
-/** Change requests: the list of a project's, and one with its diff. */
+/** Change requests: the list of a project's, and one with its diff and its end. */
 import { getJson, getText } from "./api.js";
 import { h } from "./dom.js";
-import { badge, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
+import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 import { changeRows, shortRef } from "./session.js";
 
@@ -62,12 +62,23 @@ export const changeRequest = {
       ["Change requests", projectLink(project.id, "/change-requests")],
       [`#${change.number}`, null],
     ]),
-    h("header", { class: "head", "data-key": "head" }, h("h1", {}, change.title, " ", badge(change.status))),
+    h(
+      "header",
+      { class: "head", "data-key": "head" },
+      h("h1", {}, change.title, " ", badge(change.status)),
+      h("p", { class: "actions" }, actions(project, change)),
+    ),
     change.status === "open" && !change.mergeable && conflicts(change),
     facts([
       ["From", shortRef(change.head_ref)],
       ["Into", code(change.base_ref)],
       ["Opened", time(change.created_at)],
+      ["Closed", change.status === "closed" && time(change.updated_at)],
+      [
+        "Merged",
+        change.merged_at &&
+          h("span", {}, time(change.merged_at), " as ", code(shortCommit(change.merged_commit))),
+      ],
       [
         "Session",
         change.session_id &&
@@ -84,6 +95,20 @@ export const changeRequest = {
   ],
 };
 
+/** What is over can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
+const actions = (project, change) => {
+  if (change.status !== "open") return [];
+  const named = { "data-project": project.id, "data-number": String(change.number) };
+  return [
+    change.mergeable &&
+      button("merge", "Merge", { ...named, class: "primary", "data-base": change.base_ref }),
+    button("close-change-request", "Close", named),
+  ];
+};
+
+/** @param {string | null} sha */
+const shortCommit = (sha) => (sha ?? "").slice(0, 10);
+
 /** @param {ChangeRequestDetail} change */
 const commits = (change) =>
   h(
@@ -94,7 +119,7 @@ const commits = (change) =>
         "li",
         { class: "row", "data-key": commit.sha },
         h("span", { class: "row-main" }, commit.subject, h("span", { class: "quiet" }, commit.author_name)),
-        code(commit.sha.slice(0, 10)),
+        code(shortCommit(commit.sha)),
         h("span", { class: "row-side" }, time(commit.committed_at)),
       ),
     ),
@@ -105,6 +130,7 @@ const conflicts = (change) =>
   callout(
     "warn",
     h("strong", {}, "It cannot be merged as it is."),
+    h("p", { class: "text" }, "Merge ", code(change.base_ref), " into the branch and push it; then it can."),
     change.conflicts.length > 0 &&
       h(
         "ul",

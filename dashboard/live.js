@@ -13,6 +13,8 @@ const EVENTS = [
   // A fire's event is named after the state it came to.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
+  "change_request.merged",
+  "change_request.closed",
 ];
 /** The browser reconnects by itself; only after a refusal is a new stream opened, this much later. */
 const REOPEN_MS = 5000;

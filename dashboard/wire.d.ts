@@ -136,6 +136,8 @@ export interface ChangeRequest {
   status: "open" | "merged" | "closed";
   created_at: string;
   updated_at: string;
+  merged_commit: string | null;
+  merged_at: string | null;
 }
 
 export interface ChangeRequestDetail extends ChangeRequest {

@@ -12,8 +12,11 @@ CREATE TABLE accounts (
   active_sessions integer NOT NULL DEFAULT 0,
   drained_turns bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
+  queued_fires integer NOT NULL DEFAULT 0,
+  stored_request_bytes bigint NOT NULL DEFAULT 0,
   CONSTRAINT accounts_active_sessions_not_negative CHECK ((active_sessions >= 0)),
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
+  CONSTRAINT accounts_queued_fires_not_negative CHECK ((queued_fires >= 0)),
   CONSTRAINT accounts_session_cap_not_negative CHECK ((session_cap >= 0))
 );
 
@@ -30,11 +33,19 @@ CREATE TABLE change_requests (
   created_by uuid,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  base_commit text,
+  head_commit text,
+  merged_commit text,
+  merged_at timestamp with time zone,
+  merged_by uuid,
   CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at, merged_by) = 4) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
+  CONSTRAINT change_requests_merged_by_fkey FOREIGN KEY (merged_by) REFERENCES users(id),
   CONSTRAINT change_requests_number_key UNIQUE (project_id, number),
   CONSTRAINT change_requests_pkey PRIMARY KEY (id),
   CONSTRAINT change_requests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT change_requests_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT change_requests_sides_whole CHECK ((num_nonnulls(base_commit, head_commit) = ANY (ARRAY[0, 2]))),
   CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
 );
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
@@ -70,11 +81,10 @@ CREATE TABLE events (
   type text NOT NULL,
   at timestamp with time zone NOT NULL,
   data jsonb NOT NULL,
-  CONSTRAINT events_pkey PRIMARY KEY (tx, id),
+  CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id),
   CONSTRAINT events_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
 );
-CREATE INDEX events_at_idx ON public.events USING btree (at);
-CREATE INDEX events_project_idx ON public.events USING btree (project_id, tx, id);
+CREATE INDEX events_at_idx ON public.events USING brin (at);
 
 CREATE TABLE fire_queue (
   fire_id uuid NOT NULL,
@@ -86,11 +96,22 @@ CREATE TABLE fire_queue (
   queued_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   arrival bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  CONSTRAINT fire_queue_fire_fkey FOREIGN KEY (fire_id) REFERENCES fires(id) ON DELETE CASCADE,
+  template jsonb,
   CONSTRAINT fire_queue_pkey PRIMARY KEY (fire_id)
 );
 CREATE INDEX fire_queue_account_idx ON public.fire_queue USING btree (account_id, project_id, arrival);
 CREATE UNIQUE INDEX fire_queue_cron_key ON public.fire_queue USING btree (project_id, trigger_slug) WHERE (kind = 'cron'::text);
+CREATE INDEX fire_queue_expiry_idx ON public.fire_queue USING btree (expires_at);
+
+CREATE TABLE fire_requests (
+  fire_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  body bytea NOT NULL,
+  encoding text NOT NULL,
+  headers jsonb,
+  CONSTRAINT fire_requests_encoding_known CHECK ((encoding = ANY (ARRAY['identity'::text, 'deflate'::text]))),
+  CONSTRAINT fire_requests_pkey PRIMARY KEY (account_id, fire_id)
+);
 
 CREATE TABLE fires (
   id uuid NOT NULL,
@@ -108,7 +129,6 @@ CREATE TABLE fires (
   attempts integer NOT NULL,
   replay_of uuid,
   fired_at timestamp with time zone,
-  CONSTRAINT fires_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
   CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
   CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),
@@ -118,8 +138,10 @@ CREATE TABLE fires (
   CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text])))
 );
 CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (project_id, trigger_slug, delivery_id) WHERE answers_delivery;
+CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at DESC, id DESC) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
 CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
 CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at DESC, id DESC);
+CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
 CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at DESC, id DESC);
 
 CREATE TABLE outbox (
@@ -140,6 +162,9 @@ CREATE TABLE project_manifests (
   error text,
   commit_sha text,
   text text,
+  agents text[] NOT NULL DEFAULT '{}'::text[],
+  error_path text,
+  error_line integer,
   CONSTRAINT project_manifests_good_reading_whole CHECK (((commit_sha IS NULL) = (text IS NULL))),
   CONSTRAINT project_manifests_pkey PRIMARY KEY (project_id),
   CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
@@ -224,12 +249,15 @@ CREATE TABLE projects (
   created_by uuid NOT NULL,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  version bigint NOT NULL DEFAULT 1,
+  changed_tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT projects_pkey PRIMARY KEY (id),
   CONSTRAINT projects_status_known CHECK ((status = ANY (ARRAY['active'::text, 'archived'::text])))
 );
 CREATE INDEX projects_account_idx ON public.projects USING btree (account_id, created_at DESC, id DESC);
+CREATE INDEX projects_changed_idx ON public.projects USING btree (changed_tx);
 
 CREATE TABLE schema_migrations (
   name text NOT NULL,
@@ -293,6 +321,15 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
 CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, created_at DESC, id DESC) WHERE ((sandbox_id IS NULL) AND (revoked_at IS NULL));
+
+CREATE TABLE trigger_cursors (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  schedule text NOT NULL,
+  accounted_until timestamp with time zone NOT NULL,
+  CONSTRAINT trigger_cursors_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT trigger_cursors_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
 
 CREATE TABLE users (
   id uuid NOT NULL,

@@ -20,7 +20,8 @@ interface Sides {
 
 const fields = (output: Buffer): string[] => output.toString("utf8").split("\0").slice(0, -1);
 
-const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
+/** The best common ancestor; null where the histories have none. */
+export const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
   Effect.map(
     runGit({ repository: path, args: ["merge-base", base, head], expect: [0, 1] }),
     ({ exitCode, stdout }) => (exitCode === 0 ? stdout.toString("utf8").trim() : null),
@@ -70,28 +71,39 @@ const filesOf = (
     },
   );
 
+interface MergedTrees {
+  /** Null where git could not merge alone. It may then name no path: a directory that was renamed to two places has none. */
+  readonly tree: string | null;
+  readonly conflicts: readonly string[];
+}
+
 /**
- * The paths a merge would leave in conflict. The trees git writes on the way are the ones a merge of the same commits
- * would write, so asking again adds nothing; git's own housekeeping removes what no merge took up.
+ * Merges two commits' trees. The objects git writes on the way are the same ones for the same commits, so asking again
+ * adds nothing; git's own housekeeping removes what no merge took up.
  */
-const conflictsOf = ({ path, base, head }: Sides): Effect.Effect<readonly string[], GitError> =>
+export const mergeTrees = ({ path, base, head }: Sides): Effect.Effect<MergedTrees, GitError> =>
   Effect.map(
     runGit({
       repository: path,
       args: ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base, head],
       expect: [0, 1],
     }),
-    ({ exitCode, stdout }) => (exitCode === 0 ? [] : [...new Set(fields(stdout).slice(1))]),
+    ({ exitCode, stdout, truncated }) => {
+      const [tree = "", ...paths] = fields(stdout);
+      // Git that was stopped in the middle of its list has no exit code of its own.
+      const isClean = exitCode === 0 && !truncated;
+      return { tree: isClean ? tree : null, conflicts: [...new Set(paths)] };
+    },
   );
 
 /** Commits, files and mergeability of `head` against `base`; see `Comparison`. */
 export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
   const mergeBase = yield* mergeBaseOf(sides);
-  const [commits, files, conflicts] = yield* Effect.all(
+  const [commits, files, { tree, conflicts }] = yield* Effect.all(
     [
       commitsOf(sides),
       filesOf(sides.path, mergeBase ?? emptyTree, sides.head),
-      mergeBase === null ? Effect.succeed([]) : conflictsOf(sides),
+      mergeBase === null ? Effect.succeed({ tree: null, conflicts: [] }) : mergeTrees(sides),
     ],
     { concurrency: 3 },
   );
@@ -102,7 +114,7 @@ export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
     commits: commits.slice(0, maxCommits),
     filesChanged: files.slice(0, maxFiles),
     truncated: commits.length > maxCommits || files.length > maxFiles,
-    mergeable: mergeBase !== null && conflicts.length === 0,
+    mergeable: tree !== null,
     conflicts,
   };
   return comparison;

@@ -15,9 +15,12 @@ import { join } from "node:path";
 import { isCommitId, parseBaseRef, parseBranchName } from "../domain/git-ref.ts";
 import { compareCommits, diffCommits } from "./compare.ts";
 import { installHooks } from "./hooks.ts";
+import { platformIdentity } from "./identity.ts";
 import { importInto } from "./import.ts";
+import { mergeInto } from "./merge.ts";
 import { GitBackend, GitError, type Repository } from "./port.ts";
 import { absent, initialCommit } from "./ref-policy.ts";
+import { branchTip, isCommit, refTarget, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "./run.ts";
 import { sweepLeftovers } from "./sweep.ts";
@@ -29,8 +32,6 @@ export interface HostedOptions {
   readonly allowHosts?: readonly string[];
 }
 
-const unknownRef = (message: string): GitError => new GitError({ code: "unknown_ref", message });
-
 const filesystem = <A>(doing: string, work: () => Promise<A>): Effect.Effect<A, GitError> =>
   Effect.tryPromise({
     try: work,
@@ -39,24 +40,6 @@ const filesystem = <A>(doing: string, work: () => Promise<A>): Effect.Effect<A, 
       return new GitError({ code: "git_failed", message: `${doing} failed (${code}).` });
     },
   });
-
-/** What a ref that is written out in full points to, tags peeled; null where there is none. */
-const refTarget = (path: string, ref: string): Effect.Effect<string | null, GitError> =>
-  Effect.map(
-    runGit({
-      repository: path,
-      args: ["show-ref", "--verify", "--dereference", "--", ref],
-      expect: [0, 1, 128],
-    }),
-    ({ exitCode, stdout }) =>
-      exitCode === 0 ? (stdout.toString("utf8").trimEnd().split("\n").at(-1)?.slice(0, 40) ?? null) : null,
-  );
-
-const isCommit = (path: string, object: string): Effect.Effect<boolean, GitError> =>
-  Effect.map(
-    runGit({ repository: path, args: ["cat-file", "-t", object], expect: [0, 128] }),
-    ({ stdout }) => stdout.toString("utf8").trim() === "commit",
-  );
 
 const isReachable = (path: string, commit: string): Effect.Effect<boolean, GitError> =>
   Effect.map(
@@ -80,9 +63,6 @@ const resolveBase = Effect.fnUntraced(function* (path: string, ref: string) {
   if (commit !== null && (yield* isReachable(path, commit))) return commit;
   return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
 });
-
-const branchTip = (path: string, branch: string): Effect.Effect<string | null, GitError> =>
-  Result.isFailure(parseBranchName(branch)) ? Effect.succeed(null) : refTarget(path, `refs/heads/${branch}`);
 
 const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
   const parsed = parseBranchName(branch);
@@ -155,18 +135,13 @@ const sidesOf = (path: string, request: { readonly base: string; readonly head: 
     head: sideOf(path, request.head),
   });
 
-const person = { NAME: "Platform", EMAIL: "platform@platform.invalid", DATE: "2000-01-01T00:00:00Z" };
+const beginning = Date.UTC(2000, 0, 1);
 
 /** Everything about it is fixed, so that it has one id everywhere (`initialCommit`). */
 const writeInitialCommit = Effect.fnUntraced(function* (path: string, branch: string) {
   const tree = yield* runGit({ repository: path, args: ["mktree"] });
-  const environment: Record<string, string> = {};
-  for (const [key, value] of Object.entries(person)) {
-    environment[`GIT_AUTHOR_${key}`] = value;
-    environment[`GIT_COMMITTER_${key}`] = value;
-  }
   const args = ["commit-tree", "-m", "Initial commit", tree.stdout.toString("utf8").trim()];
-  yield* runGit({ repository: path, args, environment });
+  yield* runGit({ repository: path, args, environment: platformIdentity(beginning) });
   yield* runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, initialCommit, absent] });
 });
 
@@ -283,6 +258,8 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           at(repository, (path) =>
             Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request.maxBytes)),
           ),
+        // Of merges that collide one goes through each time: more at once than this are turned away.
+        merge: (repository, request) => at(repository, (path) => mergeInto(path, request, { attempts: 10 })),
       });
     }),
   );

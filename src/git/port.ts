@@ -7,7 +7,8 @@
  *     `branch_conflict` (threats.md G11).
  *  G2 names come from `domain/git-ref.ts` and never reach git as an option (G01).
  *  G3 reading a file follows no symlink and enters no submodule, and stops at `maxBytes` (M14 to M16).
- *  G4 no credential occurs in an argument, an error or a file of the repository (G04, G05).
+ *  G4 a merge moves one branch, from the tip it was worked out for and to a commit that has both sides, or nothing.
+ *  G5 no credential occurs in an argument, an error or a file of the repository (G04, G05).
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
@@ -19,6 +20,7 @@ export class GitError extends Schema.TaggedError<GitError>()("GitError", {
     "unknown_repository",
     "unknown_ref",
     "branch_conflict",
+    "ref_moved",
     "import_failed",
     "file_too_large",
     "not_a_file",
@@ -55,6 +57,30 @@ export interface Comparison {
   readonly mergeable: boolean;
   readonly conflicts: readonly string[];
 }
+
+export interface MergeRequest {
+  /** The branch that is to have the work. */
+  readonly branch: string;
+  /** The work: a full commit id, so that what was looked at is what is merged. */
+  readonly head: string;
+  /** Message of the merge commit, where one is needed. */
+  readonly message: string;
+  /** Date of the merge commit, ms since the epoch. */
+  readonly at: number;
+}
+
+/** What became of a merge; `base` is the branch's tip before it. Only `merged` moved anything. */
+export type Merge =
+  | {
+      readonly outcome: "merged";
+      readonly base: string;
+      /** The branch's new tip: the head itself where the branch could be taken forward, else a commit over both. */
+      readonly commit: string;
+    }
+  /** The branch has every commit of the head's: there is nothing to merge, or it was merged before. */
+  | { readonly outcome: "contained"; readonly base: string }
+  /** No path where the histories have no commit in common, or a directory was moved to two places. */
+  | { readonly outcome: "conflict"; readonly base: string; readonly paths: readonly string[] };
 
 export class GitBackend extends Context.Service<
   GitBackend,
@@ -103,5 +129,11 @@ export class GitBackend extends Context.Service<
       repository: Repository,
       request: { readonly base: string; readonly head: string; readonly maxBytes: number },
     ) => Effect.Effect<string, GitError>;
+    /**
+     * Takes the branch forward to the head, else to a commit of the platform's over both: G4. Where the branch moves
+     * meanwhile the merge is worked out again for its new tip; `ref_moved` when it does so without end, `unknown_ref`
+     * where branch or commit is not there.
+     */
+    readonly merge: (repository: Repository, request: MergeRequest) => Effect.Effect<Merge, GitError>;
   }
 >()("platform/git/GitBackend") {}

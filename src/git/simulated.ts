@@ -9,7 +9,14 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { createHash } from "node:crypto";
 import { parseBaseRef, parseBranchName } from "../domain/git-ref.ts";
-import { type Comparison, GitBackend, GitError, type Repository } from "./port.ts";
+import {
+  type Comparison,
+  GitBackend,
+  GitError,
+  type Merge,
+  type MergeRequest,
+  type Repository,
+} from "./port.ts";
 import { initialCommit } from "./ref-policy.ts";
 
 /** A file's text, or what stands at a path without being a file. */
@@ -36,8 +43,12 @@ export class SimulatedRepositories extends Context.Service<
 
 interface Commit {
   readonly sha: string;
-  readonly parent: string | null;
+  /** None, one, or the two sides of a merge, the branch that was merged into first. */
+  readonly parents: readonly string[];
   readonly subject: string;
+  readonly author: string;
+  /** ms since the epoch. */
+  readonly at: number;
   readonly files: ReadonlyMap<string, SimulatedEntry>;
 }
 
@@ -48,14 +59,31 @@ interface State {
   readonly commits: Map<string, Commit>;
 }
 
+const beginning = Date.UTC(2000, 0, 1);
+
 const error = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
 
-/** The commit and its ancestors, newest first. */
+/** The commit and its ancestors, none before a commit that comes from it: so linear ones are newest first. */
 const historyOf = (state: State, sha: string): Commit[] => {
-  const history: Commit[] = [];
-  for (let at = state.commits.get(sha); at !== undefined; at = state.commits.get(at.parent ?? ""))
-    history.push(at);
-  return history;
+  const parentsOf = (at: string) => state.commits.get(at)?.parents ?? [];
+  /** By ancestor, how many that come from it are not listed yet. */
+  const waitsFor = new Map<string, number>();
+  const reached = [sha];
+  for (const at of reached) {
+    for (const parent of parentsOf(at)) {
+      if (!waitsFor.has(parent)) reached.push(parent);
+      waitsFor.set(parent, (waitsFor.get(parent) ?? 0) + 1);
+    }
+  }
+  const listed = [sha];
+  for (const at of listed) {
+    for (const parent of parentsOf(at)) {
+      const left = (waitsFor.get(parent) ?? 0) - 1;
+      waitsFor.set(parent, left);
+      if (left === 0) listed.push(parent);
+    }
+  }
+  return listed.flatMap((at) => state.commits.get(at) ?? []);
 };
 
 const same = (a: SimulatedEntry | undefined, b: SimulatedEntry | undefined): boolean =>
@@ -90,27 +118,31 @@ const sidesOf = Effect.fnUntraced(function* (state: State, request: { base: stri
   return sides;
 });
 
-const compare = (state: State, { mergeBase, base, head }: Sides): Comparison => {
+/** A file that both sides changed, each in its own way, conflicts: lines are not merged here. */
+const conflictsOf = ({ mergeBase, base, head }: Sides): readonly string[] => {
+  if (mergeBase === null) return [];
+  const theirs = new Set(changedPaths(mergeBase.files, base.files));
+  return changedPaths(mergeBase.files, head.files).filter(
+    (path) => theirs.has(path) && !same(base.files.get(path), head.files.get(path)),
+  );
+};
+
+const compare = (state: State, sides: Sides): Comparison => {
+  const { mergeBase, base, head } = sides;
   const from = mergeBase?.files ?? new Map<string, SimulatedEntry>();
   const known = new Set(historyOf(state, base.sha));
-  const theirs = new Set(changedPaths(from, base.files));
-  const conflicts =
-    mergeBase === null
-      ? []
-      : changedPaths(from, head.files).filter(
-          (path) => theirs.has(path) && !same(base.files.get(path), head.files.get(path)),
-        );
+  const conflicts = conflictsOf(sides);
   return {
     base: base.sha,
     head: head.sha,
     mergeBase: mergeBase?.sha ?? null,
     commits: historyOf(state, head.sha)
       .filter((commit) => !known.has(commit))
-      .map(({ sha, subject }) => ({
+      .map(({ sha, subject, author, at }) => ({
         sha,
         subject,
-        authorName: "Simulated",
-        committedAt: "2000-01-01T00:00:00.000Z",
+        authorName: author,
+        committedAt: new Date(at).toISOString(),
       })),
     filesChanged: changedPaths(from, head.files).map((path) => {
       const [before, after] = [linesOf(from.get(path)), linesOf(head.files.get(path))];
@@ -189,14 +221,64 @@ const readFile = Effect.fnUntraced(function* (state: State, { commit, path, maxB
 
 const commitTo = (state: State, request: SimulatedCommit): string => {
   const sha = createHash("sha1").update(JSON.stringify(request)).digest("hex");
-  const { onto: parent, subject, files, branch } = request;
-  state.commits.set(sha, { sha, parent, subject, files: new Map(Object.entries(files)) });
+  const { onto, subject, files, branch } = request;
+  const parents = onto === null ? [] : [onto];
+  const commit = { sha, parents, subject, author: "Simulated", at: beginning };
+  state.commits.set(sha, { ...commit, files: new Map(Object.entries(files)) });
   state.branches.set(branch, sha);
   return sha;
 };
 
+const mergedFiles = (mergeBase: Commit, base: Commit, head: Commit): Commit["files"] => {
+  const files = new Map(base.files);
+  for (const path of changedPaths(mergeBase.files, head.files)) {
+    const entry = head.files.get(path);
+    if (entry === undefined) files.delete(path);
+    else files.set(path, entry);
+  }
+  return files;
+};
+
+/** In one go: nothing moves meanwhile in memory. */
+const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) {
+  const { branch, message, at } = request;
+  if (!state.branches.has(branch)) return yield* error("unknown_ref", `There is no branch ${branch}.`);
+  if (!state.commits.has(request.head))
+    return yield* error("unknown_ref", `There is no commit ${request.head}.`);
+  const sides = yield* sidesOf(state, { base: branch, head: request.head });
+  const { mergeBase, base, head } = sides;
+  if (mergeBase === head) return { outcome: "contained", base: base.sha } satisfies Merge;
+  const paths = conflictsOf(sides);
+  if (mergeBase === null || paths.length > 0) {
+    return { outcome: "conflict", base: base.sha, paths } satisfies Merge;
+  }
+  const [subject = ""] = message.split("\n");
+  const sha = createHash("sha1")
+    .update(JSON.stringify({ base: base.sha, request }))
+    .digest("hex");
+  const over: Commit = {
+    sha,
+    parents: [base.sha, head.sha],
+    subject,
+    author: "Platform",
+    at,
+    files: mergedFiles(mergeBase, base, head),
+  };
+  const commit = mergeBase === base ? head : over;
+  state.commits.set(commit.sha, commit);
+  state.branches.set(branch, commit.sha);
+  return { outcome: "merged", base: base.sha, commit: commit.sha } satisfies Merge;
+});
+
 const emptyState = (head: string): State => {
-  const empty: Commit = { sha: initialCommit, parent: null, subject: "Initial commit", files: new Map() };
+  const empty: Commit = {
+    sha: initialCommit,
+    parents: [],
+    subject: "Initial commit",
+    author: "Platform",
+    at: beginning,
+    files: new Map(),
+  };
   return {
     head,
     branches: new Map([[head, initialCommit]]),
@@ -247,6 +329,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
         at(repository, (state) =>
           Effect.map(sidesOf(state, request), (sides) => diff(sides, request.maxBytes)),
         ),
+      merge: (repository, request) => at(repository, (state) => merge(state, request)),
     });
     const pushes = SimulatedRepositories.of({
       commit: (repository, commit) => at(repository, (state) => Effect.sync(() => commitTo(state, commit))),

@@ -5,13 +5,14 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { newUuid } from "../actors/entropy.ts";
 import { parseBranchName } from "../domain/git-ref.ts";
-import { GitBackend, type GitError } from "../git/port.ts";
+import { GitBackend } from "../git/port.ts";
 import { ChangeRequests } from "../store/port.ts";
 import type { ChangeRequest, Principal } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, Conflict, Forbidden, notFound, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
+import { closeRequest, mergeRequest, refGone } from "./merging.ts";
 import { gitFailed } from "./sessions.ts";
 import { changeRequestWire, pageOf } from "./wire.ts";
 
@@ -31,17 +32,14 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   const head = yield* headOf(caller, pid, request);
   const git = yield* GitBackend;
   const repository = { projectId: pid };
-  const [tip, base] = yield* Effect.all([
-    git.branchTip(repository, head.ref),
-    git.branchTip(repository, project.defaultBranch),
-  ]);
-  if (tip === null) {
+  if ((yield* git.branchTip(repository, head.ref)) === null) {
     return yield* new Unprocessable({
       error: `The repository has no branch ${head.ref}.`,
       code: "unknown_head_ref",
     });
   }
-  if (tip === base) {
+  const { commits } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
+  if (commits.length === 0) {
     return yield* new Unprocessable({
       error: `The branch ${head.ref} has no commit of its own yet.`,
       code: "no_changes",
@@ -101,7 +99,9 @@ const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
   return request ?? (yield* notFound("change request"));
 });
 
-const sides = ({ baseRef, headRef }: ChangeRequest) => ({ base: baseRef, head: headRef });
+/** What is compared: the branches; once they are merged they hold the same, and what was merged is shown. */
+const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
+  status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
 
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const request = yield* found(path);
@@ -111,8 +111,8 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     ...changeRequestWire(request),
     base_commit: comparison.base,
     head_commit: comparison.head,
-    mergeable: comparison.mergeable,
-    conflicts: comparison.conflicts,
+    mergeable: request.status === "open" && comparison.mergeable,
+    conflicts: request.status === "open" ? comparison.conflicts : [],
     commits: comparison.commits.map(({ sha, subject, authorName, committedAt }) => ({
       sha,
       subject,
@@ -123,11 +123,11 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   };
 });
 
-/** A branch that was removed leaves the request, with nothing to show. */
-const refGone = (error: GitError) =>
-  error.code === "unknown_ref"
-    ? new Conflict({ error: `The branches cannot be compared: ${error.message}`, code: "ref_gone" })
-    : gitFailed(error);
+const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
+  const request = yield* found(path);
+  const project = yield* projectFor(yield* Caller, path.pid);
+  return changeRequestWire(yield* mergeRequest(project, request, message));
+});
 
 export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests", (handlers) =>
   handlers
@@ -160,5 +160,13 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
           );
         }),
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+    )
+    .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
+    .handle("close", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return changeRequestWire(yield* closeRequest(yield* found(params)));
+        }),
+      ),
     ),
 );

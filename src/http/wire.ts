@@ -122,6 +122,9 @@ export const changeRequestWire = (request: ChangeRequest) => ({
   created_by: request.createdBy,
   created_at: instant(request.createdAt),
   updated_at: instant(request.updatedAt),
+  merged_commit: request.merged?.commit ?? null,
+  merged_at: instantOrNull(request.merged?.at ?? null),
+  merged_by: request.merged?.by ?? null,
 });
 
 /** What one server-sent event carries as its data. */

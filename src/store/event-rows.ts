@@ -1,7 +1,7 @@
 /** The events a state change leaves behind, as clients read them (api.md 3): shared by both adapters. */
 import type { Failure } from "../domain/failure.ts";
 import type { PlannedFire, PlannedSession } from "./admission-plan.ts";
-import type { Fire, FireStatus, StoredEvent } from "./records.ts";
+import type { ChangeRequest, Fire, FireStatus, StoredEvent } from "./records.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
 
@@ -82,13 +82,25 @@ export const admissionEvents = (
   ...fires.flatMap((fire) => fireEvents([fire], fire.firedAt ?? fire.receivedAt)),
 ];
 
-export const changeRequestEvent = (
-  place: Place,
-  request: { readonly number: number; readonly status: string },
-): NewEvent => ({
-  ...place,
-  type: "change_request.opened",
-  data: { number: request.number, status: request.status },
+const CHANGE_REQUEST_EVENTS = {
+  open: "change_request.opened",
+  merged: "change_request.merged",
+  closed: "change_request.closed",
+} as const;
+
+/** The event of a request that has come to its status just now. */
+export const changeRequestEvent = ({
+  projectId,
+  sessionId,
+  updatedAt,
+  number,
+  status,
+}: ChangeRequest): NewEvent => ({
+  projectId,
+  sessionId,
+  at: updatedAt,
+  type: CHANGE_REQUEST_EVENTS[status],
+  data: { number, status },
 });
 
 const failureOf = (failure: Failure | null | undefined) =>

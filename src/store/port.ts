@@ -22,6 +22,7 @@ import type {
   Fire,
   GoodManifest,
   ManifestFailure,
+  MergeSides,
   NewFire,
   NewProject,
   NewSession,
@@ -358,6 +359,23 @@ export class ChangeRequests extends Context.Service<
       projectId: string,
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<ChangeRequest>, BadCursor>;
+    /**
+     * Notes what a merge is about to bring together, before git is asked (save, then act): whoever finds the work in the
+     * base branch later knows by this that it was this request's merge that put it there. False where it is not open.
+     */
+    readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
+    /**
+     * Says that git has merged it. A request that was closed in the meantime becomes merged too, since the work is in
+     * the base branch; one that is merged already stays as it is.
+     * @returns the request as it is then; null where there is none.
+     */
+    readonly recordMerge: (
+      projectId: string,
+      number: number,
+      merge: MergeSides & { readonly commit: string; readonly by: string; readonly now: number },
+    ) => Stored<ChangeRequest | null>;
+    /** Closes it where it is open. @returns the request as it is then; null where there is none. */
+    readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
   }
 >()("platform/store/ChangeRequests") {}
 

@@ -286,6 +286,18 @@ export interface ChangeRequest {
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** The tips that the last merge was to bring together, of a merged request: did; null where none was begun. */
+  readonly mergeSides: MergeSides | null;
+  readonly merged: {
+    /** The base's commit that has the work. */
+    readonly commit: string;
+    readonly at: number;
+    readonly by: string;
+  } | null;
+}
+export interface MergeSides {
+  readonly base: string;
+  readonly head: string;
 }
 
 export interface CloneCredential {

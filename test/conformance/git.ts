@@ -1,5 +1,5 @@
 /**
- * What every git backend does, whatever keeps the repository (src/git/port.ts, G1 to G4). A suite runs it over its
+ * What every git backend does, whatever keeps the repository (src/git/port.ts, G1 to G5). A suite runs it over its
  * layer with a way to put commits and tags there.
  */
 import { expect, it } from "@effect/vitest";
@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer";
 import { randomUUID } from "node:crypto";
 import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { checkMerges } from "./git-merge.ts";
 
 const decode = (bytes: Uint8Array | null): string | null =>
   bytes === null ? null : Buffer.from(bytes).toString("utf8");
@@ -330,4 +331,6 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
       expect(whole.startsWith(kept.toReversed().join("\n"))).toBe(true);
     }),
   );
+
+  checkMerges(live);
 };

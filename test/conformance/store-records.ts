@@ -1,8 +1,8 @@
-/** Conformance: tokens, projects, secrets and change requests. */
+/** Conformance: tokens, projects and secrets. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { ChangeRequests, Identity, Projects, Secrets, StoreHealth } from "../../src/store/port.ts";
+import { Identity, Projects, Secrets, StoreHealth } from "../../src/store/port.ts";
 import type { NewToken } from "../../src/store/records.ts";
 import {
   addProject,
@@ -254,48 +254,10 @@ const checkSecrets = (check: Check): void => {
   });
 };
 
-const openRequest = (world: World, fields: { readonly headRef: string; readonly now?: number }) => ({
-  id: randomUUID(),
-  projectId: world.projectId,
-  sessionId: null,
-  baseRef: "main",
-  title: "Add a button",
-  description: "",
-  createdBy: world.userId,
-  now: NOON,
-  ...fields,
-});
-
-const checkChangeRequests = (check: Check): void => {
-  describe("change requests", () => {
-    check(
-      "are numbered from 1 in each project, without gaps, one open one a branch",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(3);
-        const { open, get, list } = yield* ChangeRequests;
-        const first = yield* open(openRequest(world, { headRef: "one" }));
-        expect(first).toMatchObject({ number: 1, status: "open", createdAt: NOON, updatedAt: NOON });
-        const taken = yield* Effect.flip(open(openRequest(world, { headRef: "one" })));
-        expect(taken).toMatchObject({ _tag: "Taken", what: "one" });
-        const second = yield* open(openRequest(world, { headRef: "two", now: NOON + 1 }));
-        expect(second.number).toBe(2);
-        const other = { ...world, projectId: yield* addProject(world) };
-        expect((yield* open(openRequest(other, { headRef: "one" }))).number).toBe(1);
-        expect(yield* get(world.projectId, 2)).toEqual(second);
-        expect(yield* get(world.projectId, 3)).toBe(null);
-        const page = yield* list(world.projectId, { ...newest, status: "open" });
-        expect(page.items.map(({ number }) => number)).toEqual([2, 1]);
-        expect((yield* list(world.projectId, { ...newest, status: "merged" })).items).toEqual([]);
-      }),
-    );
-  });
-};
-
 export const checkRecords = (check: Check): void => {
   checkIdentity(check);
   checkProjects(check);
   checkSecrets(check);
-  checkChangeRequests(check);
   check(
     "says that it answers",
     Effect.flatMap(StoreHealth, ({ ping }) => ping),

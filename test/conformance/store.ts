@@ -2,6 +2,7 @@
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkSessions } from "./store-sessions.ts";
@@ -14,6 +15,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkAdmission(check);
     checkTriggers(check);
     checkRecords(check);
+    checkChangeRequests(check);
     checkPages(check);
     checkEvents(check);
   });

@@ -230,5 +230,15 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   if (rest.endsWith("/fire")) {
     return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
   }
+  const [, number, end] = /^\/change-requests\/(\d+)\/(merge|close)$/.exec(rest) ?? [];
+  const change = world.changes.find((one) => String(one["number"]) === number);
+  if (change !== undefined) {
+    const at = change["created_at"];
+    const ended =
+      end === "merge"
+        ? { status: "merged", mergeable: false, merged_at: at, merged_commit: "5ca1ab1e".repeat(5) }
+        : { status: "closed", mergeable: false, updated_at: at };
+    world.changes = world.changes.map((one) => (one === change ? { ...one, ...ended } : one));
+  }
   return rest === "/change-requests" ? { number: 8 } : {};
 };

@@ -234,6 +234,51 @@ describe.skipIf(!hasChromium)(title, () => {
       await visit(`${PROJECT}/change-requests/7`);
       await page.getByText("It cannot be merged as it is.").waitFor();
       expect(await page.locator(".callout").innerText()).toContain("greet.sh");
+      expect(await page.getByRole("button", { name: "Merge" }).count()).toBe(0);
+      expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
+    });
+
+    it("is merged after a question, and can then be neither merged nor closed", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/change-requests/7`);
+      await page.getByRole("button", { name: "Merge" }).click();
+      await page.getByText("Merge #7 into main?").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "hidden" });
+      expect(fake.writes).toEqual([]);
+      await page.getByRole("button", { name: "Merge" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+      await page.getByText("#7 was merged into main.").waitFor();
+      expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
+      await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
+      expect(await page.locator(".facts").innerText()).toContain("5ca1ab1e5c");
+      expect(await page.locator("header.head .actions button").count()).toBe(0);
+    });
+
+    it("that came to conflict meanwhile says where, and shows it", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/change-requests/7`);
+      await page.getByRole("button", { name: "Merge" }).click();
+      fake.world.changes = fake.world.changes.map((change) => ({
+        ...change,
+        mergeable: false,
+        conflicts: ["greet.sh"],
+      }));
+      fake.world.refused = { status: 409, code: "merge_conflict", error: "They conflict in greet.sh." };
+      await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+      await page.getByText("They conflict in greet.sh.").waitFor();
+      await page.getByText("It cannot be merged as it is.").waitFor();
+    });
+
+    it("is closed after a question", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(`${PROJECT}/change-requests/7`);
+      await page.getByRole("button", { name: "Close" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+      await page.getByText("#7 was closed.").waitFor();
+      expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
+      await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
+      expect(await page.locator("header.head .actions button").count()).toBe(0);
     });
   });
 

@@ -202,6 +202,8 @@ export const makeWorld = (now: number): World => ({
       created_by: "u",
       created_at: ago(now, 6000),
       updated_at: ago(now, 6000),
+      merged_commit: null,
+      merged_at: null,
       mergeable: true,
       conflicts: [],
       commits: [

@@ -1,7 +1,6 @@
 /** Git processes that did what they were told and said otherwise, and what they are told at all. */
 import { randomUUID } from "node:crypto";
-import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import * as ManagedRuntime from "effect/ManagedRuntime";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { hostedBackend } from "../../src/git/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
+import { gitStandIn } from "./git-stand-in.ts";
 
 const root = mkdtempSync(join(tmpdir(), "answer-lost-"));
 const runtime = ManagedRuntime.make(
@@ -25,15 +25,7 @@ afterAll(async () => {
 const backend = <A, E>(use: (hosted: GitBackend["Service"]) => Effect.Effect<A, E>): Promise<A> =>
   runtime.runPromise(Effect.flatMap(GitBackend, use));
 
-const realGit = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
-
-/** From here to the test's end the service finds this script in git's place; `$REAL` is git. */
-const standIn = (script: string): void => {
-  const bin = mkdtempSync(join(root, "bin-"));
-  writeFileSync(join(bin, "git"), `#!/bin/sh\nREAL='${realGit}'\n${script}\n`);
-  chmodSync(join(bin, "git"), 0o755);
-  vi.stubEnv("PATH", `${bin}:${process.env["PATH"]}`);
-};
+const standIn = (script: string): void => gitStandIn(root, script);
 
 describe("a branch that git made without saying so", () => {
   const repository = { projectId: randomUUID() };

@@ -1,6 +1,7 @@
 /** One request for each route, that does what the route is for: what the table of routes and tokens sends. */
+import { randomUUID } from "node:crypto";
 import type { Cast, TokenKind } from "./cast.ts";
-import { makeUserToken, runSession } from "./world.ts";
+import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "./world.ts";
 
 /** What becomes of a request: let in, or refused with this status. */
 export type Fate = "in" | 401 | 403 | 404;
@@ -27,6 +28,16 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   /** A session to lose for whoever is let in; anybody else names one that must stay. */
   const spare = (kind: TokenKind): Promise<string> =>
     WORKERS.has(kind) ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
+  /** A change request with work of its own, in the same way. */
+  const spareRequest = async (kind: TokenKind): Promise<number> => {
+    if (!WORKERS.has(kind)) return 1;
+    const branch = `spare-${randomUUID()}`;
+    await pushFiles(cast.service, cast.pid, { branch, files: { [branch]: "x\n" } });
+    const opened = await cast.service.request("POST", `/v1/projects/${cast.pid}/change-requests`, {
+      body: { title: "Spare", head_ref: branch },
+    });
+    return Number(fields(expectStatus(opened, 201))["number"]);
+  };
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
 
@@ -116,6 +127,15 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "GET /v1/projects/:pid/change-requests/:number/diff": {
       target: project("/change-requests/1/diff"),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/change-requests/:number/merge": {
+      target: async (kind) => `/v1/projects/${cast.pid}/change-requests/${await spareRequest(kind)}/merge`,
+      body: () => ({}),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/change-requests/:number/close": {
+      target: async (kind) => `/v1/projects/${cast.pid}/change-requests/${await spareRequest(kind)}/close`,
       answers: [200],
     },
     "GET /v1/projects/:pid/git/clone-credential": {

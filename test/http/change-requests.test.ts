@@ -1,16 +1,13 @@
 /** Change requests through the API (api.md 6): how a session's work is proposed and shown. */
-import { mkdtempSync } from "node:fs";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { gitOk } from "../git/git-client.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
 import {
-  commitFiles,
   deliver,
   expectStatus,
   fields,
   listOf,
   makeProject,
+  pushFiles,
   putSecret,
   reached,
   runSession,
@@ -20,6 +17,7 @@ import {
   stopSession,
   webhookEntry,
   type Fields,
+  type Files,
 } from "./world.ts";
 
 let service: TestService;
@@ -36,18 +34,8 @@ const open = (body: Fields, token = service.token): Promise<Answer> =>
   service.request("POST", at(), { body: { title: "A change", ...body }, token });
 const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
 
-/** Pushes commits to a branch as a person. */
-const pushTo = async (
-  branch: string,
-  files: Readonly<Record<string, string>>,
-  from = "main",
-): Promise<void> => {
-  const directory = mkdtempSync(path.join(service.importRoot, "work-"));
-  const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
-  await gitOk(directory, "clone", "--quiet", "--branch", from, remote, ".");
-  await commitFiles(directory, files);
-  await gitOk(directory, "push", "--quiet", "origin", `HEAD:refs/heads/${branch}`);
-};
+const pushTo = (branch: string, files: Files, from?: string): Promise<void> =>
+  pushFiles(service, pid, { branch, files, ...(from === undefined ? {} : { from }) });
 
 describe("a change request", () => {
   it("shows a session's commits, files and diff, from its branch", async () => {
@@ -68,6 +56,9 @@ describe("a change request", () => {
       created_by: expect.any(String),
       created_at: expect.any(String),
       updated_at: expect.any(String),
+      merged_commit: null,
+      merged_at: null,
+      merged_by: null,
     });
     const shown = fields(await service.request("GET", at("/1")));
     expect(shown).toMatchObject({

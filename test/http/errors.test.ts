@@ -186,6 +186,7 @@ describe("a body", () => {
     ["a project", "PATCH", "", { created_by: randomUUID() }],
     ["a secret", "PUT", "/secrets/NAME", { value: "x", name: "OTHER" }],
     ["a change request", "POST", "/change-requests", { title: "t", head_ref: "main", status: "merged" }],
+    ["a merge", "POST", "/change-requests/1/merge", { merged_by: randomUUID() }],
   ])("with a field that %s does not take is 400 [T06]", async (_, method, rest, body) => {
     const answer = await service.request(method, `/v1/projects/${pid}${rest}`, { body });
     expect(refusal(answer)).toEqual([400, "invalid_request"]);
@@ -224,6 +225,7 @@ describe("text that no store or environment can hold", () => {
     ["POST", "CHANGES", { title: "a\0b", head_ref: "main" }],
     ["POST", "CHANGES", { title: "t", description: "a\0b", head_ref: "main" }],
     ["POST", "CHANGES", { title: "t", head_ref: "a\0b" }],
+    ["POST", "CHANGES/1/merge", { message: "a\0b" }],
   ])("%s %s %j is 400", async (method, where, body) => {
     const target = where
       .replace("SESSIONS", `/v1/projects/${pid}/sessions`)

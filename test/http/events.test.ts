@@ -11,6 +11,7 @@ import {
   makeUserToken,
   runSession,
   stopSession,
+  type Fields,
 } from "./world.ts";
 
 let service: TestService;
@@ -81,13 +82,25 @@ it("tells a session's life in its order, each event once, each with an id of its
   reader.close();
 });
 
-it("tells of a change request that was opened, by its number", async () => {
+const post = async (rest: string, body: Fields, status: number) =>
+  expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests${rest}`, { body }), status);
+
+it("tells of a change request that was opened, closed or merged, by its number", async () => {
   const reader = await open("");
   await reader.until(({ event }) => event === "open");
-  const body = { title: "A feature", head_ref: "feature" };
-  expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body }), 201);
-  const opened = await reader.until(({ event }) => event === "change_request.opened");
-  expect(dataOf(opened).data).toMatchObject({ number: 1 });
+  const proposal = { title: "A feature", head_ref: "feature" };
+  await post("", proposal, 201);
+  await post("/1/close", {}, 200);
+  await post("", proposal, 201);
+  await post("/2/merge", {}, 200);
+  await reader.until(({ event }) => event === "change_request.merged");
+  const told = reader.events.filter(({ event }) => event?.startsWith("change_request."));
+  expect(told.map((event) => [event.event, dataOf(event).data])).toEqual([
+    ["change_request.opened", { number: 1, status: "open" }],
+    ["change_request.closed", { number: 1, status: "closed" }],
+    ["change_request.opened", { number: 2, status: "open" }],
+    ["change_request.merged", { number: 2, status: "merged" }],
+  ]);
   reader.close();
 });
 

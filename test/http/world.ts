@@ -1,6 +1,6 @@
 /** What the tests of the HTTP side do again and again: projects with a manifest, sessions, signed webhooks. */
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -57,6 +57,23 @@ export const makeRepository = async (service: TestService, files: Files): Promis
   await commitFiles(directory, { "feature.txt": "new\n" }, "Add a feature");
   await gitOk(directory, "checkout", "--quiet", "main");
   return directory;
+};
+
+/** Pushes a commit with these files to a branch, as a person whose work began at `from`. */
+export const pushFiles = async (
+  service: TestService,
+  pid: string,
+  {
+    branch,
+    files,
+    from = "main",
+  }: { readonly branch: string; readonly files: Files; readonly from?: string },
+): Promise<void> => {
+  const directory = mkdtempSync(path.join(service.importRoot, "work-"));
+  const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
+  await gitOk(directory, "clone", "--quiet", "--branch", from, remote, ".");
+  await commitFiles(directory, files);
+  await gitOk(directory, "push", "--quiet", "origin", `HEAD:refs/heads/${branch}`);
 };
 
 export interface ProjectWish {

@@ -28,7 +28,7 @@ export type Power =
   | "work"
   /** Opening and updating change requests. */
   | "propose"
-  /** Governing a project: secrets, settings. User tokens only, one bound to that project included. */
+  /** Governing a project: secrets, settings, merges. User tokens only, one bound to that project included. */
   | "govern"
   /** PLATFORM_TOKEN's one use. */
   | "clone";

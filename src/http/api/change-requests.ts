@@ -19,6 +19,10 @@ const Summary = Schema.Struct({
   created_by: nullable(Uuid),
   created_at: Instant,
   updated_at: Instant,
+  /** The base branch's commit that has the work: the head's own where the branch could be taken forward to it. */
+  merged_commit: nullable(Schema.String),
+  merged_at: nullable(Instant),
+  merged_by: nullable(Uuid),
 }).annotate({ identifier: "ChangeRequest" });
 
 const Detail = Schema.Struct({
@@ -48,6 +52,9 @@ const OpenRequest = Schema.Struct({
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
+/** The message of the merge commit, where one is needed. */
+const MergeRequest = Schema.Struct({ message: Schema.optionalKey(text(64 * 1024)) });
+
 const numberParams = {
   ...projectParams,
   number: Schema.FiniteFromString.check(
@@ -56,7 +63,7 @@ const numberParams = {
   ),
 };
 
-/** Change requests: how work is shown and proposed (api.md 6). */
+/** Change requests: how work is shown, proposed and merged (api.md 6). */
 export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
   .add(
     HttpApiEndpoint.post("open", "/", {
@@ -84,6 +91,20 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [NotFound, Conflict],
     }).annotate(Access, "read"),
+    // A person's alone: what an agent made is looked at by somebody before it reaches the default branch (api.md 1).
+    HttpApiEndpoint.post("merge", "/:number/merge", {
+      params: numberParams,
+      payload: MergeRequest,
+      success: Summary,
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "govern"),
+    // A session's too, which does what its user may but merging. Not a trigger's: it opens and updates its own request
+    // (api.md 1), and to withdraw one would take it from the person who is to look at it.
+    HttpApiEndpoint.post("close", "/:number/close", {
+      params: numberParams,
+      success: Summary,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/change-requests") {}

@@ -10,7 +10,7 @@ type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];
 
 const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
   Effect.suspend(() => {
-    const { projectId, sessionId, headRef } = request;
+    const { projectId, headRef } = request;
     const project = tables.projects.get(projectId);
     if (project === undefined) return Effect.die(new Error("a change request of an unknown project"));
     const isTaken = [...tables.changeRequests.values()].some(
@@ -19,21 +19,58 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
     if (isTaken) return Effect.fail(new Taken({ what: headRef }));
     const number = project.changeRequests + 1;
     tables.projects.set(projectId, { ...project, changeRequests: number });
-    const opened: ChangeRequest = { ...request, number, status: "open", createdAt: now, updatedAt: now };
+    const opened: ChangeRequest = {
+      ...request,
+      number,
+      status: "open",
+      createdAt: now,
+      updatedAt: now,
+      mergeSides: null,
+      merged: null,
+    };
     tables.changeRequests.set(opened.id, opened);
-    tables.events.append([changeRequestEvent({ projectId, sessionId, at: now }, opened)]);
+    tables.events.append([changeRequestEvent(opened)]);
     return Effect.succeed(opened);
   });
+
+/** Brings a request to another status. */
+const move = (tables: TableSet, request: ChangeRequest): ChangeRequest => {
+  tables.changeRequests.set(request.id, request);
+  tables.events.append([changeRequestEvent(request)]);
+  return request;
+};
 
 export const layer = Layer.effect(
   ChangeRequests,
   Effect.map(Tables, (tables) => {
     const ofProject = (projectId: string) =>
       [...tables.changeRequests.values()].filter((request) => request.projectId === projectId);
+    const find = (projectId: string, number: number) =>
+      ofProject(projectId).find((request) => request.number === number) ?? null;
     return {
       open: (request) => open(tables, request),
-      get: (projectId, number) =>
-        Effect.sync(() => ofProject(projectId).find((request) => request.number === number) ?? null),
+      get: (projectId, number) => Effect.sync(() => find(projectId, number)),
+      beginMerge: (projectId, number, { base, head }) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          if (found?.status !== "open") return false;
+          tables.changeRequests.set(found.id, { ...found, mergeSides: { base, head } });
+          return true;
+        }),
+      recordMerge: (projectId, number, { base, head, commit, by, now }) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          if (found === null || found.status === "merged") return found;
+          const merge = { mergeSides: { base, head }, merged: { commit, at: now, by } };
+          return move(tables, { ...found, ...merge, status: "merged", updatedAt: now });
+        }),
+      close: (projectId, number, now) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          return found?.status === "open"
+            ? move(tables, { ...found, status: "closed", updatedAt: now })
+            : found;
+        }),
       list: (projectId, request) =>
         Effect.suspend(() => {
           const { status } = request;

@@ -1,0 +1,16 @@
+/** Who made the commits that no person and no agent made: a repository's first one, and merges. */
+
+/** @param at ms since the epoch; the commit's date, in UTC. @returns the environment of git's `commit-tree`. */
+export const platformIdentity = (at: number): Readonly<Record<string, string>> => {
+  const person = {
+    NAME: "Platform",
+    EMAIL: "platform@platform.invalid",
+    DATE: `@${Math.floor(at / 1000)} +0000`,
+  };
+  return Object.fromEntries(
+    Object.entries(person).flatMap(([key, value]) => [
+      [`GIT_AUTHOR_${key}`, value],
+      [`GIT_COMMITTER_${key}`, value],
+    ]),
+  );
+};

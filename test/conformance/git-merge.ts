@@ -1,0 +1,190 @@
+/** What every git backend does when it merges (src/git/port.ts, G4). A part of the suite in git.ts. */
+import { expect } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import { randomUUID } from "node:crypto";
+import { GitBackend, type Repository } from "../../src/git/port.ts";
+import { type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+
+type Test = Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>;
+type Files = Readonly<Record<string, SimulatedEntry>>;
+
+const README = { "README.md": "one\n" };
+const AT = Date.UTC(2026, 10, 20, 12);
+
+/** A repository with one commit on `main`, and ways to write and to merge. */
+const scene = Effect.gen(function* () {
+  const backend = yield* GitBackend;
+  const { commit } = yield* SimulatedRepositories;
+  const repository: Repository = { projectId: randomUUID() };
+  yield* backend.create({ ...repository, importFrom: null, defaultBranch: "main" });
+  const write = (branch: string, onto: string | null, files: Files) =>
+    commit(repository, { branch, onto, files: { ...README, ...files }, subject: `Write ${branch}` });
+  const tip = yield* write("main", yield* backend.resolveBase(repository, "main"), {});
+  const merge = (head: string, fields: { readonly branch?: string; readonly message?: string } = {}) =>
+    backend.merge(repository, { branch: "main", head, message: "Merge it", at: AT, ...fields });
+  const tipOf = (branch: string) => backend.branchTip(repository, branch);
+  const read = (at: string, path: string) =>
+    Effect.map(backend.readFile(repository, { commit: at, path, maxBytes: 100 }), (bytes) =>
+      bytes === null ? null : Buffer.from(bytes).toString("utf8"),
+    );
+  /** The commits that `head` has and `base` has not. */
+  const between = (base: string, head: string) =>
+    Effect.map(backend.compare(repository, { base, head }), ({ commits }) => commits);
+  return { tip, write, merge, tipOf, read, between };
+});
+
+const checkMerged = (live: (name: string, test: () => Test) => void): void => {
+  live("takes the branch forward to the head where it has nothing of its own", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const one = yield* write("work", tip, { a: "1\n" });
+      const two = yield* write("work", one, { a: "2\n" });
+      expect(yield* merge(two)).toEqual({ outcome: "merged", base: tip, commit: two });
+      expect([yield* tipOf("main"), yield* tipOf("work")]).toEqual([two, two]);
+    }),
+  );
+
+  live("else makes a commit of the platform's that has both sides, under the message and date given", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf, read, between } = yield* scene;
+      const head = yield* write("work", tip, { a: "a\n", "README.md": "two\n" });
+      const base = yield* write("main", tip, { b: "b\n" });
+      const merged = yield* merge(head, { message: "Merge the work\n\nIt is good.\n" });
+      const commit = (yield* tipOf("main")) ?? "";
+      expect(merged).toEqual({ outcome: "merged", base, commit });
+      expect([yield* read(commit, "README.md"), yield* read(commit, "a"), yield* read(commit, "b")]).toEqual([
+        "two\n",
+        "a\n",
+        "b\n",
+      ]);
+      const [made, ...others] = yield* between(base, commit);
+      expect(made).toEqual({
+        sha: commit,
+        subject: "Merge the work",
+        authorName: "Platform",
+        committedAt: new Date(AT).toISOString(),
+      });
+      expect(others.map(({ sha }) => sha)).toEqual([head]);
+      expect((yield* between(head, commit)).map(({ sha }) => sha)).toEqual([commit, base]);
+    }),
+  );
+
+  live("takes away what the head took away, and keeps what the branch added", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf, read } = yield* scene;
+      const full = yield* write("main", tip, { old: "old\n" });
+      const head = yield* write("work", full, { new: "new\n" });
+      yield* write("main", full, { old: "old\n", own: "own\n" });
+      yield* merge(head);
+      const commit = (yield* tipOf("main")) ?? "";
+      expect([yield* read(commit, "old"), yield* read(commit, "new"), yield* read(commit, "own")]).toEqual([
+        null,
+        "new\n",
+        "own\n",
+      ]);
+    }),
+  );
+
+  live("merges a branch again that went on after its merge, and finds what it has been given since", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf, read } = yield* scene;
+      const first = yield* write("work", tip, { a: "1\n" });
+      yield* write("main", tip, { b: "b\n" });
+      yield* merge(first);
+      const second = yield* write("work", first, { a: "2\n" });
+      expect((yield* merge(second)).outcome).toBe("merged");
+      const commit = (yield* tipOf("main")) ?? "";
+      expect([yield* read(commit, "a"), yield* read(commit, "b")]).toEqual(["2\n", "b\n"]);
+    }),
+  );
+
+  live("takes each of several that come at once: who was too late merges into what the others made", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf, read, between } = yield* scene;
+      const names = ["a", "b", "c", "d"];
+      const heads = yield* Effect.forEach(names, (name) => write(name, tip, { [name]: `${name}\n` }));
+      const outcomes = yield* Effect.forEach(heads, (head) => merge(head), { concurrency: "unbounded" });
+      const commits = outcomes.map((made) => (made.outcome === "merged" ? made.commit : null));
+      const bases = outcomes.map(({ base }) => base);
+      const last = (yield* tipOf("main")) ?? "";
+      // A chain without a fork: each began where another one ended.
+      expect([...commits, tip].toSorted()).toEqual([...bases, last].toSorted());
+      expect(new Set(bases).size).toBe(names.length);
+      expect(commits.filter((commit) => heads.includes(commit ?? ""))).toHaveLength(1);
+      for (const name of names) expect(yield* read(last, name)).toBe(`${name}\n`);
+      expect(yield* between(last, tip)).toEqual([]);
+    }),
+  );
+};
+
+const checkNotMerged = (live: (name: string, test: () => Test) => void): void => {
+  live("says of a head that the branch has already that there is nothing to merge, and makes nothing", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const head = yield* write("work", tip, { a: "a\n" });
+      const base = yield* write("main", tip, { b: "b\n" });
+      expect(yield* merge(tip)).toEqual({ outcome: "contained", base });
+      yield* merge(head);
+      const merged = (yield* tipOf("main")) ?? "";
+      for (const again of [head, base, merged]) {
+        expect(yield* merge(again)).toEqual({ outcome: "contained", base: merged });
+      }
+      expect(yield* tipOf("main")).toBe(merged);
+    }),
+  );
+
+  live("names the paths in conflict, and moves nothing", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const head = yield* write("work", tip, { a: "theirs\n", b: "fine\n", "README.md": "theirs\n" });
+      const base = yield* write("main", tip, { a: "ours\n", c: "fine\n", "README.md": "ours\n" });
+      const merged = yield* merge(head);
+      expect(merged).toMatchObject({ outcome: "conflict", base });
+      expect(merged.outcome === "conflict" ? merged.paths.toSorted() : []).toEqual(["README.md", "a"]);
+      expect([yield* tipOf("main"), yield* tipOf("work")]).toEqual([base, head]);
+    }),
+  );
+
+  live("does not merge histories that have no commit in common", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const head = yield* write("work", null, { a: "a\n" });
+      expect(yield* merge(head)).toEqual({ outcome: "conflict", base: tip, paths: [] });
+      expect(yield* tipOf("main")).toBe(tip);
+    }),
+  );
+
+  live("refuses what is no branch, and what is no whole commit id of the repository's", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const head = yield* write("work", tip, { a: "a\n" });
+      for (const branch of ["nowhere", "refs/heads/main", "--all", "HEAD", tip]) {
+        const error = yield* Effect.flip(merge(head, { branch }));
+        expect(error.code, branch).toBe("unknown_ref");
+      }
+      for (const none of ["work", "f".repeat(40), head.slice(0, 12), "--all", "HEAD", ""]) {
+        const error = yield* Effect.flip(merge(none));
+        expect(error.code, none).toBe("unknown_ref");
+      }
+      expect([yield* tipOf("main"), yield* tipOf("work")]).toEqual([tip, head]);
+    }),
+  );
+
+  live("moves the one branch that was named, and no other", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf } = yield* scene;
+      const head = yield* write("work", tip, { a: "a\n" });
+      const base = yield* write("next", tip, { b: "b\n" });
+      const idle = yield* write("idle", tip, { c: "c\n" });
+      const merged = yield* merge(head, { branch: "next" });
+      expect(merged).toMatchObject({ outcome: "merged", base });
+      expect([yield* tipOf("main"), yield* tipOf("work"), yield* tipOf("idle")]).toEqual([tip, head, idle]);
+    }),
+  );
+};
+
+/** Registers the part. */
+export const checkMerges = (live: (name: string, test: () => Test) => void): void => {
+  checkMerged(live);
+  checkNotMerged(live);
+};

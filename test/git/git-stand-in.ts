@@ -1,0 +1,15 @@
+/** A program in git's place, for what git does too seldom: to fail, to be too late, to say nothing of what it did. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { vi } from "vitest";
+
+const realGit = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+
+/** From here to `vi.unstubAllEnvs()` the service finds this script, kept below `root`, for git; `$REAL` is git. */
+export const gitStandIn = (root: string, script: string): void => {
+  const bin = mkdtempSync(join(root, "bin-"));
+  writeFileSync(join(bin, "git"), `#!/bin/sh\nREAL='${realGit}'\n${script}\n`);
+  chmodSync(join(bin, "git"), 0o755);
+  vi.stubEnv("PATH", `${bin}:${process.env["PATH"]}`);
+};

@@ -1,0 +1,172 @@
+/** Merging in hosted repositories: what the twin cannot show (the rest is in conformance/git-merge.ts). */
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as ManagedRuntime from "effect/ManagedRuntime";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { hostedBackend } from "../../src/git/hosted.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { hostedPushes } from "../conformance/git-pushes.ts";
+import { type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { gitOk } from "./git-client.ts";
+import { gitStandIn } from "./git-stand-in.ts";
+
+const root = mkdtempSync(join(tmpdir(), "merge-"));
+const directory = join(root, "repositories");
+const runtime = ManagedRuntime.make(hostedBackend({ directory }));
+afterEach(() => void vi.unstubAllEnvs());
+afterAll(async () => {
+  await runtime.dispose();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const AT = Date.UTC(2026, 10, 20, 12);
+const MAIN = "refs/heads/main";
+let repository = { projectId: "" };
+let bare = "";
+/** The first commit of `main`, the tip of `work`, made from it, and of `main`, which went on. */
+let fork = "";
+let head = "";
+let base = "";
+
+const backend = <A, E>(use: (hosted: GitBackend["Service"]) => Effect.Effect<A, E>): Promise<A> =>
+  runtime.runPromise(Effect.flatMap(GitBackend, use));
+const write = (branch: string, onto: string | null, files: Readonly<Record<string, SimulatedEntry>>) =>
+  Effect.runPromise(
+    Effect.flatMap(SimulatedRepositories, ({ commit }) =>
+      commit(repository, { branch, onto, files, subject: `Write ${branch}` }),
+    ).pipe(Effect.provide(hostedPushes(directory))),
+  );
+const merge = (message = "Merge it") =>
+  backend((hosted) => Effect.result(hosted.merge(repository, { branch: "main", head, message, at: AT })));
+const tip = (): Promise<string> => gitOk(bare, "rev-parse", MAIN);
+const parents = async (commit: string): Promise<readonly string[]> =>
+  (await gitOk(bare, "log", "-1", "--format=%P", commit)).split(" ");
+/** Commits from the fork to the tip, along the branch. */
+const chain = async (): Promise<readonly string[]> =>
+  (await gitOk(bare, "rev-list", "--first-parent", `${fork}..${MAIN}`)).split("\n");
+
+beforeEach(async () => {
+  repository = { projectId: randomUUID() };
+  bare = join(directory, `${repository.projectId}.git`);
+  await backend((hosted) => hosted.create({ ...repository, importFrom: null, defaultBranch: "main" }));
+  fork = await write("main", null, { "README.md": "one\n" });
+  head = await write("work", fork, { "README.md": "one\n", work: "work\n" });
+  base = await write("main", fork, { "README.md": "one\n", main: "main\n" });
+});
+
+describe("a merge commit", () => {
+  it("is the platform's, over the branch and then the head, and its message is taken as it is", async () => {
+    const message = "--amend -m x\n\n# no comment\n\n  $(id) `id` 'quoted' \u00fc\u{1f600}";
+    expect(await merge(message)).toMatchObject({ _tag: "Success", success: { outcome: "merged", base } });
+    const commit = await tip();
+    expect(await parents(commit)).toEqual([base, head]);
+    expect(await gitOk(bare, "log", "-1", "--format=%an <%ae> %aI%n%cn <%ce> %cI", commit)).toBe(
+      "Platform <platform@platform.invalid> 2026-11-20T12:00:00+00:00\n".repeat(2).trimEnd(),
+    );
+    expect(await gitOk(bare, "log", "-1", "--format=%B", commit)).toBe(message);
+    expect(await gitOk(bare, "fsck", "--strict", "--no-dangling")).toBe("");
+  });
+
+  it("moves its branch alone: no other ref, not HEAD, and no lock stays", async () => {
+    await gitOk(bare, "tag", "v1", fork);
+    const refs = () => gitOk(bare, "for-each-ref", "--format=%(refname) %(objectname)");
+    const before = await refs();
+    expect((await merge())._tag).toBe("Success");
+    expect(await refs()).toBe(before.replace(`${MAIN} ${base}`, `${MAIN} ${await tip()}`));
+    expect(await gitOk(bare, "symbolic-ref", "HEAD")).toBe(MAIN);
+    expect(existsSync(join(bare, `${MAIN}.lock`))).toBe(false);
+  });
+});
+
+/** Before git moves `main`, somebody else does, once for each commit. @returns a file with a line for each move asked for. */
+const overtakenBy = async (...commits: readonly string[]): Promise<string> => {
+  const log = join(root, randomUUID());
+  const moves = commits.map((commit, index) => `${index}) "$REAL" update-ref ${MAIN} ${commit} ;;`);
+  gitStandIn(
+    root,
+    `case " $* " in *" update-ref "*)
+       touch '${log}'
+       case "$(wc -l <'${log}' | tr -d ' ')" in ${moves.join(" ")} esac
+       echo "$*" >>'${log}' ;;
+     esac
+     exec "$REAL" "$@"`,
+  );
+  return log;
+};
+
+describe("a branch that moves while a merge into it is being made", () => {
+  it("keeps what came in between: the merge is worked out again for the new tip", async () => {
+    const between = await write("aside", base, { "README.md": "one\n", main: "main\n", aside: "aside\n" });
+    const log = await overtakenBy(between);
+    expect(await merge()).toMatchObject({ success: { outcome: "merged", base: between } });
+    expect(readFileSync(log, "utf8").trim().split("\n")).toHaveLength(2);
+    const commit = await tip();
+    expect(await parents(commit)).toEqual([between, head]);
+    expect(await chain()).toEqual([commit, between, base]);
+    expect(await gitOk(bare, "ls-tree", "--name-only", commit)).toBe("README.md\naside\nmain\nwork");
+  });
+
+  it("is not taken forward over what came in between", async () => {
+    await gitOk(bare, "update-ref", MAIN, fork);
+    const between = await write("aside", fork, { "README.md": "one\n", aside: "aside\n" });
+    await overtakenBy(between);
+    expect(await merge()).toMatchObject({ success: { outcome: "merged", base: between } });
+    expect(await parents(await tip())).toEqual([between, head]);
+  });
+
+  it("may come to conflict with the head by that", async () => {
+    const between = await write("aside", base, { "README.md": "one\n", main: "main\n", work: "theirs\n" });
+    await overtakenBy(between);
+    expect(await merge()).toMatchObject({ success: { outcome: "conflict", base: between, paths: ["work"] } });
+    expect(await tip()).toBe(between);
+  });
+
+  it("without end is left as it is, with a word about it", async () => {
+    const moves: string[] = [];
+    for (let onto = base; moves.length < 10; onto = moves.at(-1) ?? base) {
+      // oxlint-disable-next-line no-await-in-loop -- each is made from the one before
+      moves.push(await write("aside", onto, { n: `${moves.length}\n` }));
+    }
+    const log = await overtakenBy(...moves);
+    expect(await merge()).toMatchObject({ _tag: "Failure", failure: { code: "ref_moved" } });
+    expect(readFileSync(log, "utf8").trim().split("\n")).toHaveLength(10);
+    expect(await tip()).toBe(moves.at(-1));
+  });
+});
+
+describe("a merge that git made without saying so", () => {
+  it("is looked up and counts as made [G12]", async () => {
+    gitStandIn(root, `"$REAL" "$@"; code=$?; case " $* " in *" update-ref "*) exit 1 ;; esac; exit $code`);
+    expect(await merge()).toMatchObject({ success: { outcome: "merged", base, commit: await tip() } });
+    expect(await parents(await tip())).toEqual([base, head]);
+  });
+
+  it("does not count as made where git failed indeed [G12]", async () => {
+    gitStandIn(root, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
+    expect(await merge()).toMatchObject({ _tag: "Failure", failure: { code: "git_failed" } });
+    expect(await tip()).toBe(base);
+  });
+});
+
+/** Twenty lines like no others. */
+const lines = (from: number): string => Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
+
+it("takes a directory that was moved to two places for a conflict, though git names no path", async () => {
+  const [a, b, c] = [lines(0), lines(100), lines(200)];
+  fork = await write("main", null, { "dir/a": a, "dir/b": b });
+  head = await write("work", fork, { "dir/a": a, "dir/b": b, "dir/c": c });
+  base = await write("main", fork, { "x/a": a, "y/b": b });
+  expect(await merge()).toMatchObject({ success: { outcome: "conflict", base, paths: [] } });
+  expect(await tip()).toBe(base);
+  const compared = await backend((hosted) => hosted.compare(repository, { base: "main", head }));
+  expect(compared).toMatchObject({ mergeable: false, conflicts: [] });
+});
+
+it("takes a list of conflicts that is too long to be read for a conflict", async () => {
+  gitStandIn(root, `"$REAL" "$@"; case " $* " in *" merge-tree "*) head -c 17000000 /dev/zero ;; esac`);
+  expect(await merge()).toMatchObject({ success: { outcome: "conflict", base } });
+  expect(await tip()).toBe(base);
+});

@@ -1,0 +1,294 @@
+/** How change requests end (api.md 6, src/http/merging.ts K1 to K4): merged or closed. */
+import { randomUUID } from "node:crypto";
+import { existsSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { GitBackend } from "../../src/git/port.ts";
+import { ChangeRequests } from "../../src/store/port.ts";
+import { gitOk } from "../git/git-client.ts";
+import { gitStandIn } from "../git/git-stand-in.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  pushFiles,
+  runSession,
+  sandboxEnvironment,
+  webhookEntry,
+  type Fields,
+  type Files,
+} from "./world.ts";
+
+let service: TestService;
+let pid = "";
+let userId = "";
+beforeAll(async () => {
+  service = await startTestService();
+  userId = String((fields(await service.request("GET", "/v1/me"))["user"] as Fields)["id"]);
+});
+beforeEach(async () => {
+  pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+});
+afterEach(() => void vi.unstubAllEnvs());
+afterAll(() => service.close());
+
+const at = (rest = ""): string => `/v1/projects/${pid}/change-requests${rest}`;
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const merge = (number: number, body: Fields = {}): Promise<Answer> =>
+  service.request("POST", at(`/${number}/merge`), { body });
+const close = (number: number, token = service.token): Promise<Answer> =>
+  service.request("POST", at(`/${number}/close`), { token });
+const get = async (number: number): Promise<Fields> =>
+  fields(expectStatus(await service.request("GET", at(`/${number}`)), 200));
+
+/** Pushes files to a new branch. @returns the number of its change request. */
+const propose = async (branch: string, files: Files): Promise<number> => {
+  await pushFiles(service, pid, { branch, files });
+  const answer = await service.request("POST", at(), { body: { title: "A change", head_ref: branch } });
+  return Number(fields(expectStatus(answer, 201))["number"]);
+};
+
+const bare = (): string => path.join(service.dataDir, "repositories", `${pid}.git`);
+const rev = (name: string): Promise<string> => gitOk(bare(), "rev-parse", name);
+const filesOf = async (name: string): Promise<readonly string[]> =>
+  (await gitOk(bare(), "ls-tree", "--name-only", name)).split("\n");
+const messageOf = (name: string): Promise<string> => gitOk(bare(), "log", "-1", "--format=%B", name);
+const slugs = async (): Promise<readonly unknown[]> =>
+  listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers").map(({ slug }) => slug);
+
+describe("a merge", () => {
+  it("takes the default branch forward to the head, and the request says so", async () => {
+    const number = await propose("work", { "a.txt": "a\n" });
+    const [head, open] = [await rev("work"), await get(number)];
+    const merged = fields(expectStatus(await merge(number), 200));
+    expect(merged).toMatchObject({ number, status: "merged", merged_commit: head, merged_by: userId });
+    expect(merged["merged_at"]).toBe(merged["updated_at"]);
+    expect([await rev("main"), await rev("work")]).toEqual([head, head]);
+    expect(listOf(await service.request("GET", at("?status=merged")), "change_requests")).toEqual([merged]);
+    // What was merged is shown as it was, though the branches hold the same now.
+    expect(await get(number)).toEqual({ ...open, ...merged, mergeable: false });
+    expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+a");
+  });
+
+  it("else makes a merge commit, by default under the number and the title", async () => {
+    const [one, two, three] = [
+      await propose("one", { "1.txt": "1\n" }),
+      await propose("two", { "2.txt": "2\n" }),
+      await propose("three", { "3.txt": "3\n" }),
+    ];
+    for (const number of [one, two]) expectStatus(await merge(number), 200);
+    expect(await messageOf("main")).toBe("Merge change request #2: A change");
+    const merged = fields(expectStatus(await merge(three, { message: "Take three\n\nAll of it." }), 200));
+    expect(merged["merged_commit"]).toBe(await rev("main"));
+    expect(await messageOf("main")).toBe("Take three\n\nAll of it.");
+    expect(await filesOf("main")).toEqual(["1.txt", "2.txt", "3.txt", "README.md", "platform.toml"]);
+    expect((await get(two))["files_changed"]).toEqual([{ path: "2.txt", additions: 1, deletions: 0 }]);
+  });
+
+  it("brings its triggers: the manifest is read again", async () => {
+    const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
+    const number = await propose("manifest", { "platform.toml": manifest });
+    expect(await slugs()).toEqual(["push"]);
+    expectStatus(await merge(number), 200);
+    expect(await slugs()).toEqual(["push", "new"]);
+  });
+
+  it("in conflict is 409 with the paths, moves nothing and can be made once they are resolved", async () => {
+    const [one, two] = [
+      await propose("one", { "README.md": "left\n", "a.txt": "left\n", "one.txt": "fine\n" }),
+      await propose("two", { "README.md": "right\n", "a.txt": "right\n", "two.txt": "fine\n" }),
+    ];
+    expectStatus(await merge(one), 200);
+    const main = await rev("main");
+    const refused = await merge(two);
+    expect(seen(refused)).toEqual([409, "merge_conflict"]);
+    expect(fields(refused)["details"]).toEqual({ paths: ["README.md", "a.txt"] });
+    expect(fields(refused)["error"]).toContain("README.md, a.txt");
+    expect([await rev("main"), (await get(two))["status"]]).toEqual([main, "open"]);
+    await gitOk(bare(), "update-ref", "refs/heads/two", main);
+    await pushFiles(service, pid, { branch: "two", files: { "README.md": "both\n" }, from: "two" });
+    expectStatus(await merge(two), 200);
+    expect(await gitOk(bare(), "show", "main:README.md")).toBe("both");
+  });
+
+  it("of one that is merged or closed is 409, of one that is not there 404", async () => {
+    const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
+    expectStatus(await merge(one), 200);
+    expectStatus(await close(two), 200);
+    const main = await rev("main");
+    expect(seen(await merge(one))).toEqual([409, "not_open"]);
+    expect(seen(await merge(two))).toEqual([409, "not_open"]);
+    expect(seen(await merge(99))).toEqual([404, "not_found"]);
+    expect(await rev("main")).toBe(main);
+  });
+
+  it("of a branch without a commit of its own is refused, as is the request for one", async () => {
+    const outer = await propose("outer", { a: "1\n" });
+    await gitOk(bare(), "branch", "inner", "outer");
+    const body = { title: "The same", head_ref: "inner" };
+    const inner = Number(fields(expectStatus(await service.request("POST", at(), { body }), 201))["number"]);
+    expectStatus(await merge(outer), 200);
+    expect(seen(await merge(inner))).toEqual([422, "no_changes"]);
+    expect((await get(inner))["status"]).toBe("open");
+    await gitOk(bare(), "branch", "behind", "main~1");
+    const behind = { title: "Behind", head_ref: "behind" };
+    expect(seen(await service.request("POST", at(), { body: behind }))).toEqual([422, "no_changes"]);
+    expectStatus(await close(inner), 200);
+  });
+
+  it("of a branch that is gone is 409", async () => {
+    const number = await propose("work", { a: "1\n" });
+    await gitOk(bare(), "branch", "-D", "work");
+    expect(seen(await merge(number))).toEqual([409, "ref_gone"]);
+    expectStatus(await close(number), 200);
+  });
+
+  it.each([{ message: "" }, { message: "a\0b" }, { message: "x".repeat(64 * 1024 + 1) }, { by: "me" }])(
+    "with %j is 400, and none",
+    async (body) => {
+      const number = await propose("work", { a: "1\n" });
+      expect(seen(await merge(number, body))).toEqual([400, "invalid_request"]);
+      expect((await get(number))["status"]).toBe("open");
+    },
+  );
+
+  it("asked for many times at once is one merge, and of several requests each is made", async () => {
+    const numbers: number[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- numbered in this order
+    for (const name of ["a", "b", "c"]) numbers.push(await propose(name, { [name]: `${name}\n` }));
+    const answers = await Promise.all([...numbers, ...numbers].map((number) => merge(number)));
+    for (const answer of answers) expect([200, 409]).toContain(answer.status);
+    for (const number of numbers) expect((await get(number))["status"]).toBe("merged");
+    expect(await filesOf("main")).toEqual(["README.md", "a", "b", "c", "platform.toml"]);
+    const merges = await gitOk(bare(), "log", "--format=%s", "--merges", "main");
+    expect(new Set(merges.split("\n")).size).toBe(2);
+    expect(merges.split("\n")).toHaveLength(2);
+  });
+
+  it("goes through where whoever asked has gone", async () => {
+    const number = await propose("work", { a: "1\n" });
+    const [asked, go] = ["asked", "go"].map((name) =>
+      path.join(service.importRoot, `${name}-${randomUUID()}`),
+    );
+    gitStandIn(
+      service.importRoot,
+      `case " $* " in *" update-ref "*) touch '${asked}'; until [ -e '${go}' ]; do sleep 0.05; done ;; esac
+       exec "$REAL" "$@"`,
+    );
+    const gone = new AbortController();
+    const request = fetch(`${service.url}${at(`/${number}/merge`)}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${service.token}`, "content-type": "application/json" },
+      body: "{}",
+      signal: gone.signal,
+    });
+    const refused = expect(request).rejects.toThrow();
+    await eventually(() => expect(existsSync(asked ?? "")).toBe(true));
+    gone.abort();
+    await refused;
+    // The service has heard of it when it answers another request of that client's.
+    expectStatus(await service.request("GET", "/v1/me"), 200);
+    writeFileSync(go ?? "", "");
+    await eventually(async () => expect((await get(number))["status"]).toBe("merged"));
+  });
+});
+
+/** K1 alone. */
+const begin = (number: number, head: string) =>
+  service.inside(
+    Effect.gen(function* () {
+      const base = (yield* (yield* GitBackend).branchTip({ projectId: pid }, "main")) ?? "";
+      yield* (yield* ChangeRequests).beginMerge(pid, number, { base, head });
+      return base;
+    }),
+  );
+
+/** K2 alone. */
+const mergeInGit = (head: string) =>
+  service.inside(
+    Effect.flatMap(GitBackend, (git) =>
+      git.merge({ projectId: pid }, { branch: "main", head, message: "Merge", at: 0 }),
+    ),
+  );
+
+describe("a merge that broke off", () => {
+  it("after git had made it is finished by the next one: the row, and the manifest", async () => {
+    const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
+    const number = await propose("work", { "platform.toml": manifest });
+    const [head, open] = [await rev("work"), await get(number)];
+    const base = await begin(number, head);
+    await mergeInGit(head);
+    expect([await slugs(), (await get(number))["status"]]).toEqual([["push"], "open"]);
+    const merged = fields(expectStatus(await merge(number), 200));
+    expect(merged).toMatchObject({ status: "merged", merged_commit: head, merged_by: userId });
+    expect(await rev("main")).toBe(head);
+    expect(await slugs()).toEqual(["push", "new"]);
+    expect(await get(number)).toMatchObject({
+      base_commit: base,
+      head_commit: head,
+      files_changed: open["files_changed"],
+    });
+  });
+
+  it("after git had made it cannot be closed: the work is there", async () => {
+    const number = await propose("work", { a: "1\n" });
+    const head = await rev("work");
+    await begin(number, head);
+    await mergeInGit(head);
+    expect(seen(await close(number))).toEqual([409, "merge_unfinished"]);
+    expectStatus(await merge(number), 200);
+    expect(seen(await close(number))).toEqual([409, "not_open"]);
+  });
+
+  it("before git made it is made by the next one, or closed", async () => {
+    const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
+    await begin(one, await rev("one"));
+    await begin(two, await rev("two"));
+    expect(fields(expectStatus(await merge(one), 200))["merged_commit"]).toBe(await rev("one"));
+    expect(fields(expectStatus(await close(two), 200))["status"]).toBe("closed");
+  });
+
+  it("is not taken for one that a rewound branch never had", async () => {
+    const number = await propose("work", { a: "1\n" });
+    await begin(number, await rev("work"));
+    await gitOk(bare(), "update-ref", "refs/heads/work", await rev("main"));
+    expect(seen(await merge(number))).toEqual([422, "no_changes"]);
+    expect((await get(number))["status"]).toBe("open");
+  });
+});
+
+describe("a close", () => {
+  it("ends a request and leaves its branch, which may have another one", async () => {
+    const number = await propose("work", { a: "1\n" });
+    const [main, head] = [await rev("main"), await rev("work")];
+    const closed = fields(expectStatus(await close(number), 200));
+    expect(closed).toMatchObject({ number, status: "closed", merged_commit: null, merged_at: null });
+    expect([await rev("main"), await rev("work")]).toEqual([main, head]);
+    expect(fields(expectStatus(await close(number), 200))).toEqual(closed);
+    expect((await get(number))["mergeable"]).toBe(false);
+    const again = await service.request("POST", at(), { body: { title: "Again", head_ref: "work" } });
+    expect(again.status).toBe(201);
+  });
+
+  it("of one that is merged is 409, of one that is not there 404", async () => {
+    const number = await propose("work", { a: "1\n" });
+    expectStatus(await merge(number), 200);
+    expect(seen(await close(number))).toEqual([409, "not_open"]);
+    expect(seen(await close(99))).toEqual([404, "not_found"]);
+  });
+
+  it("is a session's too, and a merge is not", async () => {
+    const number = await propose("work", { a: "1\n" });
+    const sid = await runSession(service, pid);
+    const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";
+    const main = await rev("main");
+    const refused = await service.request("POST", at(`/${number}/merge`), { body: {}, token });
+    expect(seen(refused)).toEqual([403, "forbidden"]);
+    expect(await rev("main")).toBe(main);
+    expectStatus(await close(number, token), 200);
+  });
+});
