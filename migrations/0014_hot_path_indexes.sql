@@ -12,6 +12,9 @@ ALTER TABLE events ADD CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id);
 CREATE INDEX events_at_idx ON events USING brin (at);
 
 ALTER TABLE fires DROP CONSTRAINT fires_account_fkey;
+-- The delivery id first: it alone is nearly unique.
+DROP INDEX fires_delivery_key;
+CREATE UNIQUE INDEX fires_delivery_key ON fires (delivery_id, project_id, trigger_slug) WHERE answers_delivery;
 CREATE INDEX fires_received_idx ON fires USING brin (received_at);
 -- What neither fired nor waits, newest first: most rows fired, and what waits is in the queue.
 CREATE INDEX fires_ended_idx ON fires (project_id, status, received_at DESC, id DESC)

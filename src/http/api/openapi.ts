@@ -216,6 +216,18 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/readyz": {
     get: health("system.ready", "Can it serve?", { 503: json({ type: "object" }, "Not now.") }),
   },
+  "/metrics": {
+    get: {
+      tag: "system",
+      id: "system.metrics",
+      summary: "What an operator watches, for Prometheus.",
+      responses: {
+        200: answerOf("text/plain", "Prometheus' text format."),
+        401: refusal("No valid token."),
+        403: refusal("Not for this token."),
+      },
+    },
+  },
 };
 
 const rawPaths = (): Paths =>

@@ -42,13 +42,15 @@ const makeLookUp = Effect.gen(function* () {
         instant: fire.scheduledFor,
       })),
     );
-  // Each is looked up by its unique index: the planner knows nothing of how many are wanted, and would read the ledger.
+  // One look-up in the unique index each. Of the ledger's other indexes the planner would take one where it knows nothing of
+  // the table yet, and read all rows of the trigger: it cannot, since none begins with the one condition that it may use.
   const byDelivery = (fires: readonly NewFire[]) => sql<Fire>`
     SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
       AS wanted(project_id uuid, trigger_slug text, delivery_id text)
     CROSS JOIN LATERAL (
-      SELECT ${columns} FROM fires WHERE answers_delivery AND project_id = wanted.project_id
-        AND trigger_slug = wanted.trigger_slug AND delivery_id = wanted.delivery_id LIMIT 1
+      SELECT ${columns} FROM fires WHERE answers_delivery AND delivery_id = wanted.delivery_id
+        AND project_id IS NOT DISTINCT FROM wanted.project_id
+        AND trigger_slug IS NOT DISTINCT FROM wanted.trigger_slug LIMIT 1
     ) AS known`;
   const byInstant = (fires: readonly NewFire[]) => sql<Fire>`
     SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
