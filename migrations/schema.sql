@@ -81,8 +81,7 @@ CREATE TABLE events (
   type text NOT NULL,
   at timestamp with time zone NOT NULL,
   data jsonb NOT NULL,
-  CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id),
-  CONSTRAINT events_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+  CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id)
 );
 CREATE INDEX events_at_idx ON public.events USING brin (at);
 
@@ -137,12 +136,12 @@ CREATE TABLE fires (
   CONSTRAINT fires_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
   CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text])))
 );
-CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (project_id, trigger_slug, delivery_id) WHERE answers_delivery;
-CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at DESC, id DESC) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
+CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (delivery_id, project_id, trigger_slug) WHERE answers_delivery;
+CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at, id) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
 CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
-CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at DESC, id DESC);
+CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at, id);
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
-CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at DESC, id DESC);
+CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id);
 
 CREATE TABLE outbox (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,

@@ -82,20 +82,24 @@ const fireRow = (fire: PlannedFire) => ({
   fired_at: fire.firedAt,
 });
 
-/** A row that is tried again is overwritten under its id. */
-const fireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
+const FIRE_FIELDS = `id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text, status text, reason text,
+  scheduled_for bigint, received_at bigint, delivery_id text, answers_delivery boolean, session_id uuid, attempts integer,
+  replay_of uuid, fired_at bigint`;
+
+const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO fires (id, account_id, project_id, trigger_slug, kind, status, reason, scheduled_for, received_at,
     delivery_id, answers_delivery, session_id, attempts, replay_of, fired_at)
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
     to_timestamp(received_at / 1000.0), delivery_id, answers_delivery, session_id, attempts, replay_of,
     to_timestamp(fired_at / 1000.0)
-  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(
-    id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text, status text, reason text,
-    scheduled_for bigint, received_at bigint, delivery_id text, answers_delivery boolean, session_id uuid,
-    attempts integer, replay_of uuid, fired_at bigint)
-  ON CONFLICT (id) DO UPDATE SET status = excluded.status, reason = excluded.reason,
-    received_at = excluded.received_at, session_id = excluded.session_id, attempts = excluded.attempts,
-    fired_at = excluded.fired_at`;
+  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
+
+/** Rows that are tried again, or have waited, go on under their ids. */
+const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
+  UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
+    session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0)
+  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
+  WHERE fires.id = f.id`;
 
 const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
   json(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
@@ -134,38 +138,43 @@ const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry
   expires_at: expiresAt,
 });
 
+/** In their order: rows get their place in the queue as they come. */
 const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
-  SELECT e.fire_id, e.account_id, e.project_id, e.trigger_slug, e.kind, e.session, e.template,
-    to_timestamp(e.queued_at / 1000.0), to_timestamp(e.expires_at / 1000.0)
-  FROM jsonb_array_elements(${json(entries.map(entryRow))}::jsonb) WITH ORDINALITY AS entry(fields, place),
-    jsonb_to_record(fields) AS e(fire_id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text,
-      session jsonb, template jsonb, queued_at bigint, expires_at bigint)
-  ORDER BY entry.place`;
+  SELECT fire_id, account_id, project_id, trigger_slug, kind, session, template,
+    to_timestamp(queued_at / 1000.0), to_timestamp(expires_at / 1000.0)
+  FROM jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
+    trigger_slug text, kind text, session jsonb, template jsonb, queued_at bigint, expires_at bigint)`;
 
-const requestRow = ([id, { body, encoding, headers }]: readonly [string, StoredRequest]) => ({
-  fire_id: id,
-  body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
-  encoding,
-  headers,
-});
-
+/** Bodies go over as one binary value, cut by their lengths: as text they would be half of what a webhook costs here. */
 const requestRows = (
   sql: SqlClient.SqlClient,
   accountId: string,
   requests: ReadonlyMap<string, StoredRequest>,
-) => sql`
-  INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
-  SELECT fire_id, ${accountId}, decode(body, 'base64'), encoding, headers
-  FROM jsonb_to_recordset(${json([...requests].map(requestRow))}::jsonb)
-    AS r(fire_id uuid, body text, encoding text, headers jsonb)
-  ON CONFLICT (account_id, fire_id) DO UPDATE
-  SET body = excluded.body, encoding = excluded.encoding, headers = excluded.headers`;
+) => {
+  let from = 1;
+  const rows = [...requests].map(([id, { body, encoding, headers }]) => {
+    const row = { fire_id: id, begins: from, bytes: body.byteLength, encoding, headers };
+    from += body.byteLength;
+    return row;
+  });
+  const bodies = Buffer.concat([...requests.values()].map(({ body }) => body));
+  return sql`
+    INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
+    SELECT fire_id, ${accountId}, substring(${bodies}::bytea FROM begins FOR bytes), encoding, headers
+    FROM jsonb_to_recordset(${json(rows)}::jsonb)
+      AS r(fire_id uuid, begins integer, bytes integer, encoding text, headers jsonb)
+    ON CONFLICT (account_id, fire_id) DO UPDATE
+    SET body = excluded.body, encoding = excluded.encoding, headers = excluded.headers`;
+};
 
 /** Everything that one decision writes. */
 export interface Batch {
   readonly sessions: readonly PlannedSession[];
+  /** New rows of the ledger. */
   readonly fires: readonly PlannedFire[];
+  /** Rows that are there already. */
+  readonly moved: readonly PlannedFire[];
   readonly queue: readonly PlannedEntry[];
   readonly requests: ReadonlyMap<string, StoredRequest>;
   readonly move: CounterMove;
@@ -175,14 +184,16 @@ export const makeWrite = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const log = yield* EventLog;
 
-  const partsOf = (accountId: string, { sessions, fires, queue, requests }: Batch) => {
+  const partsOf = (accountId: string, { sessions, fires: added, moved, queue, requests }: Batch) => {
+    const fires = [...added, ...moved];
     const fired = fires.filter(({ status }) => status === "fired");
     const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
     const events = admissionEvents(sessions, fires);
     const parts: readonly (readonly [boolean, string, () => Fragment])[] = [
       [sessions.length > 0, "sessions", () => sessionRows(sql, sessions)],
       [sessions.length > 0, "commands", () => commandRows(sql, sessions)],
-      [fires.length > 0, "ledger", () => fireRows(sql, fires)],
+      [added.length > 0, "ledger", () => newFireRows(sql, added)],
+      [moved.length > 0, "moved", () => movedFireRows(sql, moved)],
       [fired.length > 0, "fired", () => lastFired(sql, fired)],
       [due.length > 0, "accounted", () => cursorMoves(sql, due)],
       [queue.length > 0, "waiting", () => queueRows(sql, queue)],

@@ -15,6 +15,7 @@ import {
   type AdmissionFacts,
   type DrainedFire,
   type DrainRequest,
+  type PlannedFire,
 } from "../admission-plan.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
@@ -33,32 +34,25 @@ const makeLookUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(FIRE_COLUMNS);
 
-  const wantedOf = (fires: readonly NewFire[]): string =>
-    json(
-      fires.map((fire) => ({
-        project_id: fire.projectId,
-        trigger_slug: fire.triggerSlug,
-        delivery_id: fire.deliveryId,
-        instant: fire.scheduledFor,
-      })),
-    );
-  // One look-up in the unique index each. Of the ledger's other indexes the planner would take one where it knows nothing of
-  // the table yet, and read all rows of the trigger: it cannot, since none begins with the one condition that it may use.
+  // One look-up in the unique index each, by the delivery id that begins it. Where the planner knows nothing of the table
+  // yet it would rather read all rows of the trigger by another index, or all there are.
   const byDelivery = (fires: readonly NewFire[]) => sql<Fire>`
-    SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
-      AS wanted(project_id uuid, trigger_slug text, delivery_id text)
+    SELECT known.* FROM unnest(${fires.map(({ projectId }) => projectId)}::uuid[],
+      ${fires.map(({ triggerSlug }) => triggerSlug)}::text[],
+      ${fires.map(({ deliveryId }) => deliveryId)}::text[]) AS wanted(project_id, trigger_slug, delivery_id)
     CROSS JOIN LATERAL (
       SELECT ${columns} FROM fires WHERE answers_delivery AND delivery_id = wanted.delivery_id
         AND project_id IS NOT DISTINCT FROM wanted.project_id
         AND trigger_slug IS NOT DISTINCT FROM wanted.trigger_slug LIMIT 1
     ) AS known`;
   const byInstant = (fires: readonly NewFire[]) => sql<Fire>`
-    SELECT known.* FROM jsonb_to_recordset(${wantedOf(fires)}::jsonb)
-      AS wanted(project_id uuid, trigger_slug text, instant bigint)
+    SELECT known.* FROM unnest(${fires.map(({ projectId }) => projectId)}::uuid[],
+      ${fires.map(({ triggerSlug }) => triggerSlug)}::text[],
+      ${fires.map(({ scheduledFor }) => at(scheduledFor))}::timestamptz[]) AS wanted(project_id, trigger_slug, instant)
     CROSS JOIN LATERAL (
       SELECT ${columns} FROM fires WHERE kind = 'cron' AND replay_of IS NULL AND status <> 'duplicate'
         AND project_id = wanted.project_id AND trigger_slug = wanted.trigger_slug
-        AND scheduled_for = to_timestamp(wanted.instant / 1000.0) LIMIT 1
+        AND scheduled_for = wanted.instant LIMIT 1
     ) AS known`;
   /** The ledger rows that may be the same fires as these. */
   const known = Effect.fnUntraced(function* (fires: readonly NewFire[]) {
@@ -112,6 +106,9 @@ const makeLookUp = Effect.gen(function* () {
   return { known, storedBytes, waitingCron, activeProjects, lastFired };
 });
 
+/** Its row is there from the attempt before. */
+const isRetried = ({ attempts }: PlannedFire): boolean => attempts > 1;
+
 const makeAdmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const faults = yield* Faults;
@@ -154,14 +151,21 @@ const makeAdmit = Effect.gen(function* () {
         UPDATE fires SET status = 'skipped', reason = 'overlapped' FROM gone WHERE id = gone.fire_id`;
     }
     const { sessions, fires, queue, requests: kept } = plan;
-    const retried = fires.filter(({ id, attempts }) => attempts > 1 && kept.has(id)).map(({ id }) => id);
+    const retried = fires.filter((fire) => isRetried(fire) && kept.has(fire.id)).map(({ id }) => id);
     const written = [...kept.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
     const move = {
       sessions: sessions.length,
       queued: queue.length - plan.overlapped.length,
       requestBytes: written - (yield* lookUp.storedBytes(accountId, retried)),
     };
-    yield* write(accountId, { sessions, fires, queue, requests: kept, move });
+    yield* write(accountId, {
+      sessions,
+      fires: fires.filter((fire) => !isRetried(fire)),
+      moved: fires.filter(isRetried),
+      queue,
+      requests: kept,
+      move,
+    });
     faults("admission.written");
     return plan.answers;
   });
@@ -215,7 +219,7 @@ const makeDrain = Effect.gen(function* () {
     const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
     yield* leaveQueue(sql, accountId, expired);
     const move = { sessions: sessions.length, queued: -next.length, requestBytes: 0 };
-    yield* write(accountId, { sessions, fires: rows, queue: [], requests: new Map(), move });
+    yield* write(accountId, { sessions, fires: [], moved: rows, queue: [], requests: new Map(), move });
     faults("drain.written");
     const left = account.queuedFires - expired - next.length;
     return { admitted, more: next.length > 0 && left > 0 && admitted.length < free };
