@@ -23,6 +23,8 @@ const problems = (environment: Environment): readonly string[] => {
 /** Every setting that is a time, with the knob it turns and its default. */
 const DURATIONS = [
   ["PLATFORM_BOOT_TIMEOUT_MS", "bootTimeoutMs", 120_000],
+  ["PLATFORM_MANIFEST_SYNC_MS", "manifestSyncMs", 60_000],
+  ["PLATFORM_CATCHUP_WINDOW_MS", "catchupWindowMs", 3_600_000],
   ["PLATFORM_QUEUE_TTL_MS", "queueTtlMs", 86_400_000],
   ["PLATFORM_CLONE_CREDENTIAL_TTL_MS", "cloneCredentialTtlMs", 3_600_000],
   ["PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", "schedulerIntervalMs", 60_000],
@@ -38,7 +40,17 @@ const BAD_TIMES =
 
 test("the table of times is whole", () => {
   const knobs = Object.keys(read({})).filter((knob) => knob.endsWith("Ms"));
-  expect(knobs.toSorted()).toEqual(DURATIONS.map(([, knob]) => knob).toSorted());
+  expect(knobs.toSorted()).toEqual([...DURATIONS.map(([, knob]) => knob), "fireRetentionMs"].toSorted());
+});
+
+test("the ledger is kept for a day at least, for as long as delivery ids are known by it", () => {
+  const name = "PLATFORM_FIRE_RETENTION_MS";
+  const refusal = (value: string) =>
+    `${name} is ${JSON.stringify(value)}; expected a whole number from 86400000 to 31536000000`;
+  for (const value of [...BAD_TIMES, "86399999"])
+    expect(problems({ [name]: value })).toEqual([refusal(value)]);
+  expect(read({ [name]: "86400000" }).fireRetentionMs).toBe(86_400_000);
+  expect(read({}).fireRetentionMs).toBe(2_592_000_000);
 });
 
 describe.each(DURATIONS)("%s", (name, knob, fallback) => {

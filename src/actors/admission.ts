@@ -85,6 +85,10 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
         return batch.forEach(({ answer }) => answer(failed));
       }
       faults("admission.committed");
+      // Recovery wakes what this leaves asleep.
+      yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
+        Effect.logError("an admission was not followed up", cause),
+      );
       batch.forEach(({ answer }, index) => {
         const admission = exit.value[index];
         answer(
@@ -93,10 +97,6 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
             : Exit.succeed(admission),
         );
       });
-      // Recovery wakes what this leaves asleep.
-      yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
-        Effect.logError("an admission was not followed up", cause),
-      );
     });
 
     const decideAll = (accountId: string, gathering: Gathering): Effect.Effect<void> =>

@@ -76,7 +76,8 @@ class Stale extends Error {
   readonly _tag = "Stale";
 }
 
-const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions) {
+/** The two ways in which an instant gets its row. */
+const makeRows = Effect.gen(function* () {
   const admissions = yield* Admissions;
   const firing = yield* Firing;
 
@@ -124,6 +125,11 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
     const isDone = yield* inTime(admissions.skip(skipped));
     if (!isDone) return yield* Effect.fail(new Stale());
   });
+  return { fire, skip };
+});
+
+const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions) {
+  const { fire, skip } = yield* makeRows;
 
   /** All due instants up to now have passed: rows say so, and the newest fires where it may. */
   const catchUp = Effect.fnUntraced(function* (due: Due, now: number) {

@@ -30,8 +30,7 @@ const hasMuchLeft = ({ complete, headers }: IncomingMessage): boolean =>
 export const answerJson = (
   response: ServerResponse,
   status: number,
-  body: object,
-  headers: Readonly<Record<string, string>> = {},
+  { body, headers = {} }: { readonly body: object; readonly headers?: Readonly<Record<string, string>> },
 ): void => {
   const text = JSON.stringify(body);
   response.writeHead(status, {
@@ -49,10 +48,11 @@ const ENDING = new Set([408, 413]);
 /** An error below Effect's router, on a connection that goes on where it can. */
 export const answerError = (response: ServerResponse, error: ApiError): void => {
   const status = statusOf(error);
-  answerJson(response, status, bodyOf(error), {
+  const headers = {
     ...(ENDING.has(status) ? { connection: "close" } : {}),
     ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
-  });
+  };
+  answerJson(response, status, { body: bodyOf(error), headers });
 };
 
 /** An error below Effect's router that ends the connection: what comes behind it is not to be trusted, or was not read. */

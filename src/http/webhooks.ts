@@ -14,7 +14,6 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import { Directory, type KnownProject } from "../actors/directory.ts";
-import type { AdmissionExit } from "../actors/admission.ts";
 import { Firing, firePrompt } from "../actors/firing.ts";
 import { packRequest } from "../actors/stored-request.ts";
 import { parseUuid } from "../domain/ids.ts";
@@ -114,14 +113,14 @@ const knownHeaders = (headers: IncomingHttpHeaders): WebhookHeaders => ({
   forwardedFor: single(headers["x-forwarded-for"]),
 });
 
-const storedHeaders = ({
-  contentType,
-  userAgent,
-  forwardedFor,
-}: WebhookHeaders): StoredRequest["headers"] => {
-  const text = (value: string | undefined) => (value === undefined ? null : headerText(value));
-  return { contentType: text(contentType), userAgent: text(userAgent), forwardedFor: text(forwardedFor) };
-};
+const textOrNull = (value: string | undefined): string | null =>
+  value === undefined ? null : headerText(value);
+
+const storedHeaders = (headers: WebhookHeaders): StoredRequest["headers"] => ({
+  contentType: textOrNull(headers.contentType),
+  userAgent: textOrNull(headers.userAgent),
+  forwardedFor: textOrNull(headers.forwardedFor),
+});
 
 /** An empty header names no delivery. */
 const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
@@ -182,61 +181,75 @@ const failureFor = (cause: Cause.Cause<unknown>): ApiError => {
       });
 };
 
-/** The receiver's raw route, for the listener; it lives as long as the scope. */
-export const makeReceiver = Effect.gen(function* () {
+/** A delivery whose body is there. */
+interface Delivery {
+  readonly pid: string;
+  readonly slug: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}
+
+/** Decides a delivery: its signature, what it fires, and the answer after the commit. */
+const makeReceive = Effect.gen(function* () {
   const directory = yield* Directory;
   const firing = yield* Firing;
   const faults = yield* Faults;
   const clock = yield* Clock.Clock;
-  const arriving = yield* makeArriving;
   const run = Effect.runForkWith(yield* Effect.context());
-  const log = (cause: Cause.Cause<unknown>): void => {
-    run(Effect.logWarning("a webhook was not taken", cause));
+
+  const fireOf = (
+    { known, trigger }: Listening,
+    { headers, body }: Delivery,
+    request: StoredRequest | null,
+  ) => {
+    const variables = webhookVariables(trigger, {
+      firedAtMs: clock.currentTimeMillisUnsafe(),
+      body: parseWebhookBody(body),
+      headers: knownHeaders(headers),
+    });
+    return {
+      project: known.project,
+      trigger,
+      kind: "webhook" as const,
+      prompt: firePrompt(trigger.prompt, variables),
+      request,
+      userId: known.project.createdBy,
+      deliveryId: deliveryIdOf(headers),
+      scheduledFor: null,
+      replayOf: null,
+      atCap: "queue" as const,
+    };
   };
 
-  /** A delivery whose body is there. */
-  const receive = (
-    { request, pid, slug, body }: { request: IncomingMessage; pid: string; slug: string; body: Uint8Array },
-    answer: (answer: Answer) => void,
-  ): void => {
-    const headers = knownHeaders(request.headers);
+  return (delivery: Delivery, answer: (answer: Answer) => void): void => {
+    const { pid, slug, headers, body } = delivery;
     const decide = (stored: StoredRequest | null, attempt: number): void => {
       // Looked up again: the trigger may be another than when the body began to come.
       const found = listening(directory, pid, slug);
       if (Result.isFailure(found)) return answer({ error: found.failure });
-      const { known, trigger, key } = found.success;
-      if (!isAuthentic(body, request.headers, key)) return answer({ error: badSignature() });
+      if (!isAuthentic(body, headers, found.success.key)) return answer({ error: badSignature() });
       faults("webhook.verified");
-      const variables = webhookVariables(trigger, {
-        firedAtMs: clock.currentTimeMillisUnsafe(),
-        body: parseWebhookBody(body),
-        headers,
+      firing.offer(fireOf(found.success, delivery, stored), (exit) => {
+        if (Exit.isFailure(exit)) {
+          run(Effect.logWarning("a webhook was not taken", exit.cause));
+          return answer({ error: failureFor(exit.cause) });
+        }
+        if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
+        if (attempt >= STALE_MAX) return answer({ error: failureFor(Cause.fail("stale")) });
+        const again = Effect.sync(() => decide(stored, attempt + 1));
+        run(Effect.andThen(Effect.ignore(directory.refresh(pid)), again));
       });
-      const fire = {
-        project: known.project,
-        trigger,
-        kind: "webhook" as const,
-        prompt: firePrompt(trigger.prompt, variables),
-        request: stored,
-        userId: known.project.createdBy,
-        deliveryId: deliveryIdOf(request.headers),
-        scheduledFor: null,
-        replayOf: null,
-        atCap: "queue" as const,
-      };
-      firing.offer(fire, (exit) => settle(exit, () => decide(stored, attempt + 1), attempt));
     };
-    const settle = (exit: AdmissionExit, again: () => void, attempt: number): void => {
-      if (Exit.isFailure(exit)) {
-        log(exit.cause);
-        return answer({ error: failureFor(exit.cause) });
-      }
-      if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
-      if (attempt >= STALE_MAX) return answer({ error: failureFor(Cause.fail("stale")) });
-      run(Effect.andThen(Effect.ignore(directory.refresh(pid)), Effect.sync(again)));
-    };
-    packRequest(body, storedHeaders(headers), (stored) => decide(stored, 1));
+    packRequest(body, storedHeaders(knownHeaders(headers)), (stored) => decide(stored, 1));
   };
+});
+
+/** The receiver's raw route, for the listener; it lives as long as the scope. */
+export const makeReceiver = Effect.gen(function* () {
+  const directory = yield* Directory;
+  const faults = yield* Faults;
+  const arriving = yield* makeArriving;
+  const receive = yield* makeReceive;
 
   const take = (
     request: IncomingMessage,
@@ -252,10 +265,10 @@ export const makeReceiver = Effect.gen(function* () {
       {
         refused: (error) => answerError(response, error),
         body: (body, done) =>
-          receive({ request, pid, slug, body }, (answer) => {
+          receive({ pid, slug, headers: request.headers, body }, (answer) => {
             done();
             if ("error" in answer) answerError(response, answer.error);
-            else answerJson(response, 202, answer.body);
+            else answerJson(response, 202, answer);
             faults("webhook.answered");
           }),
       },

@@ -256,42 +256,6 @@ export const checkAdmission = (check: Check): void => {
     );
   });
 
-  describe("a cron instant", () => {
-    check(
-      "is fired once [I2, R10]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const due = { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON } as const;
-        expect((yield* admitOne(world, fired(world, due))).outcome).toBe("admitted");
-        expect((yield* admitOne(world, fired(world, due))).outcome).toBe("duplicate");
-        const next = yield* admitOne(world, fired(world, { ...due, scheduledFor: NOON + 1 }));
-        expect(next.outcome).toBe("admitted");
-      }),
-    );
-
-    check(
-      "takes the waiting one's place in the queue, also within one batch",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(0);
-        const { admit } = yield* Admissions;
-        const { get, queue } = yield* Fires;
-        const due = (scheduledFor: number) =>
-          fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, queueMax: 1 });
-        const first = yield* admitOne(world, due(NOON));
-        const answers = yield* admit(world.accountId, [due(NOON + 1), due(NOON + 2)]);
-        expect([first, ...answers].map(({ outcome }) => outcome)).toEqual(["queued", "queued", "queued"]);
-        const ids = [first, ...answers].map((answer) => (answer.outcome === "queued" ? answer.fireId : ""));
-        const rows = yield* Effect.forEach(ids, get);
-        expect(rows.map((row) => [row?.status, row?.reason])).toEqual([
-          ["skipped", "overlapped"],
-          ["skipped", "overlapped"],
-          ["queued", "account_session_cap"],
-        ]);
-        expect((yield* queue(world.accountId)).map(({ fireId }) => fireId)).toEqual([ids[2]]);
-      }),
-    );
-  });
-
   describe("the queue", () => {
     check(
       "takes fires at the cap until it is full, and leaves no row of one it does not take",

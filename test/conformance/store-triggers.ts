@@ -3,18 +3,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions, Fires, Identity, Projects, Secrets, type Skip } from "../../src/store/port.ts";
-import type { NewFire, StoredRequest } from "../../src/store/records.ts";
-import {
-  admitOne,
-  admitSession,
-  fired,
-  makeWorld,
-  NOON,
-  tellSession,
-  wish,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import type { NewFire } from "../../src/store/records.ts";
+import { admitOne, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };
 
@@ -215,6 +205,44 @@ const checkCursors = (check: Check): void => {
   });
 };
 
+const checkCronInstants = (check: Check): void => {
+  describe("a cron instant", () => {
+    check(
+      "is fired once [I2, R10]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const instant = { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON } as const;
+        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("admitted");
+        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("duplicate");
+        const next = yield* admitOne(world, fired(world, { ...instant, scheduledFor: NOON + 1 }));
+        expect(next.outcome).toBe("admitted");
+      }),
+    );
+
+    check(
+      "takes the waiting one's place in the queue, also within one batch",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { admit } = yield* Admissions;
+        const { get, queue } = yield* Fires;
+        const instant = (scheduledFor: number) =>
+          fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, queueMax: 1 });
+        const first = yield* admitOne(world, instant(NOON));
+        const answers = yield* admit(world.accountId, [instant(NOON + 1), instant(NOON + 2)]);
+        expect([first, ...answers].map(({ outcome }) => outcome)).toEqual(["queued", "queued", "queued"]);
+        const ids = [first, ...answers].map((answer) => (answer.outcome === "queued" ? answer.fireId : ""));
+        const rows = yield* Effect.forEach(ids, get);
+        expect(rows.map((row) => [row?.status, row?.reason])).toEqual([
+          ["skipped", "overlapped"],
+          ["skipped", "overlapped"],
+          ["queued", "account_session_cap"],
+        ]);
+        expect((yield* queue(world.accountId)).map(({ fireId }) => fireId)).toEqual([ids[2]]);
+      }),
+    );
+  });
+};
+
 const checkCronPrompts = (check: Check): void => {
   describe("a cron fire's prompt", () => {
     check(
@@ -296,174 +324,9 @@ const checkCronPrompts = (check: Check): void => {
   );
 };
 
-const checkQueue = (check: Check): void => {
-  describe("a waiting fire", () => {
-    check(
-      "is not overtaken by a later one that finds a slot free [I13]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(1);
-        const { drain } = yield* Admissions;
-        const taken = yield* admitSession(world);
-        const first = fired(world);
-        expect(yield* admitOne(world, first)).toMatchObject({ outcome: "queued", slotIsFree: false });
-        yield* tellSession(taken, { type: "stop.requested" });
-        const second = fired(world);
-        expect(yield* admitOne(world, second)).toMatchObject({ outcome: "queued", slotIsFree: true });
-        const request = { sessionIds: [randomUUID(), randomUUID()], now: NOON, bootTimeoutMs: 1000 };
-        const { admitted } = yield* drain(world.accountId, request);
-        expect(admitted.map(({ fireId }) => fireId)).toEqual([first.fire?.id]);
-        expect((yield* admitOne(world, wish(world))).outcome).toBe("refused");
-      }),
-    );
-
-    check(
-      "is cancelled for good, once",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(0);
-        const { cancel } = yield* Admissions;
-        const { get, queue } = yield* Fires;
-        const request = fired(world, { deliveryId: "d-1" });
-        const id = request.fire?.id ?? "";
-        yield* admitOne(world, request);
-        expect(yield* cancel(id, NOON)).toBe(true);
-        expect(yield* get(id)).toMatchObject({ status: "cancelled", reason: "requested" });
-        expect(yield* queue(world.accountId)).toEqual([]);
-        expect(yield* accountOf(world)).toMatchObject({ queuedFires: 0 });
-        expect(yield* cancel(id, NOON)).toBe(false);
-        expect(yield* cancel(randomUUID(), NOON)).toBe(false);
-        const again = yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
-        expect(again).toMatchObject({ outcome: "queued", fireId: id });
-      }),
-    );
-
-    check(
-      "is counted in and out, whatever ends its wait",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(0);
-        const { drain } = yield* Admissions;
-        const { setTier } = yield* Identity;
-        const queued = Effect.map(accountOf(world), (account) => account?.queuedFires);
-        for (let count = 0; count < 3; count += 1) yield* admitOne(world, fired(world, { queueTtlMs: 10 }));
-        yield* admitOne(world, due(world, NOON));
-        yield* admitOne(world, due(world, NOON + 1));
-        expect(yield* queued).toBe(4);
-        yield* setTier(world.accountId, "free", 1);
-        yield* drain(world.accountId, { sessionIds: [randomUUID()], now: NOON, bootTimeoutMs: 1 });
-        expect(yield* queued).toBe(3);
-        yield* drain(world.accountId, { sessionIds: [], now: NOON + 10, bootTimeoutMs: 1 });
-        expect(yield* queued).toBe(1);
-        yield* (yield* Projects).update(world.projectId, { status: "archived" }, NOON);
-        expect(yield* queued).toBe(0);
-      }),
-    );
-  });
-};
-
-const body = (text: string): StoredRequest => ({
-  body: Buffer.from(text),
-  encoding: "identity",
-  headers: { contentType: "application/json", userAgent: null, forwardedFor: "::1" },
-});
-
-const checkRequests = (check: Check): void => {
-  describe("what a fire came with", () => {
-    check(
-      "is kept byte for byte, as the last attempt had it, and not for a repeated delivery",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { request } = yield* Fires;
-        const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
-        const first = fired(world, {
-          deliveryId: "d-1",
-          prompt: { is: "too_large" },
-          request: { body: bytes, encoding: "deflate", headers: null },
-        });
-        const id = first.fire?.id ?? "";
-        yield* admitOne(world, first);
-        const kept = yield* request(id);
-        expect([...(kept?.body ?? [])]).toEqual([...bytes]);
-        expect(kept).toMatchObject({ encoding: "deflate", headers: null });
-        yield* admitOne(world, fired(world, { deliveryId: "d-1", request: body("second") }));
-        const second = yield* request(id);
-        expect(Buffer.from(second?.body ?? []).toString()).toBe("second");
-        expect(second).toMatchObject({ encoding: "identity", headers: body("").headers });
-        const repeated = fired(world, { deliveryId: "d-1", request: body("third") });
-        yield* admitOne(world, repeated);
-        expect(yield* request(repeated.fire?.id ?? "")).toBe(null);
-        expect(Buffer.from((yield* request(id))?.body ?? []).toString()).toBe("second");
-      }),
-    );
-
-    check(
-      "goes when an account has too much of it, the oldest first, and the ledger stays",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(9);
-        const { prune, request, get } = yield* Fires;
-        const ids: string[] = [];
-        for (const [index, text] of ["aaaa", "bbbb", "cccc"].entries()) {
-          const wanted = fired(world, { request: body(text) }, NOON + index);
-          yield* admitOne(world, wanted);
-          ids.push(wanted.fire?.id ?? "");
-        }
-        const untilDone = (requestBytes: number) =>
-          Effect.repeat(prune({ before: 0, requestBytes }), { until: (removed) => removed === 0 });
-        yield* untilDone(12);
-        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
-          false,
-          false,
-          false,
-        ]);
-        yield* untilDone(9);
-        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
-          true,
-          false,
-          false,
-        ]);
-        yield* untilDone(0);
-        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
-          true,
-          true,
-          true,
-        ]);
-        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
-          "fired",
-          "fired",
-          "fired",
-        ]);
-      }),
-    );
-
-    check(
-      "goes with its row when that is old, but not while it waits",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(1);
-        const { prune, request, get } = yield* Fires;
-        const started = fired(world, { request: body("a") }, NOON);
-        const waiting = fired(world, { request: body("b") }, NOON);
-        const later = fired(world, { kind: "manual", prompt: { is: "too_large" } }, NOON + 10);
-        for (const wanted of [started, waiting, later]) yield* admitOne(world, wanted);
-        const limits = { before: NOON + 5, requestBytes: 1000 };
-        yield* Effect.repeat(prune(limits), { until: (removed) => removed === 0 });
-        const ids = [started, waiting, later].map(({ fire }) => fire?.id ?? "");
-        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
-          undefined,
-          "queued",
-          "failed",
-        ]);
-        expect((yield* Effect.forEach(ids, request)).map((kept) => kept?.body.length)).toEqual([
-          undefined,
-          1,
-          undefined,
-        ]);
-      }),
-    );
-  });
-};
-
 export const checkTriggers = (check: Check): void => {
   checkVersions(check);
   checkCursors(check);
+  checkCronInstants(check);
   checkCronPrompts(check);
-  checkQueue(check);
-  checkRequests(check);
 };

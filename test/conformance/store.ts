@@ -4,7 +4,9 @@ import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAdmission } from "./store-admission.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
+import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
+import { checkRequests } from "./store-requests.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 
@@ -13,7 +15,9 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     const check = checkWith(layer);
     checkSessions(check);
     checkAdmission(check);
+    checkQueue(check);
     checkTriggers(check);
+    checkRequests(check);
     checkRecords(check);
     checkChangeRequests(check);
     checkPages(check);

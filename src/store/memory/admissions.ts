@@ -175,8 +175,8 @@ const skip = (tables: TableSet, request: Skip): boolean => {
   const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = request;
   const project = tables.projects.get(projectId)?.record;
   if (project?.version !== projectVersion || project.status !== "active") return false;
-  const known = [...tables.fires.values()].filter(({ status }) => status !== "duplicate");
-  const taken = new Set(known.map(identityOf));
+  const rows = [...tables.fires.values()].filter(({ status }) => status !== "duplicate");
+  const taken = new Set(rows.map(identityOf));
   for (const { id, dueAt } of instants) {
     const fire: PlannedFire = {
       id,

@@ -131,11 +131,12 @@ const makeManifests = Effect.gen(function* () {
         WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
       const manifestOf = new Map(manifests.map((manifest) => [manifest.projectId, manifest]));
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
-      return rows.map((row) => ({
-        project: projectOf(row),
-        ...manifestsOf(manifestOf.get(row.id)),
-        secrets: secretsOf.get(row.id) ?? [],
-      }));
+      return rows.map((row) =>
+        Object.assign(
+          { project: projectOf(row), secrets: secretsOf.get(row.id) ?? [] },
+          manifestsOf(manifestOf.get(row.id)),
+        ),
+      );
     }).pipe(stored("projects.states"));
   return { recordManifest, states };
 });

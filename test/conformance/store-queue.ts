@@ -1,0 +1,96 @@
+/** Conformance: waiting for a slot: whose turn it is, and what ends a wait. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { Admissions, Fires, Identity, Projects } from "../../src/store/port.ts";
+import type { NewFire } from "../../src/store/records.ts";
+import {
+  admitOne,
+  admitSession,
+  fired,
+  makeWorld,
+  NOON,
+  tellSession,
+  wish,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
+
+const accountOf = Effect.fnUntraced(function* (world: World) {
+  return yield* (yield* Identity).account(world.accountId);
+});
+
+const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
+  const template = {
+    prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
+    slug: "nightly",
+    schedule: "0 0 2 * * *",
+    timezone: "UTC",
+    dueAtMs: scheduledFor,
+  };
+  const prompt = { is: "cron", template } as const;
+  return fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, prompt, ...fields });
+};
+
+export const checkQueue = (check: Check): void => {
+  describe("a waiting fire", () => {
+    check(
+      "is not overtaken by a later one that finds a slot free [I13]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { drain } = yield* Admissions;
+        const taken = yield* admitSession(world);
+        const first = fired(world);
+        expect(yield* admitOne(world, first)).toMatchObject({ outcome: "queued", slotIsFree: false });
+        yield* tellSession(taken, { type: "stop.requested" });
+        const second = fired(world);
+        expect(yield* admitOne(world, second)).toMatchObject({ outcome: "queued", slotIsFree: true });
+        const request = { sessionIds: [randomUUID(), randomUUID()], now: NOON, bootTimeoutMs: 1000 };
+        const { admitted } = yield* drain(world.accountId, request);
+        expect(admitted.map(({ fireId }) => fireId)).toEqual([first.fire?.id]);
+        expect((yield* admitOne(world, wish(world))).outcome).toBe("refused");
+      }),
+    );
+
+    check(
+      "is cancelled for good, once",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { cancel } = yield* Admissions;
+        const { get, queue } = yield* Fires;
+        const request = fired(world, { deliveryId: "d-1" });
+        const id = request.fire?.id ?? "";
+        yield* admitOne(world, request);
+        expect(yield* cancel(id, NOON)).toBe(true);
+        expect(yield* get(id)).toMatchObject({ status: "cancelled", reason: "requested" });
+        expect(yield* queue(world.accountId)).toEqual([]);
+        expect(yield* accountOf(world)).toMatchObject({ queuedFires: 0 });
+        expect(yield* cancel(id, NOON)).toBe(false);
+        expect(yield* cancel(randomUUID(), NOON)).toBe(false);
+        const again = yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
+        expect(again).toMatchObject({ outcome: "queued", fireId: id });
+      }),
+    );
+
+    check(
+      "is counted in and out, whatever ends its wait",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { drain } = yield* Admissions;
+        const { setTier } = yield* Identity;
+        const queued = Effect.map(accountOf(world), (account) => account?.queuedFires);
+        for (let count = 0; count < 3; count += 1) yield* admitOne(world, fired(world, { queueTtlMs: 10 }));
+        yield* admitOne(world, due(world, NOON));
+        yield* admitOne(world, due(world, NOON + 1));
+        expect(yield* queued).toBe(4);
+        yield* setTier(world.accountId, "free", 1);
+        yield* drain(world.accountId, { sessionIds: [randomUUID()], now: NOON, bootTimeoutMs: 1 });
+        expect(yield* queued).toBe(3);
+        yield* drain(world.accountId, { sessionIds: [], now: NOON + 10, bootTimeoutMs: 1 });
+        expect(yield* queued).toBe(1);
+        yield* (yield* Projects).update(world.projectId, { status: "archived" }, NOON);
+        expect(yield* queued).toBe(0);
+      }),
+    );
+  });
+};

@@ -1,0 +1,107 @@
+/** Conformance: what fires came with, and how long it and the ledger are kept. */
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { Fires } from "../../src/store/port.ts";
+import type { StoredRequest } from "../../src/store/records.ts";
+import { admitOne, fired, makeWorld, NOON, type Check } from "./store-fixture.ts";
+
+const body = (text: string): StoredRequest => ({
+  body: Buffer.from(text),
+  encoding: "identity",
+  headers: { contentType: "application/json", userAgent: null, forwardedFor: "::1" },
+});
+
+export const checkRequests = (check: Check): void => {
+  describe("what a fire came with", () => {
+    check(
+      "is kept byte for byte, as the last attempt had it, and not for a repeated delivery",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { request } = yield* Fires;
+        const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+        const first = fired(world, {
+          deliveryId: "d-1",
+          prompt: { is: "too_large" },
+          request: { body: bytes, encoding: "deflate", headers: null },
+        });
+        const id = first.fire?.id ?? "";
+        yield* admitOne(world, first);
+        const kept = yield* request(id);
+        expect([...(kept?.body ?? [])]).toEqual([...bytes]);
+        expect(kept).toMatchObject({ encoding: "deflate", headers: null });
+        yield* admitOne(world, fired(world, { deliveryId: "d-1", request: body("second") }));
+        const second = yield* request(id);
+        expect(Buffer.from(second?.body ?? []).toString()).toBe("second");
+        expect(second).toMatchObject({ encoding: "identity", headers: body("").headers });
+        const repeated = fired(world, { deliveryId: "d-1", request: body("third") });
+        yield* admitOne(world, repeated);
+        expect(yield* request(repeated.fire?.id ?? "")).toBe(null);
+        expect(Buffer.from((yield* request(id))?.body ?? []).toString()).toBe("second");
+      }),
+    );
+
+    check(
+      "goes when an account has too much of it, the oldest first, and the ledger stays",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(9);
+        const { prune, request, get } = yield* Fires;
+        const ids: string[] = [];
+        for (const [index, text] of ["aaaa", "bbbb", "cccc"].entries()) {
+          const wanted = fired(world, { request: body(text) }, NOON + index);
+          yield* admitOne(world, wanted);
+          ids.push(wanted.fire?.id ?? "");
+        }
+        const untilDone = (requestBytes: number) =>
+          Effect.repeat(prune({ before: 0, requestBytes }), { until: (removed) => removed === 0 });
+        yield* untilDone(12);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          false,
+          false,
+          false,
+        ]);
+        yield* untilDone(9);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          true,
+          false,
+          false,
+        ]);
+        yield* untilDone(0);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept === null)).toEqual([
+          true,
+          true,
+          true,
+        ]);
+        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
+          "fired",
+          "fired",
+          "fired",
+        ]);
+      }),
+    );
+
+    check(
+      "goes with its row when that is old, but not while it waits",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { prune, request, get } = yield* Fires;
+        const started = fired(world, { request: body("a") }, NOON);
+        const waiting = fired(world, { request: body("b") }, NOON);
+        const later = fired(world, { kind: "manual", prompt: { is: "too_large" } }, NOON + 10);
+        for (const wanted of [started, waiting, later]) yield* admitOne(world, wanted);
+        const limits = { before: NOON + 5, requestBytes: 1000 };
+        yield* Effect.repeat(prune(limits), { until: (removed) => removed === 0 });
+        const ids = [started, waiting, later].map(({ fire }) => fire?.id ?? "");
+        expect((yield* Effect.forEach(ids, get)).map((fire) => fire?.status)).toEqual([
+          undefined,
+          "queued",
+          "failed",
+        ]);
+        expect((yield* Effect.forEach(ids, request)).map((kept) => kept?.body.length)).toEqual([
+          undefined,
+          1,
+          undefined,
+        ]);
+      }),
+    );
+  });
+};
