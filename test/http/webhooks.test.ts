@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
-import { sign } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
