@@ -2,6 +2,7 @@
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkRecords } from "./store-records.ts";
@@ -13,6 +14,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     const check = checkWith(layer);
     checkSessions(check);
     checkAdmission(check);
+    checkBatches(check);
     checkTriggers(check);
     checkRecords(check);
     checkChangeRequests(check);
