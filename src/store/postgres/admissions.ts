@@ -144,8 +144,7 @@ const makeAdmit = Effect.gen(function* () {
     }
     if (plan.overlapped.length > 0) {
       yield* sql`
-        WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ANY(${plan.overlapped}::uuid[]) RETURNING fire_id)
-        UPDATE fires SET status = 'skipped', reason = 'overlapped' FROM gone WHERE id = gone.fire_id`;
+        UPDATE fires SET status = 'skipped', reason = 'overlapped' WHERE id = ANY(${plan.overlapped}::uuid[])`;
     }
     const { sessions, fires, queue, requests: kept } = plan;
     // An attempt of the same batch left no row yet.
