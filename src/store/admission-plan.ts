@@ -122,6 +122,12 @@ export const promptedSession = (
   return Result.map(rendered, (initialPrompt) => ({ ...session, initialPrompt }));
 };
 
+/** As a row can hold it; rendering would take the NULs out, too (threats.md P09). */
+const storable = (template: CronTemplate): CronTemplate => ({
+  ...template,
+  prompt: template.prompt.replaceAll("\0", ""),
+});
+
 class Planner {
   readonly #facts: AdmissionFacts;
   readonly #known = new Map<string, Fire>();
@@ -243,7 +249,7 @@ class Planner {
     this.#queue.set(place, {
       fire: queued,
       session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
-      template: prompt.is === "cron" ? prompt.template : null,
+      template: prompt.is === "cron" ? storable(prompt.template) : null,
       replaces: former === undefined ? (replaced ?? null) : former.replaces,
       queuedAt: now,
       expiresAt: now + fire.queueTtlMs,

@@ -88,5 +88,14 @@ export const checkBatches = (check: Check): void => {
         yield* tellSession(admitted[0]?.sessionId ?? "", { type: "stop.requested" });
       }),
     );
+
+    check(
+      "waits also where its template holds a NUL, which no row can hold [P09]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const answers = yield* admit(world, [{}, nightly(NOON, "a\0b")]);
+        expect(answers.map(({ outcome }) => outcome)).toEqual(["queued", "queued"]);
+      }),
+    );
   });
 };
