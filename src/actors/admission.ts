@@ -85,11 +85,11 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
         return yield* answerAll(batch, () => failed);
       }
       faults("admission.committed");
-      yield* answerAll(batch, (index) => exitOf(exit.value[index]));
       // Recovery wakes what this leaves asleep.
       yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
         Effect.logError("an admission was not followed up", cause),
       );
+      yield* answerAll(batch, (index) => exitOf(exit.value[index]));
     });
 
     const decideAll = (accountId: string, gathering: Gathering): Effect.Effect<void> =>
