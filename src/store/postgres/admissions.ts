@@ -230,6 +230,8 @@ const makeSkip = Effect.gen(function* () {
   return Effect.fnUntraced(function* (skip: Skip) {
     const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = skip;
     const last = instants.at(-1);
+    // An admission of the same instant sees these rows, or is seen by them: it is decided under this lock, too.
+    yield* lockAccount(sql, accountId);
     // The share lock holds the project as it is until the rows are written.
     const [project] = yield* sql<{ readonly version: string }>`
       SELECT version FROM projects WHERE id = ${projectId} AND status = 'active' FOR SHARE`;
