@@ -138,9 +138,16 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       unread.add(project.id);
       isUnread.openUnsafe();
     };
+    /** One that cannot be held is logged and stays as it was, which Y1 makes harmless; the others are held. */
+    const holdOrLog = (state: ProjectState) =>
+      Effect.catchDefect(
+        Effect.sync(() => hold(state)),
+        (defect) => Effect.logError("a project cannot be held", { project: state.project.id }, defect),
+      );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
-        (yield* projects.states(ids.slice(from, from + PAGE))).forEach(hold);
+        const states = yield* projects.states(ids.slice(from, from + PAGE));
+        yield* Effect.forEach(states, holdOrLog, { discard: true });
       }
     });
     const look = Effect.gen(function* () {

@@ -1,7 +1,8 @@
-/** What the directory holds of a project. */
+/** What the directory holds of a project, and what becomes of the others beside one that cannot be held. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { TestClock } from "effect/testing";
 import { assert, describe } from "vitest";
 import { Directory, directoryLayer } from "../../src/actors/directory.ts";
 import { Keyring, keyringLayer } from "../../src/actors/keyring.ts";
@@ -9,7 +10,7 @@ import { sealSecret } from "../../src/domain/secret.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects, Secrets } from "../../src/store/port.ts";
 import type { ProjectState } from "../../src/store/records.ts";
-import { makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
+import { addProject, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
 
 const MANIFEST = `
 [[triggers]]
@@ -61,5 +62,22 @@ describe("the directory", () => {
       const known = yield* (yield* Directory).refresh(projectId);
       assert.deepStrictEqual([...(known?.keys.keys() ?? [])], ["SIGNING"]);
     }),
+  );
+
+  check(
+    "holds the others beside a project that it cannot hold",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const projects = yield* Projects;
+      yield* projects.update(world.projectId, { name: "broken" }, NOON);
+      const other = yield* addProject(world);
+      const directory = yield* Directory;
+      yield* TestClock.adjust("1 second");
+      assert.deepStrictEqual(
+        [world.projectId, other].map((id) => directory.known(id)?.project.id ?? null),
+        [null, other],
+      );
+    }),
+    (state) => (state.project.name === "broken" ? Object.assign(state, { secrets: null }) : state),
   );
 });
