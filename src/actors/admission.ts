@@ -82,21 +82,14 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       const exit = yield* Effect.exit(admissions.admit(accountId, requests));
       if (Exit.isFailure(exit)) {
         const failed = Exit.failCause(exit.cause);
-        return batch.forEach(({ answer }) => answer(failed));
+        return yield* answerAll(batch, () => failed);
       }
       faults("admission.committed");
       // Recovery wakes what this leaves asleep.
       yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
         Effect.logError("an admission was not followed up", cause),
       );
-      batch.forEach(({ answer }, index) => {
-        const admission = exit.value[index];
-        answer(
-          admission === undefined
-            ? Exit.die(new Error("the store left a wish without an answer"))
-            : Exit.succeed(admission),
-        );
-      });
+      yield* answerAll(batch, (index) => exitOf(exit.value[index]));
     });
 
     const decideAll = (accountId: string, gathering: Gathering): Effect.Effect<void> =>
@@ -128,6 +121,29 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
     });
   }),
 );
+
+const exitOf = (admission: Admission | undefined): AdmissionExit =>
+  admission === undefined
+    ? Exit.die(new Error("the store left a wish without an answer"))
+    : Exit.succeed(admission);
+
+/** An answer that throws is its asker's alone: the others have theirs, and the account's next wishes are decided. */
+const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionExit): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const defects = batch.flatMap(({ answer }, index) => {
+      try {
+        answer(exitAt(index));
+        return [];
+      } catch (defect) {
+        return [defect];
+      }
+    });
+    return Effect.forEach(
+      defects,
+      (defect) => Effect.logError("an admission's answer could not be given", defect),
+      { discard: true },
+    );
+  });
 
 /** Takes the longest prefix within both limits, at least one wish. */
 function takeBatch(wishes: Wish[]): readonly Wish[] {

@@ -91,14 +91,24 @@ const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest 
   errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],
 });
 
-const keysOf = (state: ProjectState, keyring: Keyring["Service"]): ReadonlyMap<string, KeyObject> =>
-  new Map(
-    state.secrets.flatMap((sealed) => {
+/** No other secret is opened here. */
+const keysOf = (
+  { secrets }: ProjectState,
+  triggers: readonly TriggerDefinition[],
+  keyring: Keyring["Service"],
+): ReadonlyMap<string, KeyObject> => {
+  const names = new Set(
+    triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : [])),
+  );
+  return new Map(
+    secrets.flatMap((sealed) => {
+      if (!names.has(sealed.name)) return [];
       const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
       const key = Result.isSuccess(value) ? signatureKey(value.success) : null;
       return key === null ? [] : [[sealed.name, key] as const];
     }),
   );
+};
 
 export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
   Directory,
@@ -122,15 +132,22 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
         project,
         manifest,
         triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
-        keys: keysOf(state, keyring),
+        keys: keysOf(state, manifest.triggers, keyring),
       });
       if (former?.project.version === project.version) return;
       unread.add(project.id);
       isUnread.openUnsafe();
     };
+    /** One that cannot be held is logged and stays as it was, which Y1 makes harmless; the others are held. */
+    const holdOrLog = (state: ProjectState) =>
+      Effect.catchDefect(
+        Effect.sync(() => hold(state)),
+        (defect) => Effect.logError("a project cannot be held", { project: state.project.id }, defect),
+      );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
-        (yield* projects.states(ids.slice(from, from + PAGE))).forEach(hold);
+        const states = yield* projects.states(ids.slice(from, from + PAGE));
+        yield* Effect.forEach(states, holdOrLog, { discard: true });
       }
     });
     const look = Effect.gen(function* () {

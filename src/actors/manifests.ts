@@ -27,7 +27,7 @@ export class Manifests extends Context.Service<
     /** Reads the default branch's manifest now. What is wrong with it is in the result, not an error. */
     readonly sync: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
     /** Reads those manifests whose default branch has moved since they were read. */
-    readonly reconcile: Effect.Effect<void, StoreError>;
+    readonly reconcile: Effect.Effect<void>;
   }
 >()("platform/actors/Manifests") {}
 
@@ -92,8 +92,12 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
         Effect.forEach(
           [...directory.all()].filter(({ project }) => project.status === "active"),
           ({ project }) =>
-            Effect.flatMap(hasMoved(project), (moved) =>
-              moved ? Effect.asVoid(sync(project)) : Effect.void,
+            // Each by itself: what crashes over one project, or waits for the database, is not the others' to bear.
+            dutyRound(
+              "manifests",
+              Effect.flatMap(hasMoved(project), (moved) =>
+                moved ? Effect.asVoid(sync(project)) : Effect.void,
+              ),
             ),
           { concurrency: RECONCILED_AT_ONCE, discard: true },
         ),

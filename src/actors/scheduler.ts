@@ -11,7 +11,9 @@
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
+import * as Semaphore from "effect/Semaphore";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
 import type { TriggerEvent } from "../machines/trigger.ts";
 import { Projects } from "../store/port.ts";
@@ -153,13 +155,15 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
         yield* tell.removed(schedules.replace(project.id, new Map(wanted), now));
         yield* tell.due(schedules.takeUntil(horizon()));
       });
+      const turns = yield* Semaphore.make(TAKEN_UP_AT_ONCE);
+      const underWay = yield* FiberMap.make<string, void>();
       const follow = Effect.gen(function* () {
         const ids = yield* directory.news;
-        const changed = ids.flatMap((id) => directory.known(id) ?? []);
-        yield* Effect.forEach(changed, (known) => dutyRound("scheduler", takeUp(known)), {
-          concurrency: TAKEN_UP_AT_ONCE,
-          discard: true,
-        });
+        for (const known of ids.flatMap((id) => directory.known(id) ?? [])) {
+          // Whoever waits for the database holds no turn meanwhile; a newer version ends the waiting of a former one.
+          const round = dutyRound("scheduler", turns.withPermit(takeUp(known)));
+          yield* FiberMap.run(underWay, known.project.id, round);
+        }
       });
 
       yield* Effect.forkScoped(Effect.forever(follow));

@@ -43,6 +43,8 @@ export interface PlannedEntry {
   readonly session: NewSession;
   /** What its prompt is rendered from when it fires; null: the session has it. */
   readonly template: CronTemplate | null;
+  /** The waiting fire, written before this batch, whose place in the queue it takes; null: it is the last. */
+  readonly replaces: string | null;
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
@@ -120,6 +122,12 @@ export const promptedSession = (
   return Result.map(rendered, (initialPrompt) => ({ ...session, initialPrompt }));
 };
 
+/** As a row can hold it; rendering would take the NULs out, too (threats.md P09). */
+const storable = (template: CronTemplate): CronTemplate => ({
+  ...template,
+  prompt: template.prompt.replaceAll("\0", ""),
+});
+
 class Planner {
   readonly #facts: AdmissionFacts;
   readonly #known = new Map<string, Fire>();
@@ -127,6 +135,7 @@ class Planner {
   readonly #lastFired: Map<string, number>;
   readonly #sessions: PlannedSession[] = [];
   readonly #fires = new Map<string, PlannedFire>();
+  /** In their order, a cron trigger's by its key: a later instant's takes the place of the one it replaces. */
   readonly #queue = new Map<string, PlannedEntry>();
   readonly #requests = new Map<string, StoredRequest>();
   readonly #overlapped: string[] = [];
@@ -235,10 +244,13 @@ class Planner {
     const queued: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
     this.#write(queued);
     const { prompt } = fire;
-    this.#queue.set(row.id, {
+    const place = fire.kind === "cron" ? trigger : row.id;
+    const former = this.#queue.get(place);
+    this.#queue.set(place, {
       fire: queued,
       session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
-      template: prompt.is === "cron" ? prompt.template : null,
+      template: prompt.is === "cron" ? storable(prompt.template) : null,
+      replaces: former === undefined ? (replaced ?? null) : former.replaces,
       queuedAt: now,
       expiresAt: now + fire.queueTtlMs,
     });
@@ -256,10 +268,7 @@ class Planner {
   #replace(id: string): void {
     const planned = this.#fires.get(id);
     if (planned === undefined) this.#overlapped.push(id);
-    else {
-      this.#queue.delete(id);
-      this.#write({ ...planned, status: "skipped", reason: "overlapped" });
-    }
+    else this.#write({ ...planned, status: "skipped", reason: "overlapped" });
   }
 }
 

@@ -122,4 +122,17 @@ describe("admission", () => {
       expect(woken).toContain(gone.session.id);
     }),
   );
+
+  it.effect("goes on for the others, and for the account, where one wish's answer throws", () =>
+    Effect.gen(function* () {
+      const { ask, admitter, release } = yield* scene;
+      admitter.offer(world.accountId, wishOf(), () => {
+        throw new Error("the connection has its answer already");
+      });
+      const beside = yield* ask();
+      yield* release;
+      expect(yield* Fiber.join(beside)).toMatchObject({ success: { outcome: "admitted" } });
+      expect(yield* admitter.admit(world.accountId, wishOf())).toMatchObject({ outcome: "admitted" });
+    }),
+  );
 });

@@ -4,7 +4,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
-import { directoryLayer } from "../../src/actors/directory.ts";
+import { Directory, directoryLayer } from "../../src/actors/directory.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
 import { Manifests, manifestsLayer } from "../../src/actors/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
@@ -70,11 +70,10 @@ const makeProject = Effect.fnUntraced(function* (projectId: string) {
 
 const SLOW = id(4);
 
-/** Two projects with a manifest, and a first reading of one that has the old tip and goes no further. */
-const scene = Effect.gen(function* () {
-  const doors = { reading: yield* Deferred.make<void>(), release: yield* Deferred.make<void>() };
-  const layer = manifestsLayer.pipe(
-    Layer.provideMerge(Layer.mergeAll(slowIn(SLOW, doors), directoryLayer)),
+/** Manifests over twins, whose repositories are seen through `git`. */
+const over = (git: Layer.Layer<GitBackend, never, GitBackend>) =>
+  manifestsLayer.pipe(
+    Layer.provideMerge(Layer.mergeAll(git, directoryLayer)),
     Layer.provideMerge(
       Layer.mergeAll(
         memoryStore,
@@ -83,17 +82,18 @@ const scene = Effect.gen(function* () {
       ),
     ),
   );
-  const context = yield* Layer.build(Layer.fresh(layer));
+
+const account = { accountId: id(1), userId: id(2), tokenId: id(3), tokenHash: "0".repeat(64) };
+const beginAccount = Effect.flatMap(Identity, ({ bootstrap }) =>
+  bootstrap({ ...account, tier: "free", cap: 10, now: 0 }),
+);
+
+/** Two projects with a manifest, and a first reading of one that has the old tip and goes no further. */
+const scene = Effect.gen(function* () {
+  const doors = { reading: yield* Deferred.make<void>(), release: yield* Deferred.make<void>() };
+  const context = yield* Layer.build(Layer.fresh(over(slowIn(SLOW, doors))));
   const begin = Effect.gen(function* () {
-    yield* (yield* Identity).bootstrap({
-      accountId: id(1),
-      userId: id(2),
-      tokenId: id(3),
-      tokenHash: "0".repeat(64),
-      tier: "free",
-      cap: 10,
-      now: 0,
-    });
+    yield* beginAccount;
     const [slow, other] = [yield* makeProject(SLOW), yield* makeProject(id(5))];
     yield* push(slow.id, "old");
     yield* push(other.id, "other");
@@ -150,5 +150,36 @@ describe("readings of one manifest", () => {
       yield* release;
       assert.strictEqual(yield* Fiber.join(used), yield* Fiber.join(first));
     }),
+  );
+});
+
+/** Repositories of which that of one project crashes whoever asks for its tip. */
+const crashingIn = (broken: string) =>
+  Layer.effect(
+    GitBackend,
+    Effect.map(GitBackend, (git) =>
+      GitBackend.of({
+        ...git,
+        branchTip: (repository, branch) =>
+          repository.projectId === broken
+            ? Effect.die(new Error("a defect in a backend"))
+            : git.branchTip(repository, branch),
+      }),
+    ),
+  );
+
+describe("a round over all manifests", () => {
+  it.effect("reads the others beside a project whose reading crashes", () =>
+    Effect.gen(function* () {
+      yield* beginAccount;
+      const directory = yield* Directory;
+      for (const projectId of [id(4), id(5)]) {
+        yield* makeProject(projectId);
+        yield* directory.refresh(projectId);
+        yield* push(projectId, "moved");
+      }
+      yield* (yield* Manifests).reconcile;
+      assert.deepStrictEqual([...(directory.known(id(5))?.triggers.keys() ?? [])], ["moved"]);
+    }).pipe(Effect.provide(over(crashingIn(id(4))), { local: true })),
   );
 });

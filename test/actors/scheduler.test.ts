@@ -20,6 +20,7 @@ import { triggerActors } from "../../src/actors/trigger.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
 import type { TriggerEvent } from "../../src/machines/trigger.ts";
+import { StoreError } from "../../src/store/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Fires, Identity, Projects } from "../../src/store/port.ts";
 
@@ -55,6 +56,21 @@ const meeting = (fates: Fates) =>
 
 const entity = { maxIdleMs: 60_000 };
 
+/** A project whose cursors the database does not give out: someone holds its row, say. */
+const LOCKED = id(5);
+const lockedOut = Layer.effect(
+  Projects,
+  Effect.map(Projects, (projects) =>
+    Projects.of({
+      ...projects,
+      keepCursors: (request) =>
+        request.projectId === LOCKED
+          ? Effect.fail(new StoreError({ operation: "projects.keepCursors", cause: new Error("a lock") }))
+          : projects.keepCursors(request),
+    }),
+  ),
+);
+
 /** The service's cron side alone, over twins. */
 const cronSide = (fates: Fates, queueMax: number) =>
   schedulerLayer({ intervalMs: POLL_MS }).pipe(
@@ -76,7 +92,7 @@ const cronSide = (fates: Fates, queueMax: number) =>
         accountActors({ ...entity, bootTimeoutMs: 120_000 }),
       ),
     ),
-    Layer.provideMerge(meeting(fates)),
+    Layer.provideMerge(Layer.merge(meeting(fates), lockedOut)),
     Layer.provideMerge(
       Layer.mergeAll(
         memoryStore,
@@ -97,6 +113,26 @@ cron = "${cron}"
 prompt = "tick"
 `;
 
+const newProject = (projectId: string) => ({
+  id: projectId,
+  accountId: id(1),
+  name: "p",
+  repository: { kind: "hosted" as const },
+  defaultBranch: "main",
+  createdBy: id(2),
+  now: 0,
+});
+
+/** The manifest of the project is `text` now, and read. */
+const push = Effect.fnUntraced(function* (text: string) {
+  yield* (yield* SimulatedRepositories).commit(
+    { projectId: PROJECT },
+    { branch: "main", onto: null, files: { "platform.toml": text }, subject: "manifest" },
+  );
+  const project = yield* (yield* Projects).get(PROJECT);
+  if (project !== null) yield* (yield* Manifests).sync(project);
+});
+
 /** An account that may run `cap` sessions, with a project whose manifest is `text`, read. */
 const begin = Effect.fnUntraced(function* (text: string, cap: number) {
   yield* (yield* Identity).bootstrap({
@@ -109,21 +145,8 @@ const begin = Effect.fnUntraced(function* (text: string, cap: number) {
     now: 0,
   });
   yield* (yield* GitBackend).create({ projectId: PROJECT, importFrom: null, defaultBranch: "main" });
-  yield* (yield* Projects).create({
-    id: PROJECT,
-    accountId: id(1),
-    name: "p",
-    repository: { kind: "hosted" },
-    defaultBranch: "main",
-    createdBy: id(2),
-    now: 0,
-  });
-  yield* (yield* SimulatedRepositories).commit(
-    { projectId: PROJECT },
-    { branch: "main", onto: null, files: { "platform.toml": text }, subject: "manifest" },
-  );
-  const project = yield* (yield* Projects).get(PROJECT);
-  if (project !== null) yield* (yield* Manifests).sync(project);
+  yield* (yield* Projects).create(newProject(PROJECT));
+  yield* push(text);
 });
 
 /** Second by second: what becomes ready at an instant runs before the next one. */
@@ -212,5 +235,18 @@ describe("a due instant", () => {
         { slug: "second", second: 1201, status: "queued", reason: "account_session_cap" },
       ]);
     }).pipe((test) => over(test, () => "arrives", 1)),
+  );
+});
+
+describe("a changed schedule", () => {
+  it.effect("is taken up while the database gives nothing out for another project", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "0 */10 * * * *"), 100);
+      yield* (yield* Projects).create(newProject(LOCKED));
+      yield* advance(5);
+      yield* push(trigger("tick", "30 */10 * * * *"));
+      yield* advance(640);
+      assert.deepStrictEqual(yield* seconds, [30, 630]);
+    }).pipe((test) => over(test)),
   );
 });

@@ -2,6 +2,7 @@
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkQueue } from "./store-queue.ts";
@@ -16,6 +17,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkSessions(check);
     checkAdmission(check);
     checkQueue(check);
+    checkBatches(check);
     checkTriggers(check);
     checkRequests(check);
     checkRecords(check);

@@ -11,6 +11,7 @@ import {
   type AdmissionFacts,
   type AdmissionPlan,
   type DrainRequest,
+  type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
 } from "../admission-plan.ts";
@@ -126,29 +127,29 @@ const admit = (
   const plan = planAdmissions(factsOf(tables, accountId, requests), requests);
   for (const id of plan.outlived) editFire(tables, id, { answersDelivery: false });
   for (const id of plan.overlapped) editFire(tables, id, { status: "skipped", reason: "overlapped" });
-  tables.queue = tables.queue.filter(({ fireId }) => !plan.overlapped.includes(fireId));
   start(tables, plan.sessions, plan.fires);
   for (const fire of plan.fires) {
     if (fire.kind === "cron" && fire.replayOf === null) moveCursor(tables, fire, fire.scheduledFor ?? 0);
   }
-  const entries = plan.queue.map(({ fire, session, template, queuedAt, expiresAt }) => ({
-    fireId: fire.id,
-    accountId: fire.accountId,
-    projectId: fire.projectId,
-    triggerSlug: fire.triggerSlug,
-    kind: fire.kind,
-    session,
-    template,
-    queuedAt,
-    expiresAt,
-  }));
-  tables.queue = [...tables.queue, ...entries];
+  enqueue(tables, plan.queue);
   tables.moveCounters(accountId, {
     sessions: plan.sessions.length,
     queued: plan.queue.length - plan.overlapped.length,
     requestBytes: storeRequests(tables, accountId, plan),
   });
   return plan.answers;
+};
+
+/** A later instant takes the waiting one's place; what replaces nothing is the last. */
+const enqueue = (tables: TableSet, entries: readonly PlannedEntry[]): void => {
+  for (const { fire, session, template, replaces, queuedAt, expiresAt } of entries) {
+    const { id: fireId, accountId, projectId, triggerSlug, kind } = fire;
+    const row = { fireId, accountId, projectId, triggerSlug, kind, session, template, queuedAt, expiresAt };
+    tables.queue =
+      replaces === null
+        ? [...tables.queue, row]
+        : tables.queue.map((waiting) => (waiting.fireId === replaces ? row : waiting));
+  }
 };
 
 /** @returns by how many bytes the account's store of requests grew. */

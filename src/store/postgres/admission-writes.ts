@@ -126,7 +126,7 @@ const cursorMoves = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
   ) AS moved
   WHERE cursor.project_id = moved.project_id AND cursor.slug = moved.slug`;
 
-const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry) => ({
+const entryRow = ({ fire, session, template, replaces, queuedAt, expiresAt }: PlannedEntry) => ({
   fire_id: fire.id,
   account_id: fire.accountId,
   project_id: fire.projectId,
@@ -134,6 +134,7 @@ const entryRow = ({ fire, session, template, queuedAt, expiresAt }: PlannedEntry
   kind: fire.kind,
   session,
   template,
+  replaces,
   queued_at: queuedAt,
   expires_at: expiresAt,
 });
@@ -145,6 +146,14 @@ const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) =
     to_timestamp(queued_at / 1000.0), to_timestamp(expires_at / 1000.0)
   FROM jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
     trigger_slug text, kind text, session jsonb, template jsonb, queued_at bigint, expires_at bigint)`;
+
+/** A later instant takes the waiting one's row: its place in the queue is kept, or the trigger would never come first. */
+const replacedQueueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
+  UPDATE fire_queue AS waiting SET fire_id = e.fire_id, session = e.session, template = e.template,
+    queued_at = to_timestamp(e.queued_at / 1000.0), expires_at = to_timestamp(e.expires_at / 1000.0)
+  FROM jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, session jsonb, template jsonb,
+    replaces uuid, queued_at bigint, expires_at bigint)
+  WHERE waiting.fire_id = e.replaces`;
 
 /** Bodies go over as one binary value, cut by their lengths: as text they would be half of what a webhook costs here. */
 const requestRows = (
@@ -189,6 +198,10 @@ export const makeWrite = Effect.gen(function* () {
     const fired = fires.filter(({ status }) => status === "fired");
     const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
     const events = admissionEvents(sessions, fires);
+    const [last, replacing] = [
+      queue.filter(({ replaces }) => replaces === null),
+      queue.filter(({ replaces }) => replaces !== null),
+    ];
     const parts: readonly (readonly [boolean, string, () => Fragment])[] = [
       [sessions.length > 0, "sessions", () => sessionRows(sql, sessions)],
       [sessions.length > 0, "commands", () => commandRows(sql, sessions)],
@@ -196,7 +209,8 @@ export const makeWrite = Effect.gen(function* () {
       [moved.length > 0, "moved", () => movedFireRows(sql, moved)],
       [fired.length > 0, "fired", () => lastFired(sql, fired)],
       [due.length > 0, "accounted", () => cursorMoves(sql, due)],
-      [queue.length > 0, "waiting", () => queueRows(sql, queue)],
+      [last.length > 0, "waiting", () => queueRows(sql, last)],
+      [replacing.length > 0, "replaced", () => replacedQueueRows(sql, replacing)],
       [requests.size > 0, "kept", () => requestRows(sql, accountId, requests)],
       [events.length > 0, "news", () => log.insertion(events)],
     ];

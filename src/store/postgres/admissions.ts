@@ -15,7 +15,6 @@ import {
   type AdmissionFacts,
   type DrainedFire,
   type DrainRequest,
-  type PlannedFire,
 } from "../admission-plan.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
@@ -106,9 +105,6 @@ const makeLookUp = Effect.gen(function* () {
   return { known, storedBytes, waitingCron, activeProjects, lastFired };
 });
 
-/** Its row is there from the attempt before. */
-const isRetried = ({ attempts }: PlannedFire): boolean => attempts > 1;
-
 const makeAdmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const faults = yield* Faults;
@@ -141,17 +137,20 @@ const makeAdmit = Effect.gen(function* () {
   return Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     if (requests.length === 0) return [];
     faults("admission.begun");
-    const plan = planAdmissions(yield* gather(accountId, requests), requests);
+    const facts = yield* gather(accountId, requests);
+    const plan = planAdmissions(facts, requests);
     if (plan.outlived.length > 0) {
       yield* sql`UPDATE fires SET answers_delivery = false WHERE id = ANY(${plan.outlived}::uuid[])`;
     }
     if (plan.overlapped.length > 0) {
       yield* sql`
-        WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ANY(${plan.overlapped}::uuid[]) RETURNING fire_id)
-        UPDATE fires SET status = 'skipped', reason = 'overlapped' FROM gone WHERE id = gone.fire_id`;
+        UPDATE fires SET status = 'skipped', reason = 'overlapped' WHERE id = ANY(${plan.overlapped}::uuid[])`;
     }
     const { sessions, fires, queue, requests: kept } = plan;
-    const retried = fires.filter((fire) => isRetried(fire) && kept.has(fire.id)).map(({ id }) => id);
+    // An attempt of the same batch left no row yet.
+    const rows = new Set(facts.known.map(({ id }) => id));
+    const moved = fires.filter(({ id }) => rows.has(id));
+    const retried = moved.filter(({ id }) => kept.has(id)).map(({ id }) => id);
     const written = [...kept.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
     const move = {
       sessions: sessions.length,
@@ -160,8 +159,8 @@ const makeAdmit = Effect.gen(function* () {
     };
     yield* write(accountId, {
       sessions,
-      fires: fires.filter((fire) => !isRetried(fire)),
-      moved: fires.filter(isRetried),
+      fires: fires.filter(({ id }) => !rows.has(id)),
+      moved,
       queue,
       requests: kept,
       move,
@@ -231,6 +230,8 @@ const makeSkip = Effect.gen(function* () {
   return Effect.fnUntraced(function* (skip: Skip) {
     const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = skip;
     const last = instants.at(-1);
+    // An admission of the same instant sees these rows, or is seen by them: it is decided under this lock, too.
+    yield* lockAccount(sql, accountId);
     // The share lock holds the project as it is until the rows are written.
     const [project] = yield* sql<{ readonly version: string }>`
       SELECT version FROM projects WHERE id = ${projectId} AND status = 'active' FOR SHARE`;

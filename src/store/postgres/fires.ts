@@ -52,6 +52,10 @@ const makePrune = Effect.gen(function* () {
       ([row]) => row?.removed ?? 0,
     );
 
+  /** As admission does, the accounts before their requests; in one order, since another node may prune as well. */
+  const lockAccounts = (ids: Fragment) =>
+    sql`SELECT id FROM accounts WHERE id IN (${ids}) ORDER BY id FOR NO KEY UPDATE`;
+
   const overfull = (bytes: number) =>
     Effect.map(
       sql<{ readonly id: string }>`SELECT id FROM accounts WHERE stored_request_bytes > ${bytes} LIMIT 1`,
@@ -60,6 +64,12 @@ const makePrune = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* ({ before, requestBytes }: { before: number; requestBytes: number }) {
     const account = yield* overfull(requestBytes);
+    const old = yield* sql<{ readonly id: string }>`
+      SELECT id FROM fires WHERE received_at < ${at(before)} AND status <> 'queued' LIMIT ${PRUNE_STEP}`;
+    const ids = old.map(({ id }) => id);
+    yield* lockAccounts(
+      sql`SELECT ${account}::uuid UNION SELECT account_id FROM fires WHERE id = ANY(${ids}::uuid[])`,
+    );
     const tooMany =
       account === null
         ? 0
@@ -71,9 +81,6 @@ const makePrune = Effect.gen(function* () {
               ) AS oldest
             ) AS doomed
             WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`);
-    const old = yield* sql<{ readonly id: string }>`
-      SELECT id FROM fires WHERE received_at < ${at(before)} AND status <> 'queued' LIMIT ${PRUNE_STEP}`;
-    const ids = old.map(({ id }) => id);
     if (ids.length === 0) return tooMany;
     yield* removeRequests(sql`SELECT account_id, id FROM fires WHERE id = ANY(${ids}::uuid[])`);
     const gone =

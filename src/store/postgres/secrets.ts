@@ -39,6 +39,8 @@ const makePut = Effect.gen(function* () {
   });
 
   const remove = Effect.fnUntraced(function* (projectId: string, name: string, now: number) {
+    // As `put` does: the other way round the two would wait for each other.
+    yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     const removed = yield* sql`
       UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)}
       WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL RETURNING name`;
