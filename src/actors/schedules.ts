@@ -8,6 +8,9 @@ import * as Result from "effect/Result";
 import { nextInstant, parseCron } from "../domain/cron.ts";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
 
+/** Entries of the heap that may be stale beyond one for each trigger. */
+const STALE_MAX = 1024;
+
 /** The address of a trigger's actor. */
 export const triggerActorId = (projectId: string, slug: string): string => `${projectId}/${slug}`;
 
@@ -84,6 +87,7 @@ export class Schedules {
     }
     if (wanted.size === 0) this.#byProject.delete(projectId);
     else this.#byProject.set(projectId, new Set(wanted.keys()));
+    this.#dropStale();
     return revoked;
   }
 
@@ -108,16 +112,31 @@ export class Schedules {
   /**
    * Every due instant of the trigger up to this one has its row.
    *
-   * @returns the next one where it falls due until `until`, for the actor to go on with; else null: the heap has it.
+   * @returns the next one where it falls due until `until`, for the actor to go on with, which counts as told; else null:
+   *   the heap has it.
    */
   accounted(scheduled: Scheduled, { upTo, until }: { readonly upTo: number; readonly until: number }) {
     if (this.#byId.get(scheduled.id) !== scheduled) return null;
     scheduled.due = nextDue(scheduled.definition, upTo);
-    if (scheduled.due !== null && scheduled.due <= until) return scheduled.due;
+    scheduled.told = scheduled.due !== null && scheduled.due <= until;
+    if (scheduled.told) {
+      this.#told.add(scheduled);
+      return scheduled.due;
+    }
     this.#told.delete(scheduled);
-    scheduled.told = false;
     this.#await(scheduled);
     return null;
+  }
+
+  /**
+   * Stale entries keep definitions alive, and their manifest's text with them, until they come up: in a year, for some.
+   * Once they are more than half of the heap it is made anew.
+   */
+  #dropStale(): void {
+    if (this.#heap.length <= 2 * this.#byId.size + STALE_MAX) return;
+    this.#heap.clear();
+    for (const scheduled of this.#byId.values()) if (!scheduled.told) this.#await(scheduled);
+    this.#heap.shrink();
   }
 
   #await(scheduled: Scheduled): void {

@@ -41,6 +41,9 @@ const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential("100 millis"), ({ d
   Effect.succeed(Duration.min(duration, Duration.seconds(5))),
 );
 
+/** After so many timers that elapse at once others have their turn: the first rows are committed before the last is told. */
+const TOLD_AT_A_TIME = 16;
+
 export const timersLayer: Layer.Layer<Timers, never, Actors> = Layer.effect(
   Timers,
   Effect.gen(function* () {
@@ -61,12 +64,21 @@ export const timersLayer: Layer.Layer<Timers, never, Actors> = Layer.effect(
     };
     const turn = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
+      let told = 0;
       for (let at = heap.peekValue(); at !== undefined && at <= now; at = heap.peekValue()) {
         const id = heap.pop();
         const timer = id === undefined ? undefined : armed.get(id);
-        if (id !== undefined && timer?.due === at) yield* elapse(id, timer);
+        if (id === undefined || timer?.due !== at) continue;
+        yield* elapse(id, timer);
+        told += 1;
+        if (told % TOLD_AT_A_TIME === 0) yield* Effect.yieldNow;
       }
-      const wait = Math.min((heap.peekValue() ?? Infinity) - now, LONGEST_SLEEP_MS);
+      // The clock went on while others had their turn.
+      const wait = Math.min(
+        (heap.peekValue() ?? Infinity) - (yield* Clock.currentTimeMillis),
+        LONGEST_SLEEP_MS,
+      );
+      if (wait <= 0) return;
       yield* Effect.raceFirst(Effect.sleep(wait), Queue.take(earlier));
     });
     yield* Effect.forkScoped(Effect.forever(turn));

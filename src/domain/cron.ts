@@ -1,6 +1,6 @@
 /**
- * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads the six fields, but for lists that name a value twice;
- * the instants are computed here, since no library follows this rule at every change of a zone's offset:
+ * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads each of the six fields, but for lists that name a value
+ * twice; the instants are computed here, since no library follows this rule at every change of a zone's offset:
  *
  *  K1 day and weekday both restricted: either matches; else both must. A field that begins with `*` is not restricted.
  *  K2 an hour field that begins with `*` matches real instants only: nothing is made up inside a gap, and both passes
@@ -111,22 +111,46 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
 
 /** The values of each field, or what is wrong with the first bad one. */
 const readFields = (texts: readonly string[]): Result.Result<readonly (readonly number[])[], string> => {
-  const malformed = FIELDS.findIndex(({ form }, index) => !form.test(texts[index] ?? ""));
+  const readings = FIELDS.map((field, index) => readField(field, texts[index] ?? ""));
+  const malformed = readings.indexOf(null);
   if (malformed !== -1) {
     const why = "it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU";
     return Result.fail(badField(malformed, texts, why));
   }
-  const together = fieldsOf(texts);
-  if (together !== null) return Result.succeed(FIELDS.map(({ pick }) => pick(together).map(Number)));
-  // cron-parser also refuses what is right here: a day that its month lacks and a weekday makes up for, and a value that
-  // a list names twice, as in 0-6,1. Read by themselves, the fields show which of them is bad, if any.
   const values: (readonly number[])[] = [];
-  for (const [index, field] of FIELDS.entries()) {
-    const alone = readList(field, texts[index] ?? "");
-    if (Result.isFailure(alone)) return Result.fail(badField(index, texts, alone.failure));
-    values.push(alone.success);
+  for (const [index, reading] of readings.entries()) {
+    if (reading === null) continue;
+    if (Result.isFailure(reading)) return Result.fail(badField(index, texts, reading.failure));
+    values.push(reading.success);
   }
   return Result.succeed(values);
+};
+
+/** Good readings kept a field, and the longest text that is kept: what people write is short and mostly the same. */
+const READINGS_KEPT = 512;
+const KEPT_LENGTH = 64;
+
+type Reading = Result.Result<readonly number[], string>;
+
+const keptReadings = new Map(FIELDS.map((field) => [field, new Map<string, Reading>()]));
+
+/**
+ * The values of one field by itself, or why it has none; null: it has not the form of a field. To read one takes longer
+ * than all else that a service does for a trigger at its start, and a million of them have few different fields.
+ */
+const readField = (field: Field, text: string): Reading | null => {
+  const kept = keptReadings.get(field);
+  const former = kept?.get(text);
+  if (former !== undefined) return former;
+  if (!field.form.test(text)) return null;
+  const parsed = parsedField(field, text);
+  // cron-parser also refuses what is right here: a value that a list names twice, as in 0-6,1.
+  const reading = parsed === null ? readList(field, text) : Result.succeed(parsed);
+  if (Result.isSuccess(reading) && text.length <= KEPT_LENGTH) {
+    if (kept?.size === READINGS_KEPT) kept.clear();
+    kept?.set(text, reading);
+  }
+  return reading;
 };
 
 /** The union of a list's items; the text has the field's form. */
@@ -148,9 +172,12 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
   return Result.succeed([...values].toSorted((a, b) => a - b));
 };
 
-const fieldsOf = (texts: readonly string[]): CronFieldCollection | null => {
+/** What cron-parser reads where all other fields are free. */
+const parsedField = (field: Field, text: string): readonly number[] | null => {
+  const expression = FIELDS.map((other) => (other === field ? text : "*")).join(" ");
   try {
-    return CronExpressionParser.parse(texts.join(" "), { currentDate: 0, tz: "UTC" }).fields;
+    const { fields } = CronExpressionParser.parse(expression, { currentDate: 0, tz: "UTC" });
+    return field.pick(fields).map(Number);
   } catch {
     return null;
   }

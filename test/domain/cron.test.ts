@@ -29,6 +29,24 @@ test("reads six fields", () => {
   });
 });
 
+test("reads each field by its own range, whatever the same text meant before and however many came between", () => {
+  const halves = schedule("*/2 */2 */2 */2 */2 */2");
+  const fives = schedule("5-7 5-7 5-7 5-7 5-7 5-7");
+  for (let step = 1; step < 1000; step += 1) schedule(`*/${step} * * * * *`);
+  expect(schedule("*/2 */2 */2 */2 */2 */2")).toEqual(halves);
+  expect(schedule("5-7 5-7 5-7 5-7 5-7 5-7")).toEqual(fives);
+  expect([halves.days, halves.months, halves.weekdays]).toEqual([
+    [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+    [1, 3, 5, 7, 9, 11],
+    [0, 2, 4, 6],
+  ]);
+  expect([fives.days, fives.weekdays]).toEqual([
+    [5, 6, 7],
+    [0, 5, 6],
+  ]);
+  expect(refusal("24 24 24 24 24 24")).toContain('hour field "24"');
+});
+
 test.each(["0 0 0 30 2 *", "0 0 0 31 4,6,9,11 *", "0 0 0 31 FEB */2", "0 0 0 30-31 2 *"])(
   "refuses %j, which can never match [C01]",
   (expression) => {

@@ -1,0 +1,207 @@
+/**
+ * What it takes to hold a number of cron triggers of which none is due, a process of its own. Real: the directory, the
+ * schedules, the scheduler with its poll, manifests as text. Twins: the clock, the store's projects (which keep
+ * nothing here, so that the heap is the service's alone) and the actors, to whom nothing must be said.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { TestClock } from "effect/testing";
+import { Actors } from "../../../src/actors/actors.ts";
+import { Directory, directoryLayer } from "../../../src/actors/directory.ts";
+import { keyringLayer } from "../../../src/actors/keyring.ts";
+import { dueInstantsLayer, DueInstants, Scheduler, schedulerLayer } from "../../../src/actors/scheduler.ts";
+import { timersLayer } from "../../../src/actors/timers.ts";
+import { Projects } from "../../../src/store/port.ts";
+import type { Project, ProjectState } from "../../../src/store/records.ts";
+import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { median, rounded } from "./figures.ts";
+import { manifestOf, spread, uuid } from "./manifests.ts";
+
+/** What the parent asks for. */
+export interface HoldingOrder {
+  readonly triggers: number;
+  readonly ticks: number;
+}
+
+export interface Holding {
+  readonly triggers: number;
+  readonly projects: number;
+  /** Reading the manifests: the directory's first look. */
+  readonly load_s: number;
+  /** From the directory's news to the last trigger that has its next instant. */
+  readonly take_up_s: number;
+  /** Longest that the event loop stood still while they were taken up. */
+  readonly take_up_stall_ms: number;
+  /** One round of the poll, from the clock's second to its end. */
+  readonly tick_us: number;
+  readonly tick_max_us: number;
+  /** All of them handed out at once, as if they were due (threats.md C20). */
+  readonly hand_out_s: number;
+  /** Heap of the schedules alone, and of everything that is held: manifests' text, definitions, schedules. */
+  readonly schedules_bytes: number;
+  readonly held_bytes: number;
+}
+
+const INTERVAL_MS = 60_000;
+const PROJECT = 4;
+/** What the clock shows at the start. */
+const QUIET = Date.UTC(2026, 5, 15, 12, 0, 0);
+
+const turn = Effect.promise<void>(
+  () =>
+    new Promise((resolve) => {
+      setImmediate(resolve);
+    }),
+);
+
+const usedHeap = Effect.sync(() => {
+  if (globalThis.gc === undefined) throw new Error("run this with --expose-gc");
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+});
+
+const projectOf = (number: number): Project => ({
+  id: uuid(PROJECT, number),
+  accountId: uuid(1, 1),
+  name: `project-${number}`,
+  status: "active",
+  repository: { kind: "hosted" },
+  defaultBranch: "main",
+  triggersPaused: false,
+  createdBy: uuid(2, 1),
+  manifest: { commit: null, syncedAt: QUIET, error: null },
+  version: 1,
+  createdAt: QUIET,
+  updatedAt: QUIET,
+});
+
+/** The store's projects, each made when it is asked for, as if it came from a database. */
+const madeProjects = (counts: readonly number[]) =>
+  Layer.effect(
+    Projects,
+    Effect.map(Projects, (projects) => {
+      const numbers = new Map(counts.map((_, number) => [uuid(PROJECT, number), number]));
+      const stateOf = (number: number): ProjectState => {
+        // One flat string, as a driver reads it.
+        const text = Buffer.from(
+          manifestOf(number, { triggers: counts[number] ?? 0, quietAt: QUIET }),
+        ).toString();
+        const commit = String(number).padStart(40, "0");
+        return {
+          project: projectOf(number),
+          manifest: { commit, text, agents: [] },
+          manifestFailure: null,
+          secrets: [],
+        };
+      };
+      return Projects.of({
+        ...projects,
+        states: (ids) =>
+          Effect.as(
+            turn,
+            ids.map((id) => stateOf(numbers.get(id) ?? 0)),
+          ),
+        changedSince: (since) =>
+          Effect.sync(() => ({
+            changed: since === null ? [...numbers.keys()].map((id) => ({ id, version: 1 })) : [],
+            since: "1",
+          })),
+        changed: Effect.never,
+        keepCursors: ({ schedules, now }) =>
+          Effect.as(
+            turn,
+            [...schedules].map(([slug, schedule]) => ({ slug, schedule, accountedUntil: now })),
+          ),
+      });
+    }),
+  ).pipe(Layer.provide(memoryStore));
+
+/** Nothing is due: whoever is told of anything has found a fault. */
+const told = () => Effect.die(new Error("an actor was told of what is not due"));
+const nobody = Layer.succeed(Actors, {
+  session: told,
+  sandbox: told,
+  account: told,
+  trigger: told,
+  wake: () => Effect.void,
+});
+
+const elapsedS = (since: number): number => (performance.now() - since) / 1000;
+
+const tickTimes = Effect.fnUntraced(function* (ticks: number) {
+  const times: number[] = [];
+  for (let tick = 0; tick < ticks; tick += 1) {
+    yield* TestClock.adjust(INTERVAL_MS - 1000);
+    const begun = performance.now();
+    yield* TestClock.adjust("1 second");
+    times.push((performance.now() - begun) * 1000);
+  }
+  return times;
+});
+
+const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) {
+  yield* TestClock.setTime(QUIET);
+  const counts = spread(triggers);
+  const keyring = keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] });
+  const base = yield* Layer.build(
+    Layer.mergeAll(
+      madeProjects(counts),
+      keyring,
+      dueInstantsLayer,
+      timersLayer.pipe(Layer.provideMerge(nobody)),
+    ),
+  );
+  const empty = yield* usedHeap;
+  let begun = performance.now();
+  const directory = yield* Layer.build(directoryLayer.pipe(Layer.provideMerge(Layer.succeedContext(base))));
+  const loadS = elapsedS(begun);
+  const loaded = yield* usedHeap;
+
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  begun = performance.now();
+  const services = yield* Layer.build(
+    schedulerLayer({ intervalMs: INTERVAL_MS }).pipe(Layer.provideMerge(Layer.succeedContext(directory))),
+  );
+  const { state } = Context.get(services, Scheduler);
+  while ((yield* state).scheduled < triggers) yield* turn;
+  const takeUpS = elapsedS(begun);
+  delay.disable();
+  const full = yield* usedHeap;
+
+  const times = yield* tickTimes(ticks);
+  const { tickedAt } = yield* state;
+  if (tickedAt !== QUIET + ticks * INTERVAL_MS) throw new Error(`the poll stands at ${tickedAt}`);
+  const { schedules } = Context.get(services, DueInstants);
+  const found = schedules.takeUntil(tickedAt).length + schedules.overdue(tickedAt).length;
+  if (found > 0) throw new Error("something is due that must not be");
+  begun = performance.now();
+  const handedOut = schedules.takeUntil(Infinity).length;
+  const handOutS = elapsedS(begun);
+  if (handedOut !== triggers) throw new Error(`${handedOut} of ${triggers} triggers were handed out`);
+  const known = [...Context.get(services, Directory).all()].length;
+  return {
+    triggers,
+    projects: known,
+    load_s: rounded(loadS),
+    take_up_s: rounded(takeUpS),
+    take_up_stall_ms: rounded(delay.max / 1e6),
+    tick_us: rounded(median(times)),
+    tick_max_us: rounded(Math.max(...times)),
+    hand_out_s: rounded(handOutS),
+    schedules_bytes: Math.round((full - loaded) / triggers),
+    held_bytes: Math.round((full - empty) / triggers),
+  } satisfies Holding;
+});
+
+process.on("message", (order: HoldingOrder) => {
+  Effect.runPromise(measure(order).pipe(Effect.scoped, Effect.provide(TestClock.layer()))).then(
+    (holding) => process.send?.(holding),
+    (error: unknown) => {
+      process.stderr.write(`${String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});

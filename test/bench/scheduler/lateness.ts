@@ -1,0 +1,216 @@
+/**
+ * How late cron instants have their rows when many fall due in one second, beside the same rows inserted bare; a process
+ * of its own over one database. Real: everything from the manifest's reading to the commit, with the clock and Postgres;
+ * git and sandboxes are twins. The account has no slot, so that what is measured is the durable accept: each row is
+ * committed with its place in the queue.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as pg from "pg";
+import { singleRunner } from "../../../src/actors/cluster.ts";
+import { keyringLayer } from "../../../src/actors/keyring.ts";
+import { Manifests } from "../../../src/actors/manifests.ts";
+import { Scheduler } from "../../../src/actors/scheduler.ts";
+import { readConfig } from "../../../src/config.ts";
+import { GitBackend } from "../../../src/git/port.ts";
+import { simulatedBackend, SimulatedRepositories } from "../../../src/git/simulated.ts";
+import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
+import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
+import { actorLayers } from "../../../src/service.ts";
+import { Admissions, Identity, Projects } from "../../../src/store/port.ts";
+import * as Client from "../../../src/store/postgres/client.ts";
+import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { migrate } from "../../../src/store/postgres/migrate.ts";
+import { inserted, openBare, type Bare } from "./bare.ts";
+import { quantile, rounded } from "./figures.ts";
+import { manifestDueAt, manifestOf, spread, uuid } from "./manifests.ts";
+
+/** What the parent asks for. */
+export interface LatenessOrder {
+  readonly url: string;
+  /** Triggers that fall due together, and how many projects share them. */
+  readonly due: number;
+  readonly projects: number;
+  /** Triggers that are held besides and not due. */
+  readonly others: number;
+  /** Rounds that count; one before them warms everything up. */
+  readonly rounds: number;
+}
+
+/** Milliseconds from the due instant, or from the first insert, to each row's commit. */
+export interface Spent {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export interface LatenessRound {
+  readonly service: Spent;
+  /** One insert each over ten connections. */
+  readonly each: Spent;
+  /** All of them in one statement. */
+  readonly together: number;
+}
+
+const ACCOUNT = uuid(1, 1);
+const USER = uuid(2, 1);
+const SLOT_NONE = 0;
+/** From the last manifest that was read to its instant, at least. */
+const LEAD_MS = 2_000;
+/** Rows that are not there by now are lost. */
+const PATIENCE_MS = 60_000;
+
+/** When rows of an instant were committed, as the service learnt it. */
+type Commits = Map<number, number[]>;
+
+const spent = (values: readonly number[]): Spent => ({
+  p50: rounded(quantile(values, 0.5)),
+  p99: rounded(quantile(values, 0.99)),
+  max: rounded(Math.max(...values)),
+});
+
+/** The store's admissions, whose answers are written down: an answer comes after the commit. */
+const observed = (commits: Commits) =>
+  Layer.effect(
+    Admissions,
+    Effect.map(Admissions, (admissions) =>
+      Admissions.of({
+        ...admissions,
+        admit: (accountId, requests) =>
+          Effect.tap(admissions.admit(accountId, requests), () =>
+            Effect.map(Clock.currentTimeMillis, (now) => {
+              for (const { fire } of requests)
+                if (fire?.scheduledFor != null) commits.get(fire.scheduledFor)?.push(now);
+            }),
+          ),
+      }),
+    ),
+  );
+
+const serviceOver = (url: string, commits: Commits) => {
+  const store = postgresStore.pipe(
+    Layer.provideMerge(Layer.effectDiscard(migrate)),
+    Layer.provideMerge(Client.layer({ url })),
+  );
+  const outside = Layer.mergeAll(store, simulatedBackend);
+  return actorLayers({
+    config: readConfig({ PLATFORM_QUEUE_MAX: "10000000" }, "/"),
+    nodeId: uuid(9, 1),
+    ports: Layer.mergeAll(
+      observed(commits),
+      simulatedProvider({ bootMs: 5 }),
+      simulatedDaemon,
+      keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+      singleRunner,
+    ).pipe(Layer.provideMerge(outside)),
+  }).pipe(Layer.provideMerge(outside));
+};
+
+let projects = 0;
+
+/** A project with a manifest that was pushed, and read as after any push. */
+const push = Effect.fnUntraced(function* (manifest: string) {
+  const id = uuid(4, (projects += 1));
+  yield* (yield* GitBackend).create({ projectId: id, importFrom: null, defaultBranch: "main" });
+  const project = yield* (yield* Projects).create({
+    id,
+    accountId: ACCOUNT,
+    name: `project-${projects}`,
+    repository: { kind: "hosted" },
+    defaultBranch: "main",
+    createdBy: USER,
+    now: yield* Clock.currentTimeMillis,
+  });
+  const files = { "platform.toml": manifest };
+  const commit = { branch: "main", onto: null, files, subject: "manifest" };
+  yield* (yield* SimulatedRepositories).commit({ projectId: id }, commit);
+  yield* (yield* Manifests).sync(project);
+});
+
+const until = Effect.fnUntraced(function* (what: string, holds: Effect.Effect<boolean>) {
+  const deadline = (yield* Clock.currentTimeMillis) + PATIENCE_MS;
+  while (!(yield* holds)) {
+    if ((yield* Clock.currentTimeMillis) > deadline) return yield* Effect.die(new Error(`not seen: ${what}`));
+    yield* Effect.sleep("5 millis");
+  }
+});
+
+const scheduled = (count: number) =>
+  Effect.gen(function* () {
+    const { state } = yield* Scheduler;
+    yield* until(
+      `${count} triggers in the schedules`,
+      Effect.map(state, (known) => known.scheduled >= count),
+    );
+  });
+
+interface Round {
+  readonly order: LatenessOrder;
+  readonly number: number;
+  readonly commits: Commits;
+  readonly bare: Bare;
+}
+
+const round = Effect.fnUntraced(function* ({ order, number, commits, bare }: Round) {
+  const each = Math.ceil(order.due / order.projects);
+  const sizes = Array.from({ length: order.projects }, (_, index) =>
+    Math.min(each, order.due - index * each),
+  );
+  // Long enough ahead for the manifests to be read: a second for each 500 triggers.
+  const lead = LEAD_MS + order.due * 2;
+  const due = Math.ceil(((yield* Clock.currentTimeMillis) + lead) / 1000) * 1000;
+  const rows: number[] = [];
+  commits.set(due, rows);
+  for (const size of sizes) yield* push(manifestDueAt(due, size));
+  yield* scheduled(order.others + order.due * (number + 1));
+  yield* Effect.promise(() => bare.checkpoint());
+  if ((yield* Clock.currentTimeMillis) >= due) return yield* Effect.die(new Error("the lead was too short"));
+  yield* until(
+    `${order.due} rows`,
+    Effect.sync(() => rows.length >= order.due),
+  );
+  yield* Effect.promise(() => bare.holdsAll(due, order.due));
+  const service = spent(rows.map((at) => at - due));
+  const plain = yield* Effect.promise(() => inserted(bare, due));
+  return { service, each: spent(plain.each), together: rounded(plain.together) } satisfies LatenessRound;
+});
+
+const measure = Effect.fnUntraced(function* (order: LatenessOrder) {
+  const commits: Commits = new Map();
+  const services = yield* Layer.build(serviceOver(order.url, commits));
+  const bare = yield* Effect.acquireRelease(
+    Effect.promise(() => openBare(new pg.Pool({ connectionString: order.url, min: 10, max: 10 }))),
+    ({ close }) => Effect.promise(close),
+  );
+  return yield* Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis;
+    const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(3, 1) };
+    yield* (yield* Identity).bootstrap({
+      ...ids,
+      tokenHash: "0".repeat(64),
+      tier: "free",
+      cap: SLOT_NONE,
+      now,
+    });
+    for (const [number, count] of spread(order.others).entries())
+      yield* push(manifestOf(number, { triggers: count, quietAt: now }));
+    yield* scheduled(order.others);
+    const results: LatenessRound[] = [];
+    for (let number = 0; number <= order.rounds; number += 1) {
+      const result = yield* round({ order, number, commits, bare });
+      if (number > 0) results.push(result);
+    }
+    return results;
+  }).pipe(Effect.provideContext(services));
+});
+
+process.on("message", (order: LatenessOrder) => {
+  Effect.runPromise(Effect.scoped(measure(order))).then(
+    (rounds) => process.send?.(rounds),
+    (error: unknown) => {
+      process.stderr.write(`${String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});
