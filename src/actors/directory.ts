@@ -147,7 +147,10 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
         const states = yield* projects.states(ids.slice(from, from + PAGE));
-        yield* Effect.forEach(states, holdOrLog, { discard: true });
+        // A full manifest takes some ms to read: others run between two of them.
+        yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
+          discard: true,
+        });
       }
     });
     const look = Effect.gen(function* () {

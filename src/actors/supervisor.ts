@@ -33,6 +33,9 @@ export const backoff = (base: Duration.Input, cap: Duration.Input) =>
     Schedule.jittered,
   );
 
+/** Made once: it is asked for with every command of every actor. */
+const OUTAGE = backoff("50 millis", "5 seconds");
+
 /** Waits out a database outage: 50 ms doubling to 5 s. */
 export const waitOutOutage = <A, E, R>(
   work: string,
@@ -44,7 +47,7 @@ export const waitOutOutage = <A, E, R>(
         ? Effect.logWarning("the database cannot be reached; waiting", { work, error })
         : Effect.void,
     ),
-    { while: isStoreError, schedule: backoff("50 millis", "5 seconds") },
+    { while: isStoreError, schedule: OUTAGE },
   ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
 
 /** One round of a background duty: an outage is waited out, and a crash is logged and leaves the next round its turn. */
