@@ -55,11 +55,10 @@ export const makeArriving = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(Math.min(LOOK_MS, timeMs / 4)), look)));
 
   const read: Arriving["read"] = (request, { limitBytes, sender }, then) => {
-    const declared =
-      request.headers["content-length"] === undefined ? null : Number(request.headers["content-length"]);
     const hold: Hold = budget.open(sender);
-    if ((declared ?? 0) > limitBytes) return then.refused(tooLarge(limitBytes));
-    if (!hold.take(declared ?? 0)) return then.refused(busy());
+    if (Number(request.headers["content-length"] ?? 0) > limitBytes)
+      return then.refused(tooLarge(limitBytes));
+    if (hold.isFull()) return then.refused(busy());
     const chunks: Buffer[] = [];
     let length = 0;
     const stop = (): void => {
@@ -79,7 +78,7 @@ export const makeArriving = Effect.gen(function* () {
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
       if (length > limitBytes) return reading.end(tooLarge(limitBytes));
-      if (declared === null && !hold.take(chunk.length)) return reading.end(busy());
+      if (!hold.take(chunk.length)) return reading.end(busy());
       chunks.push(chunk);
     };
     const onEnd = (): void => {

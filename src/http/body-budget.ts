@@ -23,8 +23,10 @@ const accountsOf = ({ trigger, address }: Sender): readonly Account[] => [
   { name: `address ${address}`, limit: ADDRESS_BYTES },
 ];
 
-/** What one body holds of the budget; it takes more as it arrives where its length was not said. */
+/** What one body holds of the budget: the bytes that have come. What is only announced would be anyone's to reserve. */
 export interface Hold {
+  /** Nothing is to be had at all: a body is refused before a byte of it is read. */
+  readonly isFull: () => boolean;
   /** False where so much is not to be had: nothing more was taken. */
   readonly take: (bytes: number) => boolean;
   /** Gives everything back; once is enough, more does no harm. */
@@ -38,10 +40,12 @@ export class BodyBudget {
   open(sender: Sender): Hold {
     const accounts = accountsOf(sender);
     let taken = 0;
+    const hasRoom = (bytes: number): boolean =>
+      accounts.every(({ name, limit }) => (this.#held.get(name) ?? 0) + bytes <= limit);
     return {
+      isFull: () => !hasRoom(1),
       take: (bytes) => {
-        const isOver = accounts.some(({ name, limit }) => (this.#held.get(name) ?? 0) + bytes > limit);
-        if (isOver) return false;
+        if (!hasRoom(bytes)) return false;
         for (const { name } of accounts) this.#held.set(name, (this.#held.get(name) ?? 0) + bytes);
         taken += bytes;
         return true;

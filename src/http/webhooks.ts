@@ -17,7 +17,13 @@ import { Directory, type KnownProject } from "../actors/directory.ts";
 import { Firing, firePrompt } from "../actors/firing.ts";
 import { packRequest } from "../actors/stored-request.ts";
 import { parseUuid } from "../domain/ids.ts";
-import { headerText, parseWebhookBody, webhookVariables, type WebhookHeaders } from "../domain/prompt.ts";
+import {
+  headerText,
+  parseWebhookBody,
+  webhookVariables,
+  type JsonValue,
+  type WebhookHeaders,
+} from "../domain/prompt.ts";
 import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from "../domain/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.ts";
 import { Faults } from "../store/faults.ts";
@@ -187,7 +193,14 @@ interface Delivery {
   readonly slug: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Uint8Array;
+  /** The body as templates see it, read when it is asked for first. */
+  readonly parsed: () => JsonValue;
 }
+
+const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, body: Uint8Array): Delivery => {
+  let parsed: JsonValue | undefined;
+  return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body)) };
+};
 
 /** Decides a delivery: its signature, what it fires, and the answer after the commit. */
 const makeReceive = Effect.gen(function* () {
@@ -199,12 +212,12 @@ const makeReceive = Effect.gen(function* () {
 
   const fireOf = (
     { known, trigger }: Listening,
-    { headers, body }: Delivery,
+    { headers, parsed }: Delivery,
     request: StoredRequest | null,
   ) => {
     const variables = webhookVariables(trigger, {
       firedAtMs: clock.currentTimeMillisUnsafe(),
-      body: parseWebhookBody(body),
+      body: parsed(),
       headers: knownHeaders(headers),
     });
     return {
@@ -221,26 +234,34 @@ const makeReceive = Effect.gen(function* () {
     };
   };
 
+  /** Looked up again where the body took its time: the trigger may be another than when it began to come. */
+  const authentic = ({ pid, slug, headers, body }: Delivery): Result.Result<Listening, ApiError> => {
+    const found = listening(directory, pid, slug);
+    if (Result.isFailure(found)) return found;
+    return isAuthentic(body, headers, found.success.key) ? found : Result.fail(badSignature());
+  };
+
   return (delivery: Delivery, answer: (answer: Answer) => void): void => {
-    const { pid, slug, headers, body } = delivery;
-    const decide = (stored: StoredRequest | null, attempt: number): void => {
-      // Looked up again: the trigger may be another than when the body began to come.
-      const found = listening(directory, pid, slug);
-      if (Result.isFailure(found)) return answer({ error: found.failure });
-      if (!isAuthentic(body, headers, found.success.key)) return answer({ error: badSignature() });
-      faults("webhook.verified");
-      firing.offer(fireOf(found.success, delivery, stored), (exit) => {
+    const decide = (found: Listening, stored: StoredRequest | null, attempt: number): void =>
+      firing.offer(fireOf(found, delivery, stored), (exit) => {
         if (Exit.isFailure(exit)) {
           run(Effect.logWarning("a webhook was not taken", exit.cause));
           return answer({ error: failureFor(exit.cause) });
         }
         if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
         if (attempt >= STALE_MAX) return answer({ error: failureFor(Cause.fail("stale")) });
-        const again = Effect.sync(() => decide(stored, attempt + 1));
-        run(Effect.andThen(Effect.ignore(directory.refresh(pid)), again));
+        const again = Effect.sync(() => {
+          const now = authentic(delivery);
+          if (Result.isFailure(now)) answer({ error: now.failure });
+          else decide(now.success, stored, attempt + 1);
+        });
+        run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
       });
-    };
-    packRequest(body, storedHeaders(knownHeaders(headers)), (stored) => decide(stored, 1));
+    const found = authentic(delivery);
+    if (Result.isFailure(found)) return answer({ error: found.failure });
+    faults("webhook.verified");
+    const headers = storedHeaders(knownHeaders(delivery.headers));
+    packRequest(delivery.body, headers, (stored) => decide(found.success, stored, 1));
   };
 });
 
@@ -265,7 +286,7 @@ export const makeReceiver = Effect.gen(function* () {
       {
         refused: (error) => answerError(response, error),
         body: (body, done) =>
-          receive({ pid, slug, headers: request.headers, body }, (answer) => {
+          receive(deliveryOf({ pid, slug, headers: request.headers }, body), (answer) => {
             done();
             if ("error" in answer) answerError(response, answer.error);
             else answerJson(response, 202, answer);

@@ -32,6 +32,8 @@ export interface AdmissionFacts {
 export interface PlannedFire extends Fire {
   readonly accountId: string;
   readonly firedAt: number | null;
+  /** When it came to be what it is: with the request, or when its wait ended. */
+  readonly decidedAt: number;
 }
 export interface PlannedSession {
   readonly session: NewSession;
@@ -56,6 +58,8 @@ export interface AdmissionPlan {
   readonly queue: readonly PlannedEntry[];
   /** What the fires came with, by their row's id; it takes the place of what an earlier attempt came with. */
   readonly requests: ReadonlyMap<string, StoredRequest>;
+  /** Rows that are tried again with what is too large to be stored: what they came with before is theirs no longer. */
+  readonly forgotten: readonly string[];
   /** Waiting cron fires, written before this batch, that a later instant replaces. */
   readonly overlapped: readonly string[];
   /** Rows that answer no longer for their delivery id: it was seen again after the window. */
@@ -100,6 +104,7 @@ const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
   attempts: (former?.attempts ?? 0) + 1,
   replayOf: fire.replayOf,
   firedAt: null,
+  decidedAt: fire.receivedAt,
 });
 
 type Former =
@@ -138,6 +143,7 @@ class Planner {
   /** In their order, a cron trigger's by its key: a later instant's takes the place of the one it replaces. */
   readonly #queue = new Map<string, PlannedEntry>();
   readonly #requests = new Map<string, StoredRequest>();
+  readonly #forgotten: string[] = [];
   readonly #overlapped: string[] = [];
   readonly #outlived: string[] = [];
   #slots: number;
@@ -162,6 +168,7 @@ class Planner {
       fires: [...this.#fires.values()],
       queue: [...this.#queue.values()],
       requests: this.#requests,
+      forgotten: this.#forgotten,
       overlapped: this.#overlapped,
       outlived: this.#outlived,
     };
@@ -179,6 +186,7 @@ class Planner {
     const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
     if (!hasSlot && request.atCap === "refuse") return this.#refusal();
     if (fire.request !== null) this.#requests.set(row.id, fire.request);
+    else if (former.is === "retry") this.#forgotten.push(row.id);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
     if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
@@ -219,7 +227,7 @@ class Planner {
   #write(row: PlannedFire): void {
     this.#fires.set(row.id, row);
     const identity = identityOf(row);
-    const { accountId: _account, firedAt: _firedAt, ...fire } = row;
+    const { accountId: _account, firedAt: _firedAt, decidedAt: _decidedAt, ...fire } = row;
     if (identity !== null) this.#known.set(identity, fire);
   }
 
@@ -311,15 +319,16 @@ export const planDrain = (
   for (const [index, { fire, session, template }] of fires.entries()) {
     const id = sessionIds[index] ?? "";
     const trigger = triggerKey(fire);
+    const row = { ...fire, accountId, decidedAt: now };
     const prompt: FirePrompt =
       template === null ? { is: "rendered", text: session.initialPrompt ?? "" } : { is: "cron", template };
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
     if (Result.isFailure(prompted)) {
-      rows.push({ ...fire, accountId, status: "failed", reason: prompted.failure, firedAt: null });
+      rows.push({ ...row, status: "failed", reason: prompted.failure, firedAt: null });
     } else {
       sessions.push({ session: prompted.success, fireId: fire.id, now });
-      rows.push({ ...fire, accountId, status: "fired", reason: null, sessionId: id, firedAt: now });
+      rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: now });
       admitted.push({ fireId: fire.id, sessionId: id });
       moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
     }

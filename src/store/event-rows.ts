@@ -79,7 +79,7 @@ export const admissionEvents = (
       { status: "provisioning", previous: null },
     ),
   ),
-  ...fires.flatMap((fire) => fireEvents([fire], fire.firedAt ?? fire.receivedAt)),
+  ...fires.flatMap((fire) => fireEvents([fire], fire.decidedAt)),
 ];
 
 const CHANGE_REQUEST_EVENTS = {

@@ -41,6 +41,21 @@ export const checkRequests = (check: Check): void => {
     );
 
     check(
+      "goes where its delivery is tried again with what is too large to be kept",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { request, prune } = yield* Fires;
+        const failing = { deliveryId: "d-1", prompt: { is: "too_large" } } as const;
+        const first = fired(world, { ...failing, request: body("first") });
+        yield* admitOne(world, first);
+        yield* admitOne(world, fired(world, { deliveryId: "d-1", request: null }));
+        expect(yield* request(first.fire?.id ?? "")).toBe(null);
+        // Its bytes are given back: there is nothing to prune.
+        expect(yield* prune({ before: 0, requestBytes: 0 })).toBe(0);
+      }),
+    );
+
+    check(
       "goes when an account has too much of it, the oldest first, and the ledger stays",
       Effect.gen(function* () {
         const world = yield* makeWorld(9);

@@ -126,14 +126,22 @@ const announce = (length: number): string =>
   `${post()}\r\nhost: h\r\n${signature("{}")}\r\ncontent-length: ${length}\r\n\r\n`;
 
 describe("webhook bodies on their way", () => {
-  it("are bounded together: 32 MiB an address, refused before a byte is read, freed when they end [W17]", async () => {
-    const announced = announce(20 * MIB);
-    const [first, second] = (await Promise.all([complete(announced), complete(announced)])).toSorted(
+  it("are bounded together: 32 MiB an address, refused when they are over it, freed when they end [W17]", async () => {
+    const stalled = announce(24 * MIB) + "x".repeat(20 * MIB);
+    const [first, second] = (await Promise.all([complete(stalled), complete(stalled)])).toSorted(
       (a, b) => a.status - b.status,
     );
     expect([first?.status, second?.status]).toEqual([408, 503]);
     expect(second?.headers.get("retry-after")).toMatch(/^\d+$/);
-    expect((await complete(announced)).status).toBe(408);
+    expect((await complete(stalled)).status).toBe(408);
+  });
+
+  it("that were only announced keep nobody out [W17, W18]", async () => {
+    const announced = Array.from({ length: 12 }, () => complete(announce(25 * MIB)));
+    const body = "{}";
+    const sent = `${post()}\r\nhost: h\r\nconnection: close\r\n${signature(body)}\r\ncontent-length: 2\r\n\r\n${body}`;
+    expect((await complete(sent)).status).toBe(202);
+    expect(new Set((await Promise.all(announced)).map(({ status }) => status))).toEqual(new Set([408]));
   });
 
   it("of unknown length count as they come: many small ones pass at once [W17]", async () => {

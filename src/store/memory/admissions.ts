@@ -153,8 +153,16 @@ const enqueue = (tables: TableSet, entries: readonly PlannedEntry[]): void => {
 };
 
 /** @returns by how many bytes the account's store of requests grew. */
-const storeRequests = (tables: TableSet, accountId: string, { requests }: AdmissionPlan): number => {
+const storeRequests = (
+  tables: TableSet,
+  accountId: string,
+  { requests, forgotten }: AdmissionPlan,
+): number => {
   let grown = 0;
+  for (const fireId of forgotten) {
+    grown -= tables.requests.get(fireId)?.body.byteLength ?? 0;
+    tables.requests.delete(fireId);
+  }
   for (const [fireId, request] of requests) {
     grown += request.body.byteLength - (tables.requests.get(fireId)?.body.byteLength ?? 0);
     tables.requests.delete(fireId);
@@ -194,6 +202,7 @@ const skip = (tables: TableSet, request: Skip): boolean => {
       attempts: 0,
       replayOf: null,
       firedAt: null,
+      decidedAt: now,
     };
     if (!taken.has(identityOf(fire))) writeFire(tables, fire);
     moveCursor(tables, fire, dueAt);

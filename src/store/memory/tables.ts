@@ -75,7 +75,13 @@ export interface FireRow extends PlannedFire {
 }
 /** A row as readers see it. */
 export const fireOf = (row: FireRow): Fire => {
-  const { accountId: _account, firedAt: _firedAt, answersDelivery: _answers, ...fire } = row;
+  const {
+    accountId: _account,
+    firedAt: _firedAt,
+    decidedAt: _decidedAt,
+    answersDelivery: _answers,
+    ...fire
+  } = row;
   return fire;
 };
 export interface QueueRow {

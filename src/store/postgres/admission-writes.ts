@@ -172,9 +172,7 @@ const requestRows = (
     INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
     SELECT fire_id, ${accountId}, substring(${bodies}::bytea FROM begins FOR bytes), encoding, headers
     FROM jsonb_to_recordset(${json(rows)}::jsonb)
-      AS r(fire_id uuid, begins integer, bytes integer, encoding text, headers jsonb)
-    ON CONFLICT (account_id, fire_id) DO UPDATE
-    SET body = excluded.body, encoding = excluded.encoding, headers = excluded.headers`;
+      AS r(fire_id uuid, begins integer, bytes integer, encoding text, headers jsonb)`;
 };
 
 /** Everything that one decision writes. */

@@ -65,16 +65,6 @@ const makeLookUp = Effect.gen(function* () {
       ...(due.length === 0 ? [] : yield* byInstant(due)),
     ];
   });
-  /** Bytes of what these fires came with before. */
-  const storedBytes = (accountId: string, fireIds: readonly string[]) =>
-    fireIds.length === 0
-      ? Effect.succeed(0)
-      : Effect.map(
-          sql<{ readonly bytes: number }>`
-            SELECT coalesce(sum(octet_length(body)), 0)::integer AS bytes FROM fire_requests
-            WHERE account_id = ${accountId} AND fire_id = ANY(${fireIds}::uuid[])`,
-          ([row]) => row?.bytes ?? 0,
-        );
   const waitingCron = (accountId: string, fires: readonly NewFire[]) =>
     fires.some(({ kind }) => kind === "cron")
       ? sql<AdmissionFacts["waitingCron"][number]>`
@@ -102,7 +92,7 @@ const makeLookUp = Effect.gen(function* () {
             )`,
           (rows) => new Map(rows.map((row) => [triggerKey(row), row.lastFiredAt])),
         );
-  return { known, storedBytes, waitingCron, activeProjects, lastFired };
+  return { known, waitingCron, activeProjects, lastFired };
 });
 
 const makeAdmit = Effect.gen(function* () {
@@ -110,6 +100,17 @@ const makeAdmit = Effect.gen(function* () {
   const faults = yield* Faults;
   const lookUp = yield* makeLookUp;
   const write = yield* makeWrite;
+
+  /** Removes what an attempt before this one came with. @returns its bytes. */
+  const forget = (accountId: string, fireIds: readonly string[]) =>
+    fireIds.length === 0
+      ? Effect.succeed(0)
+      : Effect.map(
+          sql<{ readonly bytes: number }>`
+            DELETE FROM fire_requests WHERE account_id = ${accountId} AND fire_id = ANY(${fireIds}::uuid[])
+            RETURNING octet_length(body) AS bytes`,
+          (rows) => rows.reduce((sum, { bytes }) => sum + bytes, 0),
+        );
 
   const gather = Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     const fires = requests.flatMap(({ fire }) => (fire === null ? [] : [fire]));
@@ -150,12 +151,12 @@ const makeAdmit = Effect.gen(function* () {
     // An attempt of the same batch left no row yet.
     const rows = new Set(facts.known.map(({ id }) => id));
     const moved = fires.filter(({ id }) => rows.has(id));
-    const retried = moved.filter(({ id }) => kept.has(id)).map(({ id }) => id);
+    const former = [...moved.filter(({ id }) => kept.has(id)).map(({ id }) => id), ...plan.forgotten];
     const written = [...kept.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
     const move = {
       sessions: sessions.length,
       queued: queue.length - plan.overlapped.length,
-      requestBytes: written - (yield* lookUp.storedBytes(accountId, retried)),
+      requestBytes: written - (yield* forget(accountId, former)),
     };
     yield* write(accountId, {
       sessions,
