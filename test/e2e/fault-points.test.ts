@@ -1,0 +1,211 @@
+/**
+ * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is killed"),
+ * one after another in one data directory. A sender goes on as real ones do; what is there in the end is asked of the API.
+ */
+import * as Result from "effect/Result";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseCron } from "../../src/domain/cron.ts";
+import { FAULT_POINTS, type FaultPoint } from "../../src/store/faults.ts";
+import { ArmedService, CAP, eventually, instantsUnaccounted } from "../support/armed-service.ts";
+import { unaccounted } from "../support/webhook-ledger.ts";
+import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
+
+/** What passes a point. */
+type Passing = "a webhook that fires" | "a webhook that waits" | "a freed slot" | "a due instant";
+
+const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
+  "admission.begun": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  "admission.written": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  "admission.committed": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  "drain.begun": ["a freed slot"],
+  "drain.written": ["a freed slot"],
+  "drain.committed": ["a freed slot"],
+  "instant.due": ["a due instant"],
+  "instant.accounted": ["a due instant"],
+  "webhook.verified": ["a webhook that fires"],
+  "webhook.answered": ["a webhook that fires", "a webhook that waits"],
+};
+const pointsPassedBy = (passing: Passing): readonly FaultPoint[] =>
+  FAULT_POINTS.filter((point) => CASES[point].includes(passing));
+
+const SECRET = "It's a Secret to Everybody";
+const HOOK = `
+[[triggers]]
+slug = "hook"
+type = "webhook"
+secret_env = "HOOK_SECRET"
+prompt = "{{ body.ref }}"
+`;
+const EVERY_SECOND = "* * * * * *";
+const TICK = `
+[[triggers]]
+slug = "tick"
+type = "cron"
+cron = "${EVERY_SECOND}"
+prompt = "{{ cron.fired_at }}"
+`;
+const TIMEOUT_MS = 60_000;
+/** Requests of a sender that are on their way when the service dies; the others meet its next life. */
+const AT_ONCE = 4;
+const DELIVERIES = 6;
+
+let service: ArmedService;
+let hooks = "";
+beforeAll(async () => {
+  service = await ArmedService.open();
+  hooks = await service.project(HOOK);
+  await service.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value: SECRET });
+}, TIMEOUT_MS);
+afterAll(() => service.close(), TIMEOUT_MS);
+
+/** Everything that senders were answered, of all cases. */
+const log = new Map<string, readonly Answer[]>();
+
+/** Sends deliveries, some more than once; after the first few requests only when the service is up again. */
+const send = async (prefix: string, restarted: Promise<void>): Promise<void> => {
+  let early = AT_ONCE;
+  const sender = new WebhookSender({
+    url: `${service.url}/v1/webhooks/projects/${hooks}/hook`,
+    secret: SECRET,
+    deliveries: DELIVERIES,
+    prefix,
+    duplicateShare: 1,
+    burst: 2,
+    concurrency: AT_ONCE,
+    random: () => 0.5,
+    whenUp: () => {
+      early -= 1;
+      return early >= 0 ? Promise.resolve() : restarted;
+    },
+  });
+  for (const [id, answers] of await sender.send()) log.set(id, answers);
+};
+
+/** What is said of the account is what there is; waiting fires are the queue. */
+const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> => {
+  const { said, counted, waiting } = await service.counters(projectIds);
+  expect(said).toEqual(counted);
+  expect(waiting).toBe(said.queued);
+};
+
+/** Nothing that was accepted is lost or doubled; when slots are freed all of it starts, and every slot can be had again. */
+const expectWebhooksWhole = async (): Promise<void> => {
+  expect(unaccounted(log, await service.ledger(hooks))).toEqual([]);
+  await expectTrueCounters([hooks]);
+  await service.empty(hooks);
+  const ledger = await service.ledger(hooks);
+  expect(unaccounted(log, ledger)).toEqual([]);
+  const statuses = new Set(ledger.fires.map(({ status }) => status));
+  expect([...statuses].filter((status) => status !== "fired" && status !== "duplicate")).toEqual([]);
+};
+
+it("has a case for every fault point", () => {
+  expect(Object.keys(CASES).toSorted()).toEqual([...FAULT_POINTS].toSorted());
+  expect(Object.values(CASES).filter((passing) => passing.length === 0)).toEqual([]);
+});
+
+describe("a service that is killed", () => {
+  it.each(pointsPassedBy("a webhook that fires"))(
+    "at %s by a webhook that fires keeps what it accepted and starts none twice [I4, I5, W33, W40]",
+    async (point) => {
+      const { died, restarted } = await service.arm(point);
+      const sent = send(`${point}-fires`, restarted);
+      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      await Promise.all([sent, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(pointsPassedBy("a webhook that waits"))(
+    "at %s by a webhook that waits keeps what it accepted and starts none twice [I4, I5, W35]",
+    async (point) => {
+      await service.fill(hooks);
+      const { died, restarted } = await service.arm(point);
+      const sent = send(`${point}-waits`, restarted);
+      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      await Promise.all([sent, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(pointsPassedBy("a freed slot"))(
+    "at %s by a freed slot starts each waiting fire once [I4, I12, R08]",
+    async (point) => {
+      const [first] = await service.fill(hooks);
+      await send(`${point}-freed`, Promise.resolve());
+      const { died, restarted } = await service.arm(point);
+      const stopped = Promise.allSettled([
+        service.call("POST", `/v1/projects/${hooks}/sessions/${first}/stop`),
+      ]);
+      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      await Promise.all([stopped, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  describe("while a cron trigger is due each second", () => {
+    const schedule = Result.getOrThrow(parseCron(EVERY_SECOND));
+    let ticks = "";
+    let firstMs = 0;
+    const instants = async () => {
+      const rows = await service.fires(ticks);
+      return rows.map(({ scheduled_for: at }) => Date.parse(at ?? "")).toSorted((a, b) => a - b);
+    };
+    /** Completes when an instant that is yet to come has its row. */
+    const anotherInstant = () => {
+      const now = performance.timeOrigin + performance.now();
+      return eventually(async () => {
+        const last = (await instants()).at(-1) ?? 0;
+        expect(last).toBeGreaterThan(now);
+        return last;
+      });
+    };
+    const expectInstantsWhole = async () => {
+      const untilMs = await anotherInstant();
+      const rows = await service.fires(ticks);
+      expect(instantsUnaccounted(rows, schedule, { firstMs, untilMs })).toEqual([]);
+      const sessions = await service.sessions(ticks);
+      const causes = sessions.map(({ fire_id: id }) => id);
+      expect(new Set(causes).size).toBe(causes.length);
+      const fired = rows.filter(({ status }) => status === "fired").map(({ id }) => id);
+      expect(causes.toSorted()).toEqual(fired.toSorted());
+    };
+
+    beforeAll(async () => {
+      ticks = await service.project(TICK);
+      await anotherInstant();
+      firstMs = (await instants())[0] ?? 0;
+    }, TIMEOUT_MS);
+
+    it.each(pointsPassedBy("a due instant"))(
+      "and dies at %s has one row for every instant [I2, I3, C16]",
+      async (point) => {
+        const { died, restarted } = await service.arm(point);
+        expect(await died).toEqual({ signal: "SIGKILL", at: point });
+        await restarted;
+        await expectInstantsWhole();
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      "has counters, rows and sessions that agree in the end, and leaves no process behind",
+      async () => {
+        expect(await service.end()).toEqual({ code: 0, left: [] });
+        await service.start("plain");
+        await expectInstantsWhole();
+        await service.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+        await anotherInstant();
+        await expectTrueCounters([hooks, ticks]);
+        await service.empty(ticks);
+        await expectInstantsWhole();
+        expect((await service.fill(hooks)).length).toBe(CAP);
+        await expect(service.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");
+      },
+      TIMEOUT_MS,
+    );
+  });
+});
