@@ -12,6 +12,8 @@ export const FAULT_POINTS = [
   /** Committed; nobody was told. */
   "admission.committed",
   "drain.begun",
+  /** Out of the queue, and no session yet. */
+  "drain.taken",
   "drain.written",
   /** Committed; the sessions were not woken. */
   "drain.committed",

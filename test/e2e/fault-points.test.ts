@@ -18,6 +18,7 @@ const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   "admission.written": ["a webhook that fires", "a webhook that waits", "a due instant"],
   "admission.committed": ["a webhook that fires", "a webhook that waits", "a due instant"],
   "drain.begun": ["a freed slot"],
+  "drain.taken": ["a freed slot"],
   "drain.written": ["a freed slot"],
   "drain.committed": ["a freed slot"],
   "instant.due": ["a due instant"],
@@ -88,10 +89,14 @@ const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> 
   expect(waiting).toBe(said.queued);
 };
 
-/** Nothing that was accepted is lost or doubled; when slots are freed all of it starts, and every slot can be had again. */
+/** Nothing that was accepted is lost, doubled or left lying; when slots are freed all of it starts. */
 const expectWebhooksWhole = async (): Promise<void> => {
   expect(unaccounted(log, await service.ledger(hooks))).toEqual([]);
   await expectTrueCounters([hooks]);
+  await eventually(async () => {
+    const sessions = await service.sessions(hooks);
+    expect(sessions.filter(({ status }) => status === "provisioning")).toEqual([]);
+  });
   await service.empty(hooks);
   const ledger = await service.ledger(hooks);
   expect(unaccounted(log, ledger)).toEqual([]);
