@@ -6,7 +6,19 @@ import * as Result from "effect/Result";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseCron } from "../../src/domain/cron.ts";
 import { FAULT_POINTS, type FaultPoint } from "../../src/store/faults.ts";
-import { ArmedService, CAP, eventually, instantsUnaccounted } from "../support/armed-service.ts";
+import {
+  countedOf,
+  emptied,
+  eventually,
+  filled,
+  instantAhead,
+  instantsOf,
+  instantsUnaccounted,
+  ledgerOf,
+  sessionsOf,
+  stopSession,
+} from "../support/account-view.ts";
+import { ArmedService, CAP } from "../support/armed-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
 
@@ -54,8 +66,8 @@ let service: ArmedService;
 let hooks = "";
 beforeAll(async () => {
   service = await ArmedService.open();
-  hooks = await service.project(HOOK);
-  await service.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value: SECRET });
+  hooks = await service.life.project(await service.installation.repository(HOOK));
+  await service.life.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value: SECRET });
 }, TIMEOUT_MS);
 afterAll(() => service.close(), TIMEOUT_MS);
 
@@ -66,7 +78,7 @@ const log = new Map<string, readonly Answer[]>();
 const send = async (prefix: string, restarted: Promise<void>): Promise<void> => {
   let early = AT_ONCE;
   const sender = new WebhookSender({
-    url: `${service.url}/v1/webhooks/projects/${hooks}/hook`,
+    url: `${service.life.url}/v1/webhooks/projects/${hooks}/hook`,
     secret: SECRET,
     deliveries: DELIVERIES,
     prefix,
@@ -84,21 +96,21 @@ const send = async (prefix: string, restarted: Promise<void>): Promise<void> => 
 
 /** What is said of the account is what there is; waiting fires are the queue. */
 const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> => {
-  const { said, counted, waiting } = await service.counters(projectIds);
+  const { said, counted, waiting } = await countedOf(service.life, projectIds);
   expect(said).toEqual(counted);
   expect(waiting).toBe(said.queued);
 };
 
 /** Nothing that was accepted is lost, doubled or left lying; when slots are freed all of it starts. */
 const expectWebhooksWhole = async (): Promise<void> => {
-  expect(unaccounted(log, await service.ledger(hooks))).toEqual([]);
+  expect(unaccounted(log, await ledgerOf(service.life, hooks))).toEqual([]);
   await expectTrueCounters([hooks]);
   await eventually(async () => {
-    const sessions = await service.sessions(hooks);
+    const sessions = await sessionsOf(service.life, hooks);
     expect(sessions.filter(({ status }) => status === "provisioning")).toEqual([]);
   });
-  await service.empty(hooks);
-  const ledger = await service.ledger(hooks);
+  await emptied(service.life, hooks);
+  const ledger = await ledgerOf(service.life, hooks);
   expect(unaccounted(log, ledger)).toEqual([]);
   const statuses = new Set(ledger.fires.map(({ status }) => status));
   expect([...statuses].filter((status) => status !== "fired" && status !== "duplicate")).toEqual([]);
@@ -125,7 +137,7 @@ describe("a service that is killed", () => {
   it.each(pointsPassedBy("a webhook that waits"))(
     "at %s by a webhook that waits keeps what it accepted and starts none twice [I4, I5, W35]",
     async (point) => {
-      await service.fill(hooks);
+      await filled(service.life, hooks, CAP);
       const { died, restarted } = await service.arm(point);
       const sent = send(`${point}-waits`, restarted);
       expect(await died).toEqual({ signal: "SIGKILL", at: point });
@@ -138,12 +150,10 @@ describe("a service that is killed", () => {
   it.each(pointsPassedBy("a freed slot"))(
     "at %s by a freed slot starts each waiting fire once [I4, I12, R08]",
     async (point) => {
-      const [first] = await service.fill(hooks);
+      const [first] = await filled(service.life, hooks, CAP);
       await send(`${point}-freed`, Promise.resolve());
       const { died, restarted } = await service.arm(point);
-      const stopped = Promise.allSettled([
-        service.call("POST", `/v1/projects/${hooks}/sessions/${first}/stop`),
-      ]);
+      const stopped = Promise.allSettled([stopSession(service.life, hooks, first ?? "")]);
       expect(await died).toEqual({ signal: "SIGKILL", at: point });
       await Promise.all([stopped, restarted]);
       await expectWebhooksWhole();
@@ -155,34 +165,15 @@ describe("a service that is killed", () => {
     const schedule = Result.getOrThrow(parseCron(EVERY_SECOND));
     let ticks = "";
     let firstMs = 0;
-    const instants = async () => {
-      const rows = await service.fires(ticks);
-      return rows.map(({ scheduled_for: at }) => Date.parse(at ?? "")).toSorted((a, b) => a - b);
-    };
-    /** Completes when an instant that is yet to come has its row. */
-    const anotherInstant = () => {
-      const now = performance.timeOrigin + performance.now();
-      return eventually(async () => {
-        const last = (await instants()).at(-1) ?? 0;
-        expect(last).toBeGreaterThan(now);
-        return last;
-      });
-    };
     const expectInstantsWhole = async () => {
-      const untilMs = await anotherInstant();
-      const rows = await service.fires(ticks);
-      expect(instantsUnaccounted(rows, schedule, { firstMs, untilMs })).toEqual([]);
-      const sessions = await service.sessions(ticks);
-      const causes = sessions.map(({ fire_id: id }) => id);
-      expect(new Set(causes).size).toBe(causes.length);
-      const fired = rows.filter(({ status }) => status === "fired").map(({ id }) => id);
-      expect(causes.toSorted()).toEqual(fired.toSorted());
+      const range = { schedule, firstMs, untilMs: await instantAhead(service.life, ticks) };
+      expect(await instantsUnaccounted(service.life, ticks, range)).toEqual([]);
     };
 
     beforeAll(async () => {
-      ticks = await service.project(TICK);
-      await anotherInstant();
-      firstMs = (await instants())[0] ?? 0;
+      ticks = await service.life.project(await service.installation.repository(TICK));
+      await instantAhead(service.life, ticks);
+      firstMs = (await instantsOf(service.life, ticks))[0] ?? 0;
     }, TIMEOUT_MS);
 
     it.each(pointsPassedBy("a due instant"))(
@@ -202,13 +193,13 @@ describe("a service that is killed", () => {
         expect(await service.end()).toEqual({ code: 0, left: [] });
         await service.start("plain");
         await expectInstantsWhole();
-        await service.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
-        await anotherInstant();
+        await service.life.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+        await instantAhead(service.life, ticks);
         await expectTrueCounters([hooks, ticks]);
-        await service.empty(ticks);
+        await emptied(service.life, ticks);
         await expectInstantsWhole();
-        expect((await service.fill(hooks)).length).toBe(CAP);
-        await expect(service.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");
+        expect((await filled(service.life, hooks, CAP)).length).toBe(CAP);
+        await expect(service.life.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");
       },
       TIMEOUT_MS,
     );

@@ -1,13 +1,23 @@
 /** The real service as a process of its own on embedded defaults, for tests that kill it and look from outside. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, mkdirSync, readdirSync, readlinkSync, realpathSync, rmSync } from "node:fs";
+import {
+  mkdtempSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { makeRepository } from "../../demo/sample.ts";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
 import type { FaultPoint } from "../../src/store/faults.ts";
+import { gitOk } from "../git/git-client.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
@@ -81,6 +91,17 @@ export class Installation {
     throw new Error(`the service did not become ready:\n${log.slice(-20).join("\n")}`);
   }
 
+  /** A repository with this manifest, for a project to import. @returns its path. */
+  async repository(manifest: string): Promise<string> {
+    const directory = path.join(this.directory, "import", randomUUID());
+    mkdirSync(directory);
+    writeFileSync(path.join(directory, "platform.toml"), manifest);
+    await gitOk(directory, "init", "--quiet", "--initial-branch=main");
+    await gitOk(directory, "add", ".");
+    await gitOk(directory, "commit", "--quiet", "-m", "Begin");
+    return directory;
+  }
+
   /** Processes of its lives that are left. */
   processes(): readonly number[] {
     return processesIn(this.directory);
@@ -136,6 +157,11 @@ export class Life {
     this.#child.send(point);
     await Promise.race([armed, exit]);
     return { died: Promise.all([exit, lastWords]).then(([[, signal], at]) => ({ signal, at })) };
+  }
+
+  /** Has it stand still (SIGSTOP), or go on (SIGCONT). */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#child.kill(signal);
   }
 
   /** Ends it with a signal; resolves with its exit code, null where the signal itself ended it. */
