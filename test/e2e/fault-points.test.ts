@@ -109,7 +109,7 @@ const expectWebhooksWhole = async (): Promise<void> => {
     const sessions = await sessionsOf(service.life, hooks);
     expect(sessions.filter(({ status }) => status === "provisioning")).toEqual([]);
   });
-  await emptied(service.life, hooks);
+  await emptied(service.life, [hooks]);
   const ledger = await ledgerOf(service.life, hooks);
   expect(unaccounted(log, ledger)).toEqual([]);
   const statuses = new Set(ledger.fires.map(({ status }) => status));
@@ -127,7 +127,7 @@ describe("a service that is killed", () => {
     async (point) => {
       const { died, restarted } = await service.arm(point);
       const sent = send(`${point}-fires`, restarted);
-      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
       await Promise.all([sent, restarted]);
       await expectWebhooksWhole();
     },
@@ -140,7 +140,7 @@ describe("a service that is killed", () => {
       await filled(service.life, hooks, CAP);
       const { died, restarted } = await service.arm(point);
       const sent = send(`${point}-waits`, restarted);
-      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
       await Promise.all([sent, restarted]);
       await expectWebhooksWhole();
     },
@@ -154,7 +154,7 @@ describe("a service that is killed", () => {
       await send(`${point}-freed`, Promise.resolve());
       const { died, restarted } = await service.arm(point);
       const stopped = Promise.allSettled([stopSession(service.life, hooks, first ?? "")]);
-      expect(await died).toEqual({ signal: "SIGKILL", at: point });
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
       await Promise.all([stopped, restarted]);
       await expectWebhooksWhole();
     },
@@ -180,7 +180,7 @@ describe("a service that is killed", () => {
       "and dies at %s has one row for every instant [I2, I3, C16]",
       async (point) => {
         const { died, restarted } = await service.arm(point);
-        expect(await died).toEqual({ signal: "SIGKILL", at: point });
+        expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
         await restarted;
         await expectInstantsWhole();
       },
@@ -196,7 +196,7 @@ describe("a service that is killed", () => {
         await service.life.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
         await instantAhead(service.life, ticks);
         await expectTrueCounters([hooks, ticks]);
-        await emptied(service.life, ticks);
+        await emptied(service.life, [ticks]);
         await expectInstantsWhole();
         expect((await filled(service.life, hooks, CAP)).length).toBe(CAP);
         await expect(service.life.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");

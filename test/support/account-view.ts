@@ -69,10 +69,11 @@ export const countedOf = (life: Life, projectIds: readonly string[]) =>
   });
 
 /** Stops what is live, and what starts in its place, until nothing waits and nothing is live. */
-export const emptied = (life: Life, projectId: string): Promise<void> =>
+export const emptied = (life: Life, projectIds: readonly string[]): Promise<void> =>
   eventually(async () => {
-    for (const { id, status } of await sessionsOf(life, projectId))
-      if (LIVE.has(status)) await stopSession(life, projectId, id);
+    for (const projectId of projectIds)
+      for (const { id, status } of await sessionsOf(life, projectId))
+        if (LIVE.has(status)) await stopSession(life, projectId, id);
     const counters = await countersOf(life);
     if (counters.active_sessions + counters.queued_fires > 0) throw new Error(JSON.stringify(counters));
   });

@@ -4,7 +4,7 @@
  * starts nothing looks for what was left undone: what a kill leaves is found at the start, or not at all.
  */
 import type { FaultPoint } from "../../src/store/faults.ts";
-import { Installation, type Death, type Life } from "./process-service.ts";
+import { Installation, type Life } from "./process-service.ts";
 
 /** The account's cap: small, so that few sessions fill it. */
 export const CAP = 3;
@@ -37,19 +37,19 @@ export class ArmedService {
   /**
    * Has the service die at the point's next pass and start again.
    *
-   * @returns once it is armed: how it died, and when it is up again.
+   * @returns once it is armed: what it said before it died and of which signal it did, and when it is up again.
    */
   async arm(
     point: FaultPoint,
-  ): Promise<{ readonly died: Promise<Death>; readonly restarted: Promise<void> }> {
-    const { died } = await this.#life.arm(point);
+  ): Promise<{ readonly died: Promise<readonly unknown[]>; readonly restarted: Promise<void> }> {
+    const { reached, died } = await this.#life.arm({ point, signal: "SIGKILL" });
     const restarted = died.then(async () => {
       this.#isUp = false;
       await this.start("armed");
     });
     // Whoever waits for it hears of a start that failed.
     restarted.catch(() => undefined);
-    return { died, restarted };
+    return { died: Promise.all([reached, died]), restarted };
   }
 
   /** Starts the next life on the port of the former one. */

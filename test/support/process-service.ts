@@ -16,8 +16,8 @@ import path from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { makeRepository } from "../../demo/sample.ts";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
-import type { FaultPoint } from "../../src/store/faults.ts";
 import { gitOk } from "../git/git-client.ts";
+import type { Arming } from "./armed-main.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
@@ -121,12 +121,6 @@ export class Installation {
   }
 }
 
-/** How an armed service ended. */
-export interface Death {
-  readonly signal: NodeJS.Signals | null;
-  readonly at: string | null;
-}
-
 /** One life of the service, from start to signal. */
 export class Life {
   readonly url: string;
@@ -140,23 +134,21 @@ export class Life {
   }
 
   /**
-   * Has an armed service kill itself at the point's next pass.
+   * Has an armed service send itself the signal at the point's next pass.
    *
-   * @returns once it is armed: how it ended, and the point it said it was at.
+   * @returns once it is armed: what it says when it is there, and how it ends.
    */
-  async arm(point: FaultPoint): Promise<{ readonly died: Promise<Death> }> {
-    const exit = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-    const lastWords = new Promise<string | null>((resolve) => {
+  async arm(arming: Arming): Promise<{ readonly reached: Promise<string>; readonly died: Promise<unknown> }> {
+    const exit = once(this.#child, "exit");
+    const reached = new Promise<string>((resolve) => {
       this.#errors.on("line", (line) => {
-        const at = /^died at (?<point>\S+)$/.exec(line)?.groups?.["point"];
-        if (at !== undefined) resolve(at);
+        if (line.startsWith(arming.signal)) resolve(line);
       });
-      this.#errors.once("close", () => resolve(null));
     });
     const armed = once(this.#child, "message");
-    this.#child.send(point);
+    this.#child.send(arming);
     await Promise.race([armed, exit]);
-    return { died: Promise.all([exit, lastWords]).then(([[, signal], at]) => ({ signal, at })) };
+    return { reached, died: exit.then(([, signal]) => signal as unknown) };
   }
 
   /** Has it stand still (SIGSTOP), or go on (SIGCONT). */
