@@ -1,4 +1,4 @@
-/** Which adapter stands behind a port, by configuration: for main.ts and the CLI, which alone name concrete ones. */
+/** Which adapter stands behind a port, by configuration: for serve.ts and the CLI, which alone name concrete ones. */
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";

@@ -1,5 +1,5 @@
 /**
- * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is main.ts's choice, or
+ * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is serve.ts's choice, or
  * a test's.
  */
 import { fileURLToPath } from "node:url";

@@ -138,7 +138,7 @@ test("keeps one name for one noun: definition and handler, machine and interpret
 });
 
 /** The programs hand their environment to config.ts and daemon/settings.ts; git is started with our PATH. */
-const ENVIRONMENT_READERS = new Set(["src/main.ts", "src/cli.ts", "src/git/run.ts", "daemon/start.ts"]);
+const ENVIRONMENT_READERS = new Set(["src/serve.ts", "src/cli.ts", "src/git/run.ts", "daemon/start.ts"]);
 
 test("reads the environment in one place a program", () => {
   const readers = new Set(

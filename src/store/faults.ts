@@ -4,25 +4,29 @@
  */
 import * as Context from "effect/Context";
 
-export type FaultPoint =
+export const FAULT_POINTS = [
   /** A batch of wishes is about to be decided. */
-  | "admission.begun"
+  "admission.begun",
   /** Decided and written, not committed. */
-  | "admission.written"
+  "admission.written",
   /** Committed; nobody was told. */
-  | "admission.committed"
-  | "drain.begun"
-  | "drain.written"
+  "admission.committed",
+  "drain.begun",
+  /** Out of the queue, and no session yet. */
+  "drain.taken",
+  "drain.written",
   /** Committed; the sessions were not woken. */
-  | "drain.committed"
+  "drain.committed",
   /** A due instant has come; nothing is written. */
-  | "instant.due"
+  "instant.due",
   /** A due instant has its row; its trigger does not know yet. */
-  | "instant.accounted"
+  "instant.accounted",
   /** A webhook's signature was found right; nothing is written. */
-  | "webhook.verified"
+  "webhook.verified",
   /** A webhook's answer was handed to the connection. */
-  | "webhook.answered";
+  "webhook.answered",
+] as const;
+export type FaultPoint = (typeof FAULT_POINTS)[number];
 
 export const Faults = Context.Reference<(point: FaultPoint) => void>("platform/store/Faults", {
   defaultValue: () => () => undefined,

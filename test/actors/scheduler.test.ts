@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
+import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { TestClock } from "effect/testing";
@@ -28,8 +29,11 @@ const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(
 const PROJECT = id(4);
 const POLL_MS = 60_000;
 
-/** What becomes of a message to a trigger: it arrives, is refused as by a runner that is away, or is lost unanswered. */
-type Fate = "arrives" | "fails" | "is lost";
+/**
+ * What becomes of a message to a trigger: it arrives, is refused as by a runner that is away, is lost unanswered, or arrives
+ * when its door is opened.
+ */
+type Fate = "arrives" | "fails" | "is lost" | Latch.Latch;
 type Fates = (event: TriggerEvent, nth: number) => Fate;
 
 /** The address book whose messages to triggers meet their fate; `nth` counts those of one type from 1. */
@@ -46,6 +50,7 @@ const meeting = (fates: Fates) =>
             told.set(event.type, nth);
             const fate = fates(event, nth);
             if (fate === "arrives") return actors.trigger(actorId, event);
+            if (typeof fate === "object") return Effect.andThen(fate.await, actors.trigger(actorId, event));
             return fate === "is lost"
               ? Effect.die(new Error("a message was lost"))
               : Effect.fail(new ActorUnavailable({ actorId, reason: "its runner is away" }));
@@ -222,6 +227,33 @@ describe("a due instant", () => {
       });
     }),
   );
+
+  for (const [name, change] of [
+    ["disabled", (text: string) => `${text}enabled = false\n`],
+    ["removed", () => ""],
+    ["given another schedule", (text: string) => text.replace("0 */10", "30 */10")],
+  ] as const) {
+    it.effect(`is not fired where its trigger was ${name} between the instant and the claim [C18]`, () =>
+      Effect.suspend(() => {
+        const door = Latch.makeUnsafe(false);
+        const text = trigger("tick", "0 */10 * * * *");
+        const test = Effect.gen(function* () {
+          yield* begin(text, 100);
+          yield* advance(605);
+          // The instant's message is on its way, and no message that there was a change will come.
+          yield* push(change(text));
+          yield* advance(3);
+          yield* door.open;
+          yield* advance(15);
+          assert.deepStrictEqual(yield* seconds, []);
+        });
+        return over(test, (event, nth) => {
+          if (isTimer(event)) return door;
+          return event.type === "definition.changed" && nth > 1 ? "is lost" : "arrives";
+        });
+      }),
+    );
+  }
 
   it.effect("has its row, failed with the reason, where the queue is full", () =>
     Effect.gen(function* () {

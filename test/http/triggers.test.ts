@@ -1,4 +1,6 @@
 /** Triggers through the API: the listing beside its errors, fires by hand, previews, the ledger (api.md 4, spec.md 4.4). */
+import { mkdtempSync } from "node:fs";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
@@ -9,6 +11,7 @@ import {
   fields,
   listOf,
   makeProject,
+  pushFiles,
   putSecret,
   reached,
   sandboxEnvironment,
@@ -16,6 +19,7 @@ import {
   SECRET_NAME,
   webhookEntry,
   type Fields,
+  type Files,
 } from "./world.ts";
 
 const CRON = `[[triggers]]
@@ -52,6 +56,8 @@ const post = (rest: string, body: unknown, project = pid): Promise<Answer> =>
   service.request("POST", at(rest, project), { body });
 const listing = async (project = pid): Promise<Fields> =>
   fields(await service.request("GET", at("/triggers", project)));
+const remoteOf = (project: string): string =>
+  `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${project}.git`;
 const triggersOf = (list: Fields): readonly Fields[] => list["triggers"] as Fields[];
 const errorsOf = (list: Fields): readonly Fields[] => list["errors"] as Fields[];
 
@@ -117,8 +123,7 @@ describe("the listing", () => {
     const project = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     await putSecret(service, project, SECRET_NAME, SECRET);
     const directory = `${service.importRoot}/stale`;
-    const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${project}.git`;
-    await gitOk(service.importRoot, "clone", "--quiet", remote, directory);
+    await gitOk(service.importRoot, "clone", "--quiet", remoteOf(project), directory);
     await commitFiles(directory, { "platform.toml": `a = 1\n[triggers]\nslug = "x"\n` });
     await gitOk(directory, "push", "--quiet", "origin", "HEAD:refs/heads/broken");
     await service.request("PATCH", at("", project), { body: { default_branch: "broken" } });
@@ -129,6 +134,53 @@ describe("the listing", () => {
     expect((await deliver(service, `${project}/push`)).status).toBe(202);
     const read = fields(await service.request("GET", at("", project)));
     expect((read["manifest"] as Fields)["error"]).toEqual(expect.any(String));
+  });
+});
+
+const slugs = (list: Fields) => triggersOf(list).map(({ slug }) => slug);
+const hookProject = async (files: Files) => {
+  const project = await makeProject(service, { files });
+  await putSecret(service, project, SECRET_NAME, SECRET);
+  return project;
+};
+
+describe("a default branch that is moved", () => {
+  it("to a commit without a manifest leaves nothing to fire of what was listed before [M18]", async () => {
+    const project = await hookProject({ "platform.toml": webhookEntry("push") });
+    expect(slugs(await listing(project))).toEqual(["push"]);
+    const directory = mkdtempSync(path.join(service.importRoot, "bare-"));
+    await gitOk(directory, "clone", "--quiet", remoteOf(project), ".");
+    await gitOk(directory, "rm", "--quiet", "platform.toml");
+    await gitOk(directory, "commit", "--quiet", "-m", "Remove the manifest");
+    await gitOk(directory, "push", "--quiet", "origin", "HEAD:refs/heads/bare");
+    await service.request("PATCH", at("", project), { body: { default_branch: "bare" } });
+    expect(seen(await post("/triggers/push/fire", {}, project))).toEqual([404, "not_found"]);
+    expect(seen(await deliver(service, `${project}/push`))).toEqual([404, "not_found"]);
+    expect(await listing(project)).toMatchObject({ triggers: [], errors: [], manifest: { stale: false } });
+    expect(listOf(await service.request("GET", at("/fires", project)), "fires")).toEqual([]);
+  });
+
+  it("back to an old manifest, by force and from outside, has the old triggers and their last fire [M19]", async () => {
+    const project = await hookProject({ "platform.toml": webhookEntry("push", "first") });
+    await deliver(service, `${project}/push`);
+    const [before] = triggersOf(await listing(project));
+    expect(before?.["last_fired_at"]).toEqual(expect.any(String));
+
+    const repository = path.join(service.dataDir, "repositories", `${project}.git`);
+    const old = await gitOk(repository, "rev-parse", "refs/heads/main");
+    await pushFiles(service, project, { branch: "new", files: { "platform.toml": webhookEntry("other") } });
+    await gitOk(repository, "update-ref", "refs/heads/main", "refs/heads/new");
+    expect(slugs(fields(await post("/sync", undefined, project)))).toEqual(["other"]);
+    expect((await deliver(service, `${project}/push`)).status).toBe(404);
+    expect((await deliver(service, `${project}/other`)).status).toBe(202);
+
+    await gitOk(repository, "update-ref", "refs/heads/main", old);
+    const [after, ...others] = triggersOf(fields(await post("/sync", undefined, project)));
+    expect([after, others]).toEqual([before, []]);
+    expect((await deliver(service, `${project}/other`)).status).toBe(404);
+    const sid = String(fields(await deliver(service, `${project}/push`))["session_id"]);
+    const session = fields(await service.request("GET", at(`/sessions/${sid}`, project)));
+    expect(session["initial_prompt"]).toBe("first");
   });
 });
 

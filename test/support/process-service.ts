@@ -1,17 +1,44 @@
 /** The real service as a process of its own on embedded defaults, for tests that kill it and look from outside. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
+import {
+  mkdtempSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import { makeRepository } from "../../demo/sample.ts";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
+import { gitOk } from "../git/git-client.ts";
+import type { Arming } from "./armed-main.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
+const ARMED_MAIN = path.join(import.meta.dirname, "armed-main.ts");
 
 export type Json = Record<string, unknown>;
+
+/** Processes that work in the directory or below: a service's, and those of its Postgres. */
+const processesIn = (directory: string): readonly number[] => {
+  const place = realpathSync(directory);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(place);
+      } catch {
+        return false; // It ended while it was looked at, or is another user's.
+      }
+    })
+    .map(Number);
+};
 
 /** One installation: a data directory, a sample repository to import, the scripted model; service lives come and go. */
 export class Installation {
@@ -28,10 +55,17 @@ export class Installation {
     return installation;
   }
 
-  /** Starts a life of the service and waits for its `ready` line. */
-  async start(settings: Readonly<Record<string, string>> = {}): Promise<Life> {
+  /**
+   * Starts a life of the service and waits for its `ready` line.
+   *
+   * @param program `armed` is the same one with fault points that can be armed (armed-main.ts).
+   */
+  async start(
+    settings: Readonly<Record<string, string>> = {},
+    program: "plain" | "armed" = "plain",
+  ): Promise<Life> {
     const { DATABASE_URL: _ours, ...environment } = process.env;
-    const child = spawn(process.execPath, [MAIN], {
+    const child = spawn(process.execPath, [program === "armed" ? ARMED_MAIN : MAIN], {
       cwd: this.directory,
       env: {
         ...environment,
@@ -44,18 +78,44 @@ export class Installation {
         PLATFORM_LLM_TIERS: '["free"]',
         ...settings,
       },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", ...(program === "armed" ? (["ipc"] as const) : [])],
     });
     const log: string[] = [];
-    createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
-    for await (const line of createInterface({ input: child.stdout })) {
+    const [, stdout, stderr] = child.stdio;
+    if (stdout === null || stderr === null) throw new Error("the service's output is piped");
+    const errors = createInterface({ input: stderr }).on("line", (line) => log.push(line));
+    for await (const line of createInterface({ input: stdout })) {
       const url = /^ready (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
-      if (url !== undefined) return new Life(child, url);
+      if (url !== undefined) return new Life({ child, errors }, url);
     }
     throw new Error(`the service did not become ready:\n${log.slice(-20).join("\n")}`);
   }
 
+  /** A repository with this manifest, for a project to import. @returns its path. */
+  async repository(manifest: string): Promise<string> {
+    const directory = path.join(this.directory, "import", randomUUID());
+    mkdirSync(directory);
+    writeFileSync(path.join(directory, "platform.toml"), manifest);
+    await gitOk(directory, "init", "--quiet", "--initial-branch=main");
+    await gitOk(directory, "add", ".");
+    await gitOk(directory, "commit", "--quiet", "-m", "Begin");
+    return directory;
+  }
+
+  /** Processes of its lives that are left. */
+  processes(): readonly number[] {
+    return processesIn(this.directory);
+  }
+
+  /** Clears everything away, also what a life left that was killed. */
   async close(): Promise<void> {
+    for (const pid of this.processes()) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended with the one before it.
+      }
+    }
     await this.#model?.close();
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -65,10 +125,35 @@ export class Installation {
 export class Life {
   readonly url: string;
   readonly #child: ChildProcess;
+  readonly #errors: Interface;
 
-  constructor(child: ChildProcess, url: string) {
+  constructor({ child, errors }: { readonly child: ChildProcess; readonly errors: Interface }, url: string) {
     this.#child = child;
+    this.#errors = errors;
     this.url = url;
+  }
+
+  /**
+   * Has an armed service send itself the signal at the point's next pass.
+   *
+   * @returns once it is armed: what it says when it is there, and how it ends.
+   */
+  async arm(arming: Arming): Promise<{ readonly reached: Promise<string>; readonly died: Promise<unknown> }> {
+    const exit = once(this.#child, "exit");
+    const reached = new Promise<string>((resolve) => {
+      this.#errors.on("line", (line) => {
+        if (line.startsWith(arming.signal)) resolve(line);
+      });
+    });
+    const armed = once(this.#child, "message");
+    this.#child.send(arming);
+    await Promise.race([armed, exit]);
+    return { reached, died: exit.then(([, signal]) => signal as unknown) };
+  }
+
+  /** Has it stand still (SIGSTOP), or go on (SIGCONT). */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#child.kill(signal);
   }
 
   /** Ends it with a signal; resolves with its exit code, null where the signal itself ended it. */
@@ -97,6 +182,19 @@ export class Life {
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${text}`);
     return text;
+  }
+
+  /** All pages of a list. */
+  async everyPage<A>(target: string, name: string): Promise<readonly A[]> {
+    const found: A[] = [];
+    let cursor: unknown = null;
+    do {
+      const from = cursor === null ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
+      const page = await this.call("GET", `${target}?limit=200${from}`);
+      found.push(...(page[name] as A[]));
+      cursor = page["next_cursor"];
+    } while (cursor !== null);
+    return found;
   }
 
   async project(sample: string): Promise<string> {

@@ -2,9 +2,8 @@
  * Webhooks sent to the real service while it is killed again and again, and what it has in the end. Sandboxes are
  * simulated: they go with the process, so that each life finds its sessions lost and starts waiting fires in their place.
  */
-import { readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { Installation, type Json, type Life } from "./process-service.ts";
+import { Installation, type Life } from "./process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "./webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "./webhook-sender.ts";
 
@@ -43,34 +42,6 @@ const drawing = (seed: number): (() => number) => {
     state ^= state << 5;
     return (state >>> 0) / 2 ** 32;
   };
-};
-
-/** Processes that work in the directory or below: a service's, and those of its Postgres. */
-const processesIn = (directory: string): readonly number[] => {
-  const place = realpathSync(directory);
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/cwd`).startsWith(place);
-      } catch {
-        return false; // It ended while it was looked at, or is another user's.
-      }
-    })
-    .map(Number);
-};
-
-/** All pages of a list. */
-const everyPage = async <A>(life: Life, target: string, name: string): Promise<readonly A[]> => {
-  const found: A[] = [];
-  let cursor: unknown = null;
-  do {
-    const from = cursor === null ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
-    const page: Json = await life.call("GET", `${target}?limit=200${from}`);
-    found.push(...(page[name] as A[]));
-    cursor = page["next_cursor"];
-  } while (cursor !== null);
-  return found;
 };
 
 /** A service that is killed under traffic. */
@@ -137,11 +108,11 @@ export class KilledService {
   /** What the API tells. Fires only go forward: where none did between two readings, what lies between belongs to both. */
   async ledger(): Promise<Ledger & { readonly waiting: number }> {
     const project = `/v1/projects/${this.#projectId}`;
-    let fires = await everyPage<FireRow>(this.#life, `${project}/fires`, "fires");
+    let fires = await this.#life.everyPage<FireRow>(`${project}/fires`, "fires");
     for (;;) {
-      const sessions = await everyPage<SessionRow>(this.#life, `${project}/sessions`, "sessions");
+      const sessions = await this.#life.everyPage<SessionRow>(`${project}/sessions`, "sessions");
       const { account } = (await this.#life.call("GET", "/v1/me")) as { account: { queued_fires: number } };
-      const again = await everyPage<FireRow>(this.#life, `${project}/fires`, "fires");
+      const again = await this.#life.everyPage<FireRow>(`${project}/fires`, "fires");
       if (JSON.stringify(again) === JSON.stringify(fires))
         return { fires, sessions, waiting: account.queued_fires };
       fires = again;
@@ -152,19 +123,12 @@ export class KilledService {
   async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
     this.#isUp = false;
     const code = await this.#life.end("SIGTERM");
-    return { code, left: processesIn(this.#installation.directory) };
+    return { code, left: this.#installation.processes() };
   }
 
   /** Clears everything away, also after a failure half-way. */
   async close(): Promise<void> {
     if (this.#isUp) await this.#life.end("SIGTERM");
-    for (const pid of processesIn(this.#installation.directory)) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It ended with the one before it.
-      }
-    }
     await this.#installation.close();
   }
 }

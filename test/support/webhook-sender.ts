@@ -24,6 +24,8 @@ export interface SenderOptions {
   readonly url: string;
   readonly secret: string;
   readonly deliveries: number;
+  /** What its delivery ids begin with; where it is left out, "delivery". */
+  readonly prefix?: string;
   /** From 0 to 1: how many of them are sent more than once. */
   readonly duplicateShare: number;
   /** How often the first one is sent at once. */
@@ -157,11 +159,12 @@ export class WebhookSender {
 }
 
 /** What is sent, in its order (A2). */
-const planned = ({ secret, deliveries, duplicateShare, burst, random }: SenderOptions): Task[] => {
+const planned = (options: SenderOptions): Task[] => {
+  const { secret, deliveries, prefix = "delivery", duplicateShare, burst, random } = options;
   const later = new Map<number, Task[]>();
   const tasks: Task[] = [];
   for (let index = 0; index < deliveries; index += 1) {
-    const id = `delivery-${index}`;
+    const id = `${prefix}-${index}`;
     const body = JSON.stringify({ ref: "refs/heads/main", head_commit: { id, message: `Change ${index}` } });
     const signature = createHmac("sha256", secret).update(body).digest("hex");
     const task = (): Task => ({ id, body, signature, attempts: 0 });

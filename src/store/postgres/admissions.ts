@@ -203,6 +203,7 @@ const makeDrain = Effect.gen(function* () {
       FROM unnest(${[...turns.keys()]}::uuid[], ${[...turns.values()].map(String)}::bigint[]) AS turn (id, value)
       WHERE projects.id = turn.id`;
     yield* sql`UPDATE accounts SET drained_turns = drained_turns + ${next.length} WHERE id = ${accountId}`;
+    faults("drain.taken");
     return next.map(({ session, template, ...fire }): DrainedFire => ({ fire, session, template }));
   });
 

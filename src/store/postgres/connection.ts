@@ -19,8 +19,11 @@ export const DEFAULTS = {
   statementTimeoutMs: 15_000,
   applicationName: "platform",
 } as const;
-/** A transaction whose owner went silent is ended by the server: it would hold its locks for ever. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+/**
+ * A transaction whose owner went silent is ended by the server: it would hold its locks for ever. Well below
+ * `statementTimeoutMs`, so that whoever waits for them on another node still gets his turn (threats.md R11).
+ */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
 /** A half-open connection (no answer, no reset) is noticed this long after the server should have answered. */
 const READ_GRACE_MS = 5_000;
 const TIMESTAMPTZ = 1184;

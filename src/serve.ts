@@ -1,0 +1,93 @@
+/**
+ * The composition root: the service as `npm start` runs it, with its adapters. It serves until SIGTERM or SIGINT, then
+ * drains; what runs in sandboxes goes on and is found again at the next start (api.md 9).
+ */
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { NodeRuntime } from "@effect/platform-node";
+import * as Cause from "effect/Cause";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import { singleRunner } from "./actors/cluster.ts";
+import { keyringLayer } from "./actors/keyring.ts";
+import { sandboxes, store, type Place } from "./adapters.ts";
+import { readConfig } from "./config.ts";
+import { dialAddress } from "./domain/address.ts";
+import { hostedBackend } from "./git/hosted.ts";
+import { smartHttp } from "./git/smart-http.ts";
+import { openListener } from "./http/server.ts";
+import { openInstallation } from "./installation.ts";
+import { SandboxProvider } from "./sandbox/port.ts";
+import { runService } from "./service.ts";
+import { claimDataDirectory } from "./store/data-directory.ts";
+import { inspectLayer } from "./telemetry/inspect.ts";
+import { logLayer } from "./telemetry/log.ts";
+
+/** Settings and keys refuse a start by throwing: an error for the operator, not a defect. */
+const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) => error });
+
+const serve = Effect.gen(function* () {
+  const config = yield* refusable(() => readConfig(process.env, process.cwd()));
+  const dataDir = yield* claimDataDirectory(config.dataDir);
+  const directory = path.join(dataDir, "repositories");
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const now = yield* Clock.currentTimeMillis;
+  const installation = yield* refusable(() => openInstallation(dataDir, config.masterKey, now));
+  const listener = yield* openListener(config);
+  const place: Place = { config, dataDir, installation, port: listener.port };
+  // Database and sandboxes take their time to start, side by side.
+  const provider = yield* Layer.build(
+    Layer.mergeAll(
+      store(place),
+      sandboxes(place),
+      hostedBackend({ directory, allowHosts: config.gitAllowHosts }),
+    ),
+  );
+  const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
+  const token = yield* runService({
+    config,
+    dataDir,
+    nodeId: installation.nodeId,
+    masterKey: installation.secrets.current,
+    publicUrl,
+    git: smartHttp({ directory }),
+    ports: Layer.mergeAll(
+      Layer.succeedContext(provider),
+      keyringLayer(installation.secrets),
+      singleRunner,
+      config.inspectPort === null ? Layer.empty : inspectLayer({ port: config.inspectPort }),
+    ),
+    listener,
+  });
+  const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
+  yield* Effect.logInfo(`sandboxes: ${summary}`);
+  // Nodes with other zone data may find other instants (threats.md C10).
+  yield* Effect.logInfo(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
+  if (token !== null) yield* Effect.logInfo(`first start; the account's token, shown this once: ${token}`);
+  // The one line on standard output: whoever started the service waits for it.
+  process.stdout.write(`ready ${publicUrl}\n`);
+  // Requests in flight are answered before anything they ask is taken away (api.md 9).
+  return yield* Effect.onInterrupt(Effect.never, () => listener.drain);
+});
+
+/** A start that is refused says why in a sentence, without a stack: it is for an operator. */
+const refused = (error: unknown): Effect.Effect<never> =>
+  Effect.sync(() => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return process.exit(1);
+  });
+
+/** From its settings to its end; refuses a start by ending the process. */
+export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
+  Effect.catch(refused),
+  Effect.provide(logLayer(process.stderr.isTTY)),
+);
+
+/** Runs it as this process's program. */
+export const run = (program: Effect.Effect<never>): void =>
+  NodeRuntime.runMain(program, {
+    // A signal ends the service in order, which is what was asked for: exit 0 (api.md 9).
+    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1),
+  });

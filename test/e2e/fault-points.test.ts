@@ -1,0 +1,208 @@
+/**
+ * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is killed"),
+ * one after another in one data directory. A sender goes on as real ones do; what is there in the end is asked of the API.
+ */
+import * as Result from "effect/Result";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseCron } from "../../src/domain/cron.ts";
+import { FAULT_POINTS, type FaultPoint } from "../../src/store/faults.ts";
+import {
+  countedOf,
+  emptied,
+  eventually,
+  filled,
+  instantAhead,
+  instantsOf,
+  instantsUnaccounted,
+  ledgerOf,
+  sessionsOf,
+  stopSession,
+} from "../support/account-view.ts";
+import { ArmedService, CAP } from "../support/armed-service.ts";
+import { unaccounted } from "../support/webhook-ledger.ts";
+import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
+
+/** What passes a point. */
+type Passing = "a webhook that fires" | "a webhook that waits" | "a freed slot" | "a due instant";
+
+const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
+  // Nothing tells one wish from another yet.
+  "admission.begun": ["a webhook that fires"],
+  "admission.written": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  "admission.committed": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  "drain.begun": ["a freed slot"],
+  "drain.taken": ["a freed slot"],
+  "drain.written": ["a freed slot"],
+  "drain.committed": ["a freed slot"],
+  "instant.due": ["a due instant"],
+  "instant.accounted": ["a due instant"],
+  "webhook.verified": ["a webhook that fires"],
+  "webhook.answered": ["a webhook that fires", "a webhook that waits"],
+};
+const pointsPassedBy = (passing: Passing): readonly FaultPoint[] =>
+  FAULT_POINTS.filter((point) => CASES[point].includes(passing));
+
+const SECRET = "It's a Secret to Everybody";
+const HOOK = `
+[[triggers]]
+slug = "hook"
+type = "webhook"
+secret_env = "HOOK_SECRET"
+prompt = "{{ body.ref }}"
+`;
+const EVERY_SECOND = "* * * * * *";
+const TICK = `
+[[triggers]]
+slug = "tick"
+type = "cron"
+cron = "${EVERY_SECOND}"
+prompt = "{{ cron.fired_at }}"
+`;
+const TIMEOUT_MS = 60_000;
+/** Requests of a sender that are on their way when the service dies; the others meet its next life. */
+const AT_ONCE = 4;
+const DELIVERIES = 6;
+
+let service: ArmedService;
+let hooks = "";
+beforeAll(async () => {
+  service = await ArmedService.open();
+  hooks = await service.life.project(await service.installation.repository(HOOK));
+  await service.life.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value: SECRET });
+}, TIMEOUT_MS);
+afterAll(() => service.close(), TIMEOUT_MS);
+
+/** Everything that senders were answered, of all cases. */
+const log = new Map<string, readonly Answer[]>();
+
+/** Sends deliveries, some more than once; after the first few requests only when the service is up again. */
+const send = async (prefix: string, restarted: Promise<void>): Promise<void> => {
+  let early = AT_ONCE;
+  const sender = new WebhookSender({
+    url: `${service.life.url}/v1/webhooks/projects/${hooks}/hook`,
+    secret: SECRET,
+    deliveries: DELIVERIES,
+    prefix,
+    duplicateShare: 1,
+    burst: 2,
+    concurrency: AT_ONCE,
+    random: () => 0.5,
+    whenUp: () => {
+      early -= 1;
+      return early >= 0 ? Promise.resolve() : restarted;
+    },
+  });
+  for (const [id, answers] of await sender.send()) log.set(id, answers);
+};
+
+/** What is said of the account is what there is; waiting fires are the queue. */
+const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> => {
+  const { said, counted, waiting } = await countedOf(service.life, projectIds);
+  expect(said).toEqual(counted);
+  expect(waiting).toBe(said.queued);
+};
+
+/** Nothing that was accepted is lost, doubled or left lying; when slots are freed all of it starts. */
+const expectWebhooksWhole = async (): Promise<void> => {
+  expect(unaccounted(log, await ledgerOf(service.life, hooks))).toEqual([]);
+  await expectTrueCounters([hooks]);
+  await eventually(async () => {
+    const sessions = await sessionsOf(service.life, hooks);
+    expect(sessions.filter(({ status }) => status === "provisioning")).toEqual([]);
+  });
+  await emptied(service.life, [hooks]);
+  const ledger = await ledgerOf(service.life, hooks);
+  expect(unaccounted(log, ledger)).toEqual([]);
+  const statuses = new Set(ledger.fires.map(({ status }) => status));
+  expect([...statuses].filter((status) => status !== "fired" && status !== "duplicate")).toEqual([]);
+};
+
+it("has a case for every fault point", () => {
+  expect(Object.keys(CASES).toSorted()).toEqual([...FAULT_POINTS].toSorted());
+  expect(Object.values(CASES).filter((passing) => passing.length === 0)).toEqual([]);
+});
+
+describe("a service that is killed", () => {
+  it.each(pointsPassedBy("a webhook that fires"))(
+    "at %s by a webhook that fires keeps what it accepted and starts none twice [I4, I5, W33, W40]",
+    async (point) => {
+      const { died, restarted } = await service.arm(point);
+      const sent = send(`${point}-fires`, restarted);
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
+      await Promise.all([sent, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(pointsPassedBy("a webhook that waits"))(
+    "at %s by a webhook that waits keeps what it accepted and starts none twice [I4, I5, W35]",
+    async (point) => {
+      await filled(service.life, hooks, CAP);
+      const { died, restarted } = await service.arm(point);
+      const sent = send(`${point}-waits`, restarted);
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
+      await Promise.all([sent, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(pointsPassedBy("a freed slot"))(
+    "at %s by a freed slot starts each waiting fire once [I4, I12, R08]",
+    async (point) => {
+      const [first] = await filled(service.life, hooks, CAP);
+      await send(`${point}-freed`, Promise.resolve());
+      const { died, restarted } = await service.arm(point);
+      const stopped = Promise.allSettled([stopSession(service.life, hooks, first ?? "")]);
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
+      await Promise.all([stopped, restarted]);
+      await expectWebhooksWhole();
+    },
+    TIMEOUT_MS,
+  );
+
+  describe("while a cron trigger is due each second", () => {
+    const schedule = Result.getOrThrow(parseCron(EVERY_SECOND));
+    let ticks = "";
+    let firstMs = 0;
+    const expectInstantsWhole = async () => {
+      const range = { schedule, firstMs, untilMs: await instantAhead(service.life, ticks) };
+      expect(await instantsUnaccounted(service.life, ticks, range)).toEqual([]);
+    };
+
+    beforeAll(async () => {
+      ticks = await service.life.project(await service.installation.repository(TICK));
+      await instantAhead(service.life, ticks);
+      firstMs = (await instantsOf(service.life, ticks))[0] ?? 0;
+    }, TIMEOUT_MS);
+
+    it.each(pointsPassedBy("a due instant"))(
+      "and dies at %s has one row for every instant [I2, I3, C16]",
+      async (point) => {
+        const { died, restarted } = await service.arm(point);
+        expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
+        await restarted;
+        await expectInstantsWhole();
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      "has counters, rows and sessions that agree in the end, and leaves no process behind",
+      async () => {
+        expect(await service.end()).toEqual({ code: 0, left: [] });
+        await service.start("plain");
+        await expectInstantsWhole();
+        await service.life.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+        await instantAhead(service.life, ticks);
+        await expectTrueCounters([hooks, ticks]);
+        await emptied(service.life, [ticks]);
+        await expectInstantsWhole();
+        expect((await filled(service.life, hooks, CAP)).length).toBe(CAP);
+        await expect(service.life.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");
+      },
+      TIMEOUT_MS,
+    );
+  });
+});

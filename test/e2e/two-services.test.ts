@@ -1,0 +1,300 @@
+/**
+ * Two services, each with its own data directory, on one database. A project's repository lies on the one that made it, and
+ * so do the branches of its sessions and their sandboxes: a session that the other one admits fails for want of its branch,
+ * and looking for lost sandboxes is put off, until several nodes are built. What is asked here needs neither: who may admit
+ * what, once and by the newest state, is the database's to say.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Result from "effect/Result";
+import * as Scope from "effect/Scope";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseCron } from "../../src/domain/cron.ts";
+import { gitOk } from "../git/git-client.ts";
+import { commitFiles } from "../http/world.ts";
+import {
+  countedOf,
+  emptied,
+  eventually,
+  filled,
+  firesOf,
+  instantAhead,
+  instantsOf,
+  instantsUnaccounted,
+  ledgerOf,
+  sessionsOf,
+  stopSession,
+} from "../support/account-view.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { Installation, type Life } from "../support/process-service.ts";
+import { unaccounted } from "../support/webhook-ledger.ts";
+import { WebhookSender, type RequestLog } from "../support/webhook-sender.ts";
+
+const CAP = 20;
+const TIMEOUT_MS = 180_000;
+const EVERY_SECOND = "* * * * * *";
+const TICK = `[[triggers]]
+slug = "tick"
+type = "cron"
+cron = "${EVERY_SECOND}"
+prompt = "{{ cron.fired_at }}"
+`;
+const HOOK = `[[triggers]]
+slug = "hook"
+type = "webhook"
+secret_env = "HOOK_SECRET"
+prompt = "{{ body.ref }}"
+`;
+const schedule = Result.getOrThrow(parseCron(EVERY_SECOND));
+
+const scope = Effect.runSync(Scope.make());
+const installations: Installation[] = [];
+let here: Life;
+let there: Life;
+/** Projects of the first service. */
+let ticks = "";
+let hooks = "";
+let secret = "first secret";
+
+const setSecret = async (value: string) => {
+  await here.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value });
+  secret = value;
+};
+
+beforeAll(async () => {
+  const settings = {
+    DATABASE_URL: await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope)),
+    PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
+    PLATFORM_SANDBOX_PROVIDER: "simulated",
+    PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
+    PLATFORM_RECOVERY_INTERVAL_MS: "3600000",
+  };
+  const start = async (program: "plain" | "armed") => {
+    const installation = await Installation.open();
+    installations.push(installation);
+    return { installation, life: await installation.start(settings, program) };
+  };
+  const first = await start("armed");
+  here = first.life;
+  there = (await start("plain")).life;
+  const repository = await first.installation.repository(HOOK);
+  await gitOk(repository, "checkout", "--quiet", "-b", "off");
+  await commitFiles(repository, { "platform.toml": `${HOOK}enabled = false\n` });
+  await gitOk(repository, "checkout", "--quiet", "main");
+  hooks = await here.project(repository);
+  await setSecret(secret);
+  ticks = await here.project(await first.installation.repository(TICK));
+}, TIMEOUT_MS);
+afterAll(async () => {
+  here?.signal("SIGCONT");
+  for (const life of [here, there]) await life?.end("SIGTERM");
+  for (const installation of installations) await installation.close();
+  await Effect.runPromise(Scope.close(scope, Exit.void));
+}, TIMEOUT_MS);
+
+interface Delivered {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Posts a webhook to one of them. */
+const deliver = async (life: Life, delivery: string | null, key = secret): Promise<Delivered> => {
+  const body = JSON.stringify({ ref: "refs/heads/main" });
+  const answer = await fetch(`${life.url}/v1/webhooks/projects/${hooks}/hook`, {
+    method: "POST",
+    headers: {
+      "x-hub-signature-256": `sha256=${createHmac("sha256", key).update(body).digest("hex")}`,
+      ...(delivery === null ? {} : { "x-github-delivery": delivery }),
+    },
+    body,
+  });
+  return { status: answer.status, body: (await answer.json()) as Delivered["body"] };
+};
+
+const isTaken = (life: Life) =>
+  eventually(async () => {
+    const { status } = await deliver(life, null);
+    if (status !== 202) throw new Error(`it was answered with ${status}`);
+  });
+
+const ROUNDS = Array.from({ length: 10 }, (_, round) => round);
+
+describe("two services on one database", () => {
+  it(
+    "fire each due instant once between them [R10, I2, I3]",
+    async () => {
+      await instantAhead(there, ticks);
+      const [firstMs = 0] = await instantsOf(there, ticks);
+      const range = { schedule, firstMs, untilMs: await instantAhead(here, ticks, 4) };
+      expect(await instantsUnaccounted(there, ticks, range)).toEqual([]);
+      await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "make one session of a delivery that comes to both at once [W33, I5]",
+    async () => {
+      await isTaken(there);
+      const pairs = await Promise.all(
+        ROUNDS.map((round) => Promise.all([here, there].map((life) => deliver(life, `both-${round}`)))),
+      );
+      const rows = (await firesOf(here, hooks)).filter(({ status }) => status !== "duplicate");
+      for (const [round, pair] of pairs.entries()) {
+        expect(pair.map(({ status }) => status)).toEqual([202, 202]);
+        expect(pair.filter(({ body }) => body["duplicate"] === true)).toHaveLength(1);
+        const own = rows.filter(({ delivery_id: id }) => id === `both-${round}`);
+        expect(own).toHaveLength(1);
+        const told = pair.flatMap(({ body }) => (body["status"] === "fired" ? [body["session_id"]] : []));
+        expect(new Set([...told, own[0]?.session_id]).size).toBe(1);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "take no webhook by a secret that the other one has replaced, and soon one by the new [W31]",
+    async () => {
+      for (const round of ROUNDS) {
+        const former = secret;
+        await setSecret(`secret of round ${round}`);
+        expect((await deliver(there, null, former)).status).toBe(401);
+        await isTaken(there);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "take no webhook for a project that the other one has paused, and soon again when it goes on [W29]",
+    async () => {
+      for (const triggers_paused of ROUNDS.flatMap(() => [true, false])) {
+        await here.call("PATCH", `/v1/projects/${hooks}`, { triggers_paused });
+        if (triggers_paused) expect((await deliver(there, null)).status).toBe(404);
+        else await isTaken(there);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "take no webhook for a trigger that a manifest read by the other one has disabled [W29, M19]",
+    async () => {
+      for (const default_branch of ["off", "main", "off", "main"]) {
+        await here.call("PATCH", `/v1/projects/${hooks}`, { default_branch });
+        if (default_branch === "off") expect((await deliver(there, null)).status).toBe(404);
+        else await isTaken(there);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "start what waits through the one when a slot is freed through the other [R08, I12]",
+    async () => {
+      await emptied(here, [hooks, ticks]);
+      const [first = ""] = await filled(here, hooks, CAP);
+      const ids = ROUNDS.map((round) => `waits-${round}`);
+      for (const id of ids) expect((await deliver(here, id)).body).toMatchObject({ status: "queued" });
+      await stopSession(there, hooks, first);
+      await eventually(async () => {
+        const { queue } = (await here.call("GET", "/v1/queue")) as { queue: readonly unknown[] };
+        expect(queue).toEqual([]);
+      });
+      const rows = (await firesOf(here, hooks)).filter(({ delivery_id: id }) => ids.includes(id ?? ""));
+      expect(rows.map(({ status }) => status)).toEqual(ids.map(() => "fired"));
+      expect(new Set(rows.map(({ session_id: id }) => id)).size).toBe(ids.length);
+      const { said, counted } = await countedOf(there, [hooks, ticks]);
+      expect(said).toEqual(counted);
+      await emptied(here, [hooks, ticks]);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** What is wrong between the answers of the two services to the same deliveries. */
+const disagreements = (logs: readonly RequestLog[]): readonly string[] => {
+  const found: string[] = [];
+  for (const id of new Set(logs.flatMap((log) => [...log.keys()]))) {
+    const bodies = logs.flatMap((log) => log.get(id) ?? []).map(({ body }) => body);
+    const sessions = new Set(
+      bodies.flatMap((body) => (body["status"] === "fired" ? [body["session_id"]] : [])),
+    );
+    if (sessions.size > 1) found.push(`${id} has ${sessions.size} sessions`);
+    const taken = bodies.filter((body) => body["status"] !== undefined && body["duplicate"] !== true);
+    if (taken.length > 1) found.push(`${id} was taken for new ${taken.length} times`);
+  }
+  return found;
+};
+
+describe("a service that stands still and goes on", () => {
+  it(
+    "has let go of what it was about to commit, and the other one has taken it [R11, I5, I18]",
+    async () => {
+      const { reached } = await here.arm({ point: "admission.written", signal: "SIGSTOP" });
+      const late = deliver(here, "late");
+      await reached;
+      const taken = await deliver(there, "late").finally(() => here.signal("SIGCONT"));
+      expect(taken).toEqual({ status: 202, body: { status: "fired", session_id: expect.any(String) } });
+      expect((await late).status).toBe(503);
+      expect(await deliver(here, "late")).toEqual({
+        status: 202,
+        body: { ...taken.body, duplicate: true },
+      });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "in the middle of traffic has lost and doubled nothing, and what it does late counts no more [R11, I2, I3, I4, I5, I12, I18]",
+    async () => {
+      await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: false });
+      const held = await filled(here, hooks, 5);
+      await eventually(async () => {
+        const sessions = await sessionsOf(here, hooks);
+        const running = sessions.filter(({ id, status }) => held.includes(id) && status === "running");
+        expect(running).toHaveLength(held.length);
+      });
+      const [firstMs = 0] = await instantsOf(here, ticks);
+      const senders = [here, there].map(
+        (life) =>
+          new WebhookSender({
+            url: `${life.url}/v1/webhooks/projects/${hooks}/hook`,
+            secret,
+            deliveries: 100,
+            prefix: "frozen",
+            duplicateShare: 0.3,
+            burst: 10,
+            concurrency: 8,
+            random: () => 0.2,
+            whenUp: () => Promise.resolve(),
+          }),
+      );
+      const sent = Promise.all(senders.map((sender) => sender.send()));
+      await senders[0]?.reached(60);
+      here.signal("SIGSTOP");
+      await instantAhead(there, ticks, 8);
+      for (const id of held) await stopSession(there, hooks, id);
+      here.signal("SIGCONT");
+
+      // It remembers them running, and stops them once more. A connection that was idle for so long it may close first.
+      const late = held.map((id) => eventually(() => stopSession(here, hooks, id)));
+      expect((await Promise.all(late)).map(({ status }) => status)).toEqual(held.map(() => "stopped"));
+      const logs = await sent;
+      const range = { schedule, firstMs, untilMs: await instantAhead(here, ticks, 1) };
+      expect(await instantsUnaccounted(here, ticks, range)).toEqual([]);
+      await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+      expect(disagreements(logs)).toEqual([]);
+      const ledger = await ledgerOf(here, hooks);
+      const fires = ledger.fires.filter(({ delivery_id: id }) => id?.startsWith("frozen") === true);
+      const own = new Set(fires.map(({ id }) => id));
+      const sessions = ledger.sessions.filter(({ fire_id: id }) => own.has(id ?? ""));
+      for (const log of logs) expect(unaccounted(log, { fires, sessions })).toEqual([]);
+      const { said, counted, waiting } = await countedOf(there, [hooks, ticks]);
+      expect(said).toEqual(counted);
+      expect(waiting).toBe(said.queued);
+    },
+    TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,74 @@
+/**
+ * The real service, killed at a fault point and started again on the same data directory and port. Sandboxes are simulated:
+ * they go with the process, so that each life finds its sessions lost and starts waiting fires in their place. Between two
+ * starts nothing looks for what was left undone: what a kill leaves is found at the start, or not at all.
+ */
+import type { FaultPoint } from "../../src/store/faults.ts";
+import { Installation, type Life } from "./process-service.ts";
+
+/** The account's cap: small, so that few sessions fill it. */
+export const CAP = 3;
+const SETTINGS = {
+  PLATFORM_SANDBOX_PROVIDER: "simulated",
+  PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
+  PLATFORM_RECOVERY_INTERVAL_MS: "3600000",
+} as const;
+
+export class ArmedService {
+  readonly installation: Installation;
+  #life: Life;
+  #isUp = true;
+
+  private constructor(installation: Installation, life: Life) {
+    this.installation = installation;
+    this.#life = life;
+  }
+
+  static async open(): Promise<ArmedService> {
+    const installation = await Installation.open();
+    return new ArmedService(installation, await installation.start(SETTINGS, "armed"));
+  }
+
+  /** The one that is up, or was last. */
+  get life(): Life {
+    return this.#life;
+  }
+
+  /**
+   * Has the service die at the point's next pass and start again.
+   *
+   * @returns once it is armed: what it said before it died and of which signal it did, and when it is up again.
+   */
+  async arm(
+    point: FaultPoint,
+  ): Promise<{ readonly died: Promise<readonly unknown[]>; readonly restarted: Promise<void> }> {
+    const { reached, died } = await this.#life.arm({ point, signal: "SIGKILL" });
+    const restarted = died.then(async () => {
+      this.#isUp = false;
+      await this.start("armed");
+    });
+    // Whoever waits for it hears of a start that failed.
+    restarted.catch(() => undefined);
+    return { died: Promise.all([reached, died]), restarted };
+  }
+
+  /** Starts the next life on the port of the former one. */
+  async start(program: "plain" | "armed"): Promise<void> {
+    const { port } = new URL(this.#life.url);
+    this.#life = await this.installation.start({ ...SETTINGS, PLATFORM_PORT: port }, program);
+    this.#isUp = true;
+  }
+
+  /** Ends it in order. @returns its exit code, and the processes that are left of all its lives. */
+  async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
+    this.#isUp = false;
+    const code = await this.#life.end("SIGTERM");
+    return { code, left: this.installation.processes() };
+  }
+
+  /** Clears everything away, also after a failure half-way. */
+  async close(): Promise<void> {
+    if (this.#isUp) await this.end();
+    await this.installation.close();
+  }
+}
