@@ -18,7 +18,7 @@ export const queue = {
   /** @returns {Promise<QueuePage>} */
   load: async () => {
     const [{ queue: waiting }, { projects }] = await Promise.all([
-      getJson("/v1/queue"),
+      getJson(`/v1/queue?limit=${SHOWN}`),
       getJson("/v1/projects?limit=200"),
     ]);
     return {
@@ -51,13 +51,14 @@ export const queue = {
       : h(
           "ol",
           { class: "rows", "data-key": "queue" },
-          waiting.slice(0, SHOWN).map((fire) => row(fire, names.get(fire.project_id))),
+          waiting.map((fire) => row(fire, names.get(fire.project_id))),
         ),
-    waiting.length > SHOWN &&
+    me !== null &&
+      me.account.queued_fires > waiting.length &&
       h(
         "p",
         { class: "quiet", "data-key": "more" },
-        `${counted(waiting.length - SHOWN, "fire")} more behind these.`,
+        `${counted(me.account.queued_fires - waiting.length, "fire")} more behind these.`,
       ),
   ],
 };

@@ -123,7 +123,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS", 30 * DAY, DAY),
     // Long enough that a session's next message finds it, short enough that memory follows the work.
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
-    recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 10 * SECOND),
+    // A free slot is offered to the queue within so long, also where its signal was lost.
+    recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 5 * SECOND),
   };
   read.refuseProblems();
   return config;

@@ -29,7 +29,7 @@ const DURATIONS = [
   ["PLATFORM_CLONE_CREDENTIAL_TTL_MS", "cloneCredentialTtlMs", 3_600_000],
   ["PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", "schedulerIntervalMs", 60_000],
   ["PLATFORM_ACTOR_IDLE_MS", "actorIdleMs", 60_000],
-  ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 10_000],
+  ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 5_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */

@@ -7,7 +7,8 @@ import { firePrompt } from "../actors/firing.ts";
 import { unpackRequest } from "../actors/stored-request.ts";
 import { parseWebhookBody, webhookVariables } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
-import { Admissions, Fires } from "../store/port.ts";
+import { parseUuid } from "../domain/ids.ts";
+import { Admissions, BadCursor, Fires } from "../store/port.ts";
 import type { Fire, FirePrompt, StoredRequest } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
@@ -130,6 +131,19 @@ const cancel = Effect.fnUntraced(function* (path: FirePath) {
   });
 });
 
+/** A page begins behind the fire that its cursor names; where that one has started, all before it have, and it is the first. */
+const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
+  const { limit, cursor } = pageOf(query);
+  if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });
+  const queue = yield* (yield* Fires).queue((yield* Caller).accountId);
+  const from = queue.findIndex(({ fireId }) => fireId === cursor) + 1;
+  const page = queue.slice(from, from + limit);
+  return {
+    queue: page.map(queuedFireWire),
+    next_cursor: from + limit < queue.length ? (page.at(-1)?.fireId ?? null) : null,
+  };
+});
+
 export const firesHandlers = HttpApiBuilder.group(Api, "fires", (handlers) =>
   handlers
     .handle("ofProject", ({ params, query }) => answering(list(params.pid, query.slug ?? null, query)))
@@ -137,12 +151,5 @@ export const firesHandlers = HttpApiBuilder.group(Api, "fires", (handlers) =>
     .handle("get", ({ params }) => answering(get(params)))
     .handle("replay", ({ params }) => answering(replay(params)))
     .handle("cancel", ({ params }) => answering(cancel(params)))
-    .handle("queue", () =>
-      answering(
-        Effect.gen(function* () {
-          const queue = yield* (yield* Fires).queue((yield* Caller).accountId);
-          return { queue: queue.map(queuedFireWire), next_cursor: null };
-        }),
-      ),
-    ),
+    .handle("queue", ({ query }) => answering(queuePage(query))),
 );

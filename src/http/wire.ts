@@ -87,7 +87,6 @@ export const sandboxWire = (sandbox: Sandbox) => ({
 
 export const fireWire = (fire: Fire) => ({
   id: fire.id,
-  project_id: fire.projectId,
   trigger_slug: fire.triggerSlug,
   kind: fire.kind,
   status: fire.status,

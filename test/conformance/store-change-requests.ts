@@ -18,8 +18,11 @@ const follow = Effect.fnUntraced(function* (projectId: string) {
       until: ({ events }) =>
         events.some(({ type, data }) => type === "change_request.opened" && data["number"] === last),
       schedule: Schedule.spaced("10 millis"),
-    }).pipe(Effect.map(({ events }) => events.map(({ type, at, data }) => [type, at, data])));
+    }).pipe(Effect.map(({ events }) => events.map(({ type, at, data }) => [type, at, data] as const)));
 });
+
+const isFirst = ([type, , data]: readonly [string, number, Readonly<Record<string, unknown>>]): boolean =>
+  type === "change_request.opened" && data["number"] === 1;
 
 const SIDES = { base: "b1", head: "h1" } as const;
 
@@ -182,7 +185,8 @@ export const checkChangeRequests = (check: Check): void => {
         yield* Effect.all([...merges, ...closes], { concurrency: "unbounded" });
         expect((yield* get(projectId, 1))?.status).toBe("merged");
         yield* open(request(world, { headRef: "last" }));
-        const told = (yield* events(2)).map(([type]) => type);
+        // The first opening may show only now, where another transaction of the server held it back.
+        const told = (yield* events(2)).filter((event) => !isFirst(event)).map(([type]) => type);
         // A close that came first counts until the merge is recorded, and is told of.
         expect([
           ["change_request.merged", "change_request.opened"],

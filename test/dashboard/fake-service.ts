@@ -166,7 +166,7 @@ type Answer = Json | string | null | undefined;
 const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {
   if (route === "GET /v1/me") return world.me;
   if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
-  if (route === "GET /v1/queue") return { queue: world.queue, next_cursor: null };
+  if (route === "GET /v1/queue") return pageOf("queue", world.queue, query);
   const match = /^(?<method>\w+) \/v1\/projects\/(?<id>[^/]+)(?<rest>.*)$/.exec(route)?.groups;
   const project = world.projects.find((one) => one["id"] === match?.["id"]);
   if (match === undefined || project === undefined) return undefined;

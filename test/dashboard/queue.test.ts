@@ -100,7 +100,8 @@ describe.skipIf(!hasChromium)(title, () => {
       project_id: "01995f10-0000-7c31-9f21-3d0c64b2a911",
       position: index + 1,
     }));
-    const { page, visit } = await start({ ...all, queue });
+    const me = { ...all.me, account: { ...(all.me["account"] as object), queued_fires: queue.length } };
+    const { page, visit } = await start({ ...all, queue, me });
     await visit("#/queue");
     await page.getByText("30 fires more behind these.").waitFor();
     expect(await page.locator("ol.rows > li").count()).toBe(200);

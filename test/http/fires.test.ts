@@ -61,7 +61,6 @@ describe("one fire", () => {
     const headers = { "user-agent": "sender/1", "x-forwarded-for": "10.0.0.1", "x-github-delivery": "seen" };
     const fire = await fireOf(await push('{"n": 7}', headers));
     expect(fire).toMatchObject({
-      project_id: pid,
       trigger_slug: "push",
       kind: "webhook",
       status: "fired",
@@ -210,6 +209,11 @@ describe("at the cap", () => {
     expect(fields(await send(2))["status"]).toBe("queued");
     const waiting = await queue();
     expect(waiting.map(({ position }) => position)).toEqual([1, 2]);
+    const page = fields(await full.request("GET", "/v1/queue?limit=1"));
+    expect(page).toEqual({ queue: [waiting[0]], next_cursor: expect.any(String) });
+    const rest = await full.request("GET", `/v1/queue?limit=1&cursor=${String(page["next_cursor"])}`);
+    expect(fields(rest)).toEqual({ queue: [waiting[1]], next_cursor: null });
+    expect((await full.request("GET", "/v1/queue?cursor=forged")).status).toBe(400);
     const [first, second] = waiting.map(({ fire_id: id }) => String(id));
     const shown = fields(await ask("GET", `/fires/${first}`));
     expect(shown).toMatchObject({ status: "queued", prompt: "1", request: { body: '{"n":1}' } });

@@ -198,7 +198,6 @@ describe("a fire by hand", () => {
     const [fire] = listOf(await service.request("GET", at("/fires?slug=push&limit=1")), "fires");
     expect(fire).toEqual({
       id: session["fire_id"],
-      project_id: pid,
       trigger_slug: "push",
       kind: "manual",
       status: "fired",

@@ -9,7 +9,6 @@ const nullable = Schema.NullOr;
 
 const FireWire = Schema.Struct({
   id: Uuid,
-  project_id: Uuid,
   trigger_slug: Slug,
   kind: Schema.Literals(["cron", "webhook", "manual"]),
   status: Schema.Literals(["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"]),
@@ -90,7 +89,8 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       error: [NotFound, Conflict],
     }).annotate(Access, "work"),
     HttpApiEndpoint.get("queue", "/queue", {
-      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: Schema.Null }),
+      query: pageQuery,
+      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: nullable(Schema.String) }),
     }).annotate(Access, "account"),
   )
   .middleware(Authorized)
