@@ -186,6 +186,26 @@ describe("a session that the server ends", () => {
     }),
   );
 
+  live(
+    "ended while this process stood still cost its transaction a connection, and nothing afterwards",
+    (sql) =>
+      Effect.gen(function* () {
+        // Blocked, it reads the server's last word only when it has asked again: as one that was frozen for a while.
+        const standStill = Effect.sync(
+          () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300),
+        );
+        const transaction = sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`SET LOCAL idle_in_transaction_session_timeout = 20`;
+            yield* standStill;
+            return yield* sql`SELECT 1 AS one`;
+          }),
+        );
+        expect(reasonOf(yield* Effect.flip(transaction))).toBe("ConnectionError");
+        expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+      }),
+  );
+
   live("between two statements of a transaction fails it without a defect", (sql) =>
     Effect.gen(function* () {
       const killer = yield* Effect.map(freshDatabase("empty"), (url) => Client.layer({ url }));

@@ -11,6 +11,8 @@ const textField = (cause: unknown, field: string): string => {
 
 /** The SQLSTATEs that have a reason of their own; what is not here goes by its class, the first two characters. */
 const reasonByCode: Readonly<Record<string, (fields: Fields) => SqlError.SqlErrorReason>> = {
+  // The server has ended the session of a transaction that stood still.
+  "25P03": (fields) => new SqlError.ConnectionError(fields),
   "23505": (fields) =>
     new SqlError.UniqueViolation({ ...fields, constraint: textField(fields.cause, "constraint") }),
   "40P01": (fields) => new SqlError.DeadlockError(fields),
@@ -40,7 +42,9 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError => {
   const code = textField(cause, "code");
   const fields = { cause, message: textField(cause, "message"), operation };
-  if (!SQLSTATE.test(code)) return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
+  // EPIPE has the form of a SQLSTATE, and is the system's.
+  const isServers = SQLSTATE.test(code) && textField(cause, "syscall") === "";
+  if (!isServers) return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
   const reason = reasonByCode[code] ?? reasonByClass[code.slice(0, 2)];
   return new SqlError.SqlError({ reason: reason?.(fields) ?? new SqlError.UnknownError(fields) });
 };
