@@ -84,6 +84,11 @@ export class Installation {
     const [, stdout, stderr] = child.stdio;
     if (stdout === null || stderr === null) throw new Error("the service's output is piped");
     const errors = createInterface({ input: stderr }).on("line", (line) => log.push(line));
+    child.once("exit", (code) => {
+      // Nobody asked for this end: whoever reads of the failed test wants the service's last words.
+      if (code !== null && code !== 0)
+        process.stderr.write(`a service ended with ${code}:\n${log.slice(-20).join("\n")}\n`);
+    });
     for await (const line of createInterface({ input: stdout })) {
       const url = /^ready (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
       if (url !== undefined) return new Life({ child, errors }, url);
@@ -158,6 +163,9 @@ export class Life {
 
   /** Ends it with a signal; resolves with its exit code, null where the signal itself ended it. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
+    const { exitCode, signalCode } = this.#child;
+    // One that is gone already tells nobody of its end again.
+    if (exitCode !== null || signalCode !== null) return exitCode;
     const exit = once(this.#child, "exit");
     this.#child.kill(signal);
     const [code] = (await exit) as [number | null];
