@@ -7,6 +7,7 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
 import { uuidV7 } from "../domain/ids.ts";
 import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
@@ -52,7 +53,7 @@ export class Firing extends Context.Service<
 /** A template rendered for a fire. */
 export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {
   const rendered = renderPrompt(template, variables);
-  return rendered._tag === "Success" ? { is: "rendered", text: rendered.success } : { is: "too_large" };
+  return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
 };
 
 export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter> =>

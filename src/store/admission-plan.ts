@@ -28,7 +28,7 @@ export interface AdmissionFacts {
   readonly waitingCron: readonly Pick<Fire, "id" | "projectId" | "triggerSlug">[];
 }
 
-/** A ledger row as it is to be; `isNew: false` takes the place of the row with its id. */
+/** A ledger row as it is to be. */
 export interface PlannedFire extends Fire {
   readonly accountId: string;
   readonly firedAt: number | null;
@@ -186,11 +186,17 @@ class Planner {
     const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
     if (!hasSlot && request.atCap === "refuse") return this.#refusal();
     if (fire.request !== null) this.#requests.set(row.id, fire.request);
-    else if (former.is === "retry") this.#forgotten.push(row.id);
+    else if (former.is === "retry") this.#forget(row.id);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
     if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
     return hasSlot ? this.#start(prompted.success, row, now) : this.#wait(request, fire, row);
+  }
+
+  /** Also where the attempt before was of this batch. */
+  #forget(id: string): void {
+    this.#requests.delete(id);
+    this.#forgotten.push(id);
   }
 
   #refusal(): Admission {

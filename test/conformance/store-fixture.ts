@@ -79,6 +79,11 @@ export const addProject = Effect.fnUntraced(function* (
   return id;
 });
 
+/** The account as the store shows it. */
+export const accountOf = Effect.fnUntraced(function* (world: World) {
+  return yield* (yield* Identity).account(world.accountId);
+});
+
 /** An account with this many slots, its user, its first token and one project. */
 export const makeWorld = Effect.fnUntraced(function* (cap: number) {
   const identity = yield* Identity;
@@ -146,6 +151,19 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
     atCap: "queue",
     now,
   };
+};
+
+/** A cron trigger's wish for the instant `scheduledFor` (ms since the epoch). */
+export const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
+  const template = {
+    prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
+    slug: "nightly",
+    schedule: "0 0 2 * * *",
+    timezone: "UTC",
+    dueAtMs: scheduledFor,
+  };
+  const prompt = { is: "cron", template } as const;
+  return fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, prompt, ...fields });
 };
 
 export const admitOne = Effect.fnUntraced(function* (world: World, request: AdmissionRequest) {

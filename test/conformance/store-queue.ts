@@ -3,34 +3,18 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions, Fires, Identity, Projects } from "../../src/store/port.ts";
-import type { NewFire } from "../../src/store/records.ts";
 import {
+  accountOf,
   admitOne,
   admitSession,
+  due,
   fired,
   makeWorld,
   NOON,
   tellSession,
   wish,
   type Check,
-  type World,
 } from "./store-fixture.ts";
-
-const accountOf = Effect.fnUntraced(function* (world: World) {
-  return yield* (yield* Identity).account(world.accountId);
-});
-
-const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
-  const template = {
-    prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
-    slug: "nightly",
-    schedule: "0 0 2 * * *",
-    timezone: "UTC",
-    dueAtMs: scheduledFor,
-  };
-  const prompt = { is: "cron", template } as const;
-  return fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, prompt, ...fields });
-};
 
 export const checkQueue = (check: Check): void => {
   describe("a waiting fire", () => {

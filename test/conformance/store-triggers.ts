@@ -3,8 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions, Fires, Identity, Projects, Secrets, type Skip } from "../../src/store/port.ts";
-import type { NewFire } from "../../src/store/records.ts";
-import { admitOne, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
+import { accountOf, admitOne, due, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };
 
@@ -18,10 +17,6 @@ const ledger = Effect.fnUntraced(function* (world: World) {
   return items
     .map(({ triggerSlug, scheduledFor, status, reason }) => [triggerSlug, scheduledFor, status, reason])
     .toSorted((a, b) => Number(a[1]) - Number(b[1]));
-});
-
-const accountOf = Effect.fnUntraced(function* (world: World) {
-  return yield* (yield* Identity).account(world.accountId);
 });
 
 const cursors = Effect.fnUntraced(function* (
@@ -54,18 +49,6 @@ const skipping = Effect.fnUntraced(function* (
     ...fields,
   });
 });
-
-const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
-  const template = {
-    prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
-    slug: "nightly",
-    schedule: "0 0 2 * * *",
-    timezone: "UTC",
-    dueAtMs: scheduledFor,
-  };
-  const prompt = { is: "cron", template } as const;
-  return fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor, prompt, ...fields });
-};
 
 const iso = (at: number): string => new Date(at).toISOString();
 
