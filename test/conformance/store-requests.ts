@@ -1,7 +1,7 @@
 /** Conformance: what fires came with, and how long it and the ledger are kept. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Fires } from "../../src/store/port.ts";
+import { Admissions, Fires } from "../../src/store/port.ts";
 import type { StoredRequest } from "../../src/store/records.ts";
 import { admitOne, fired, makeWorld, NOON, type Check } from "./store-fixture.ts";
 
@@ -52,6 +52,21 @@ export const checkRequests = (check: Check): void => {
         expect(yield* request(first.fire?.id ?? "")).toBe(null);
         // Its bytes are given back: there is nothing to prune.
         expect(yield* prune({ before: 0, requestBytes: 0 })).toBe(0);
+      }),
+    );
+
+    check(
+      "is gone too when both attempts are admitted together",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { admit } = yield* Admissions;
+        const { request } = yield* Fires;
+        const failing = { deliveryId: "d-1", prompt: { is: "too_large" } } as const;
+        const first = fired(world, { ...failing, request: body("first") });
+        const second = fired(world, { deliveryId: "d-1", request: null });
+        const answers = yield* admit(world.accountId, [first, second]);
+        expect(answers.map(({ outcome }) => outcome)).toEqual(["failed", "admitted"]);
+        expect(yield* request(first.fire?.id ?? "")).toBeNull();
       }),
     );
 
