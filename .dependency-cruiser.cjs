@@ -196,7 +196,7 @@ module.exports = {
         "The service makes the daemon's bundle and starts it elsewhere; it never runs the daemon's code.",
       severity: "error",
       from: { path: "^src/" },
-      to: { path: "^daemon/", pathNot: "^daemon/bundle\\.ts$" },
+      to: { path: "^daemon/", pathNot: "^daemon/(bundle|code-cache)\\.ts$" },
     },
     {
       name: "demo-is-a-client",
@@ -241,7 +241,7 @@ module.exports = {
           "^src/store/postgres/embedded\\.ts$",
           // What an agent must not be able to do is tried with real programs; pushes refused for their credential are
           // told by a hook's process.
-          "^daemon/(process|rejections)\\.ts$",
+          "^daemon/(process|rejections|code-cache)\\.ts$",
           "^daemon/doctor\\.mjs$",
         ],
       },

@@ -5,9 +5,9 @@
  * as spec.md names it, is CommonJS to Node without looking inside.
  */
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { readFile } from "node:fs/promises";
 
 export interface Bundle {
   readonly path: string;
@@ -18,7 +18,7 @@ export interface Bundle {
 /**
  * Bundles the daemon into `outFile`, minified, with nothing of this machine's paths in it.
  *
- * @param entry source file to start from; the daemon's own unless a test brings another.
+ * @param entry source file to start from, with `run` and `warmUp`; the daemon's own unless a test brings another.
  */
 export const bundleDaemon = async (
   outFile: string,
@@ -34,6 +34,8 @@ export const bundleDaemon = async (
     target: "node24",
     legalComments: "none",
     logLevel: "error",
+    // Run as a file it is the daemon; what loads it decides itself when to `run`.
+    footer: { js: "if (require.main === module) module.exports.run();" },
   });
   const hash = createHash("sha256")
     .update(await readFile(outFile))

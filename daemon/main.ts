@@ -1,5 +1,10 @@
-/** Entry of `platform-agent` (spec.md, Sandbox layout). */
+/**
+ * Entry of `platform-agent` (spec.md, Sandbox layout). Runs by itself as `node platform-agent` (see bundle.ts), or faster
+ * by the launcher, from a code cache.
+ */
 import { SANDBOX_LAYOUT } from "./settings.ts";
 import { start } from "./start.ts";
 
-start(SANDBOX_LAYOUT);
+export { warmUp } from "./warm-up.ts";
+
+export const run = (): void => start(SANDBOX_LAYOUT);

@@ -4,6 +4,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { bundleDaemon } from "../daemon/bundle.ts";
+import { writeCodeCache } from "../daemon/code-cache.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
@@ -36,11 +37,13 @@ export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
   return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
 };
 
-/** The `local` provider's options; bundles the daemon. */
+/** The `local` provider's options; bundles the daemon and warms it up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
   const { config, dataDir, installation, port } = place;
   const daemonBundle = path.join(dataDir, "platform-agent.cjs");
+  const daemonCodeCache = `${daemonBundle}.cache`;
   yield* Effect.promise(() => bundleDaemon(daemonBundle));
+  yield* Effect.promise(() => writeCodeCache(process.execPath, daemonBundle, daemonCodeCache));
   return {
     // Sockets need a short path, and sandboxes one that other users can pass: not the data directory.
     runDir: path.join(tmpdir(), `platform-${installation.installationId.slice(-12)}`),
@@ -48,6 +51,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     nodeId: installation.nodeId,
     nodePath: process.execPath,
     daemonBundle,
+    daemonCodeCache,
     agentCommand: config.agentCommand,
     agentAdapter: config.agentAdapter,
     agentBinaries: agentBinaries(config.agentCommand, config.path),

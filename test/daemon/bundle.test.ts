@@ -1,18 +1,49 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import type { Script } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleDaemon, type Bundle } from "../../daemon/bundle.ts";
+import { writeCodeCache } from "../../daemon/code-cache.ts";
+
+const LAUNCHER = resolve(import.meta.dirname, "../../daemon/launcher.cjs");
+const { compile } = createRequire(import.meta.url)(LAUNCHER) as {
+  compile: (path: string, cachedData?: Buffer) => Script;
+};
 
 let directory: string;
 let bundle: Bundle;
+/** As a provider puts them: the launcher, and the cache beside it. */
+let launcher: string;
+let cache: string;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "bundle-"));
   bundle = await bundleDaemon(join(directory, "platform-agent"));
+  launcher = join(directory, "launcher.cjs");
+  copyFileSync(LAUNCHER, launcher);
+  cache = join(directory, "platform-agent.cache");
+  await writeCodeCache(process.execPath, bundle.path, cache);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
+
+const run = (...args: readonly string[]): Promise<{ code: unknown; said: unknown }> =>
+  new Promise((done) =>
+    execFile(process.execPath, args, { cwd: directory, env: {} }, (error, out) =>
+      done({ code: error?.code, said: JSON.parse(out) }),
+    ),
+  );
+
+/** What a daemon says, and ends, where there is no sandbox around it. */
+const NO_SANDBOX = {
+  code: 1,
+  said: expect.objectContaining({
+    event: "daemon failed",
+    message: "the environment or /run/platform/launch.json cannot be read: ENOENT",
+  }) as unknown,
+};
 
 test("is one file with its hash, and names no path of this machine", () => {
   const text = readFileSync(bundle.path, "utf8");
@@ -26,14 +57,18 @@ test("is the same for the same sources", async () => {
 });
 
 test("runs by itself, without an extension and outside of any package", async () => {
-  const { code, stdout } = await new Promise<{ code: unknown; stdout: string }>((done) =>
-    execFile(process.execPath, [bundle.path], { cwd: directory, env: {} }, (error, out) =>
-      done({ code: error?.code, stdout: out }),
-    ),
-  );
-  expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({
-    event: "daemon failed",
-    message: "the environment or /run/platform/launch.json cannot be read: ENOENT",
-  });
+  expect(await run(bundle.path)).toEqual(NO_SANDBOX);
+});
+
+test("runs from its code cache, which V8 takes", async () => {
+  expect(compile(bundle.path, readFileSync(cache)).cachedDataRejected).toBe(false);
+  expect(await run(launcher, bundle.path)).toEqual(NO_SANDBOX);
+});
+
+test("runs all the same when it is another program than the cache was made of", async () => {
+  const other = join(directory, "other", "platform-agent");
+  await bundleDaemon(other);
+  appendFileSync(other, "\n// changed");
+  expect(compile(other, readFileSync(cache)).cachedDataRejected).toBe(true);
+  expect(await run(launcher, other)).toEqual(NO_SANDBOX);
 });

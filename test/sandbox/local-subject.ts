@@ -31,6 +31,7 @@ export const localOptions = (
   nodeId: "node-1",
   nodePath: setup.nodePath,
   daemonBundle: setup.daemon,
+  daemonCodeCache: null,
   agentCommand: ["node"],
   agentAdapter: "plain",
   agentBinaries: [],

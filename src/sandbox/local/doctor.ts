@@ -151,7 +151,12 @@ const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
 
 const examine = async (options: LocalOptions): Promise<DoctorReport> => {
   // An owner of its own: nothing of a service that runs meanwhile is touched.
-  const own = { ...options, installationId: `doctor-${process.pid}`, daemonBundle: PROBE };
+  const own = {
+    ...options,
+    installationId: `doctor-${process.pid}`,
+    daemonBundle: PROBE,
+    daemonCodeCache: null,
+  };
   const installation = await openInstallation(own);
   const sandboxes = await LocalSandboxes.open(installation);
   const id = randomUUID();

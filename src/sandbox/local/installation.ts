@@ -47,6 +47,8 @@ export interface LocalOptions {
   readonly nodePath: string;
   /** The daemon's program as one JavaScript file. */
   readonly daemonBundle: string;
+  /** What this Node compiled of it (daemon/code-cache.ts); null: every start compiles anew. */
+  readonly daemonCodeCache: string | null;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
   /** Programs of the agent runtime, put on the PATH under their own file names. */
@@ -98,12 +100,23 @@ const installParts = async (options: LocalOptions, library: Record<string, strin
     node: await installFile(runDir, options.nodePath, "node"),
     daemon: await installFile(runDir, options.daemonBundle, "platform-agent"),
     entrypoint: await installFile(runDir, inDaemon("entrypoint.sh"), "platform-entrypoint"),
-    forwarder: await installFile(runDir, inDaemon("forwarder.mjs")),
     agentBinaries: await Promise.all(options.agentBinaries.map((path) => installFile(runDir, path))),
     settings: Object.fromEntries(settings) as Record<string, string>,
-    library,
+    library: { ...library, ...(await installLibrary(options)) },
   };
 };
+
+/** What the entrypoint finds beside the daemon. */
+const installLibrary = async ({
+  runDir,
+  daemonCodeCache,
+}: LocalOptions): Promise<Record<string, string>> => ({
+  "forwarder.cjs": await installFile(runDir, inDaemon("forwarder.cjs")),
+  ...(daemonCodeCache !== null && {
+    "launcher.cjs": await installFile(runDir, inDaemon("launcher.cjs")),
+    "platform-agent.cache": await installFile(runDir, daemonCodeCache, "platform-agent.cache"),
+  }),
+});
 
 const installFilter = async (runDir: string, kind: "agent" | "supervisor"): Promise<string> => {
   const architecture = architectureOf(process.arch);
@@ -119,7 +132,7 @@ const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Reco
 
 /** Removes parts of earlier versions; sandboxes that still use one keep it through their own mount. */
 export const removeOldParts = async ({ options, parts, filter }: Installation): Promise<void> => {
-  const files = [parts.node, parts.daemon, parts.entrypoint, parts.forwarder, filter ?? ""].concat(
+  const files = [parts.node, parts.daemon, parts.entrypoint, filter ?? ""].concat(
     parts.agentBinaries,
     Object.values(parts.settings),
     Object.values(parts.library),

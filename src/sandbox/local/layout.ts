@@ -30,7 +30,6 @@ export interface Parts {
   readonly node: string;
   readonly daemon: string;
   readonly entrypoint: string;
-  readonly forwarder: string;
   /** Each is found on the PATH inside by its own name. */
   readonly agentBinaries: readonly string[];
   /** Files of /etc made for sandboxes, by name. */
@@ -125,7 +124,6 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
   { kind: "symlink", source: "../tmp", target: "/var/tmp" },
   { kind: "bind", source: paths.workspace, target: "/workspace" },
   { kind: "bind", source: paths.home, target: SANDBOX_HOME },
-  readOnly(parts.forwarder, `${LIBRARY}/forwarder.mjs`),
   ...Object.entries(parts.library).map(([name, path]) => readOnly(path, `${LIBRARY}/${name}`)),
   { kind: "bind", source: paths.run, target: "/run/platform" },
   readOnly(paths.proxy, "/run/platform/proxy"),

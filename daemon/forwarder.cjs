@@ -1,10 +1,12 @@
 /**
  * Carries what the sandbox sends to 127.0.0.1:3128 to the service's egress proxy, byte for byte (api.md 8). The
  * sandbox's network namespace holds nothing but loopback, so this is its only way out; what may pass is decided at
- * the other end, outside the sandbox. Loaded into the daemon's process by the entrypoint (`node --import`), before
- * the daemon itself; plain JavaScript, so that nothing has to be built or parsed twice when a sandbox boots.
+ * the other end, outside the sandbox. Loaded into the daemon's process by the entrypoint (`node --require`), before
+ * the daemon itself; plain JavaScript, so that nothing has to be built or parsed twice when a sandbox boots, and
+ * CommonJS, since the first module costs a start about 4 ms.
  */
-import { createConnection, createServer } from "node:net";
+"use strict";
+const { createConnection, createServer } = require("node:net");
 
 const PORT = 3128;
 /** The directory is bound, not the socket in it: a restarted service makes a new socket there. */

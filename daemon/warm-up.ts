@@ -1,0 +1,84 @@
+/**
+ * What a start does up to the first answer, done once in a directory of its own, so that the code cache (code-cache.ts)
+ * holds what was compiled on the way.
+ */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import type { LaunchSettings } from "../src/domain/launch.ts";
+import { runDaemon } from "./daemon.ts";
+import { readSettings, type Layout } from "./settings.ts";
+
+/** Nothing but the daemon runs: no clone, and a runtime that ends at once. */
+const LAUNCH: LaunchSettings = {
+  prefix: [],
+  agentCommand: ["true"],
+  adapter: "opencode",
+  agentEnv: {},
+  commonEnv: { PATH: "/usr/bin:/bin" },
+  bootDeadlineMs: 10_000,
+};
+
+const ENVIRONMENT = {
+  PLATFORM_PROJECT_ID: "warm-up",
+  PLATFORM_SESSION_ID: "warm-up",
+  PLATFORM_BRANCH_NAME: "warm-up",
+  PLATFORM_DEFAULT_BRANCH: "main",
+  PLATFORM_REPO_URL: "http://platform.internal/",
+  PLATFORM_API_URL: "http://platform.internal/v1",
+  PLATFORM_SERVICE_PORT: "0",
+  PLATFORM_AGENT_NAME: "default",
+};
+
+/** Starts a daemon, asks it for its health, and ends it. Rejects where it could not be started. */
+export const warmUp = async (): Promise<void> => {
+  const directory = mkdtempSync(join(tmpdir(), "platform-warm-up-"));
+  try {
+    await startAndAsk(layoutIn(directory));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+};
+
+const layoutIn = (directory: string): Layout => {
+  const workspace = join(directory, "workspace");
+  mkdirSync(workspace);
+  return {
+    launchFile: join(directory, "launch.json"),
+    socket: join(directory, "d.sock"),
+    workspace,
+    credentialFile: join(directory, "git-credential"),
+    rejectionPipe: join(directory, "git-credential-refused"),
+    gitConfigFile: join(directory, "gitconfig"),
+    runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
+    runtimePort: 1,
+  };
+};
+
+const startAndAsk = async (layout: Layout): Promise<void> => {
+  writeFileSync(layout.launchFile, JSON.stringify(LAUNCH));
+  const settings = readSettings({ ...ENVIRONMENT, PLATFORM_TOKEN: randomBytes(32).toString("hex") }, layout);
+  const listening = Promise.withResolvers<void>();
+  const daemon = Effect.runFork(
+    runDaemon({
+      settings,
+      version: "0.0.0",
+      write: (line) => {
+        if (line.includes('"listening"')) listening.resolve();
+      },
+    }),
+  );
+  daemon.addObserver(() => listening.reject(new Error("the daemon ended before it listened")));
+  await listening.promise;
+  const [answer] = (await once(
+    request({ socketPath: layout.socket, path: "/platform/health", agent: false }).end(),
+    "response",
+  )) as [IncomingMessage];
+  answer.resume();
+  await Effect.runPromise(Fiber.interrupt(daemon));
+};
