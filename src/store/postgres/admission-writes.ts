@@ -1,6 +1,7 @@
 /**
- * What admission and drain write: one statement a batch, with a part for each table that has something to take. Used inside
- * their transactions, under the account's lock. Its parts see the tables as they were before it; constraints hold after it.
+ * What admission and drain write: one statement a batch, with a part for each table that has something to take. It moves
+ * the account's counters first, and where they do not move nothing is written. Its parts see the tables as they were before
+ * it; constraints hold after it.
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -8,6 +9,7 @@ import type { Fragment } from "effect/sql/Statement";
 import { session as sessionMachine } from "../../machines/session.ts";
 import {
   answersDelivery,
+  type AdmissionPlan,
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
@@ -17,6 +19,9 @@ import type { StoredRequest } from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
 import { json } from "./statement.ts";
+
+/** In the FROM of each part: one row, or none where the counters did not move. */
+const IF_COUNTED = "(SELECT FROM counted) AS counted";
 
 /** Every session starts alike: the machine's first snapshot, and its first commands. */
 const START = sessionMachine.start({});
@@ -48,7 +53,7 @@ const sessionRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
     base_commit, name, agent_name, agent_model, initial_prompt, metadata, trigger_slug, fire_id, created_by, origin,
     to_timestamp(now / 1000.0), to_timestamp(boot_deadline / 1000.0), to_timestamp(now / 1000.0),
     to_timestamp(now / 1000.0)
-  FROM jsonb_to_recordset(${json(sessions.map(sessionRow))}::jsonb) AS s(
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(sessions.map(sessionRow))}::jsonb) AS s(
     id uuid, project_id uuid, account_id uuid, base_ref text, base_commit text, name text, agent_name text,
     agent_model text, initial_prompt text, metadata jsonb, trigger_slug text, fire_id uuid, created_by uuid,
     origin text, boot_deadline bigint, now bigint)`;
@@ -61,7 +66,7 @@ const commandRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
   return sql`
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT 'session', actor_id, command, to_timestamp(now / 1000.0)
-    FROM jsonb_to_recordset(${json(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
 };
 
 const fireRow = (fire: PlannedFire) => ({
@@ -92,13 +97,13 @@ const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
     to_timestamp(received_at / 1000.0), delivery_id, answers_delivery, session_id, attempts, replay_of,
     to_timestamp(fired_at / 1000.0)
-  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
 /** Rows that are tried again, or have waited, go on under their ids. */
 const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
     session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0)
-  FROM jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
   WHERE fires.id = f.id`;
 
 const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
@@ -108,7 +113,7 @@ const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: Planne
 const lastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO project_trigger_runtime AS runtime (project_id, slug, last_fired_at)
   SELECT project_id, slug, max(to_timestamp(at / 1000.0))
-  FROM jsonb_to_recordset(${triggerInstants(fires, ({ firedAt }) => firedAt)}::jsonb)
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${triggerInstants(fires, ({ firedAt }) => firedAt)}::jsonb)
     AS f(project_id uuid, slug text, at bigint)
   GROUP BY project_id, slug
   ON CONFLICT (project_id, slug) DO UPDATE
@@ -120,7 +125,7 @@ const cursorMoves = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
   SET accounted_until = greatest(cursor.accounted_until, moved.accounted_until)
   FROM (
     SELECT project_id, slug, max(to_timestamp(at / 1000.0)) AS accounted_until
-    FROM jsonb_to_recordset(${triggerInstants(fires, ({ scheduledFor }) => scheduledFor)}::jsonb)
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${triggerInstants(fires, ({ scheduledFor }) => scheduledFor)}::jsonb)
       AS f(project_id uuid, slug text, at bigint)
     GROUP BY project_id, slug
   ) AS moved
@@ -144,14 +149,14 @@ const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) =
   INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
   SELECT fire_id, account_id, project_id, trigger_slug, kind, session, template,
     to_timestamp(queued_at / 1000.0), to_timestamp(expires_at / 1000.0)
-  FROM jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
     trigger_slug text, kind text, session jsonb, template jsonb, queued_at bigint, expires_at bigint)`;
 
 /** A later instant takes the waiting one's row: its place in the queue is kept, or the trigger would never come first. */
 const replacedQueueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   UPDATE fire_queue AS waiting SET fire_id = e.fire_id, session = e.session, template = e.template,
     queued_at = to_timestamp(e.queued_at / 1000.0), expires_at = to_timestamp(e.expires_at / 1000.0)
-  FROM jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, session jsonb, template jsonb,
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, session jsonb, template jsonb,
     replaces uuid, queued_at bigint, expires_at bigint)
   WHERE waiting.fire_id = e.replaces`;
 
@@ -171,7 +176,7 @@ const requestRows = (
   return sql`
     INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
     SELECT fire_id, ${accountId}, substring(${bodies}::bytea FROM begins FOR bytes), encoding, headers
-    FROM jsonb_to_recordset(${json(rows)}::jsonb)
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb)
       AS r(fire_id uuid, begins integer, bytes integer, encoding text, headers jsonb)`;
 };
 
@@ -186,6 +191,30 @@ export interface Batch {
   readonly requests: ReadonlyMap<string, StoredRequest>;
   readonly move: CounterMove;
 }
+
+/**
+ * What carries a plan out.
+ *
+ * @param ledger which rows are there already, and how many bytes were removed of what these came with.
+ */
+export const batchOf = (
+  { sessions, fires, queue, requests, overlapped }: AdmissionPlan,
+  ledger: { readonly has: ReadonlySet<string>; readonly removedBytes: number },
+): Batch => {
+  const bytes = [...requests.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
+  return {
+    sessions,
+    fires: fires.filter(({ id }) => !ledger.has.has(id)),
+    moved: fires.filter(({ id }) => ledger.has.has(id)),
+    queue,
+    requests,
+    move: {
+      sessions: sessions.length,
+      queued: queue.length - overlapped.length,
+      requestBytes: bytes - ledger.removedBytes,
+    },
+  };
+};
 
 export const makeWrite = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -210,19 +239,27 @@ export const makeWrite = Effect.gen(function* () {
       [last.length > 0, "waiting", () => queueRows(sql, last)],
       [replacing.length > 0, "replaced", () => replacedQueueRows(sql, replacing)],
       [requests.size > 0, "kept", () => requestRows(sql, accountId, requests)],
-      [events.length > 0, "news", () => log.insertion(events)],
+      [events.length > 0, "news", () => log.insertion(events, sql.literal(IF_COUNTED))],
     ];
     const written = parts.filter(([isWanted]) => isWanted);
     return { events, written: written.map(([, name, part]) => sql`${sql.literal(name)} AS (${part()})`) };
   };
 
-  /** Writes a batch with the account's counters; dies where the cap has no room for its sessions, which the lock rules out. */
-  return Effect.fnUntraced(function* (accountId: string, batch: Batch) {
+  /**
+   * Writes a batch with the account's counters.
+   *
+   * @param only a condition on the account's row, for who writes without its lock.
+   * @returns `refused` where the counters did not move, and so nothing was written: the cap has no room for the sessions,
+   * or the condition does not hold.
+   */
+  return Effect.fnUntraced(function* (accountId: string, batch: Batch, only?: Fragment) {
     const { events, written } = partsOf(accountId, batch);
-    if (written.length === 0) return;
-    const counted = sql`counted AS (${countersMoved(sql, accountId, batch.move)})`;
-    const moved = yield* sql`WITH ${sql.join(", ", false)([...written, counted])} SELECT id FROM counted`;
-    if (moved.length !== 1) return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
+    if (written.length === 0) return "nothing to write";
+    const move = only === undefined ? batch.move : { ...batch.move, only };
+    const counted = sql`counted AS (${countersMoved(sql, accountId, move)})`;
+    const moved = yield* sql`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id FROM counted`;
+    if (moved.length !== 1) return "refused";
     yield* log.tell(events);
+    return "written";
   });
 });

@@ -18,8 +18,9 @@ import {
 } from "../admission-plan.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
-import type { Fire, NewFire } from "../records.ts";
-import { makeWrite } from "./admission-writes.ts";
+import type { Fire, NewFire, StoredRequest } from "../records.ts";
+import { Guesses, holds, isKnownDelivery } from "./admission-guesses.ts";
+import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
@@ -95,7 +96,8 @@ const makeLookUp = Effect.gen(function* () {
   return { known, waitingCron, activeProjects, lastFired };
 });
 
-const makeAdmit = Effect.gen(function* () {
+/** Decides a batch under the account's lock, which is held until the caller's transaction ends. */
+const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
   const sql = yield* SqlClient.SqlClient;
   const faults = yield* Faults;
   const lookUp = yield* makeLookUp;
@@ -136,8 +138,6 @@ const makeAdmit = Effect.gen(function* () {
   });
 
   return Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
-    if (requests.length === 0) return [];
-    faults("admission.begun");
     const facts = yield* gather(accountId, requests);
     const plan = planAdmissions(facts, requests);
     if (plan.outlived.length > 0) {
@@ -147,27 +147,47 @@ const makeAdmit = Effect.gen(function* () {
       yield* sql`
         UPDATE fires SET status = 'skipped', reason = 'overlapped' WHERE id = ANY(${plan.overlapped}::uuid[])`;
     }
-    const { sessions, fires, queue, requests: kept } = plan;
+    const { fires, requests: kept } = plan;
     // An attempt of the same batch left no row yet.
     const rows = new Set(facts.known.map(({ id }) => id));
-    const moved = fires.filter(({ id }) => rows.has(id));
-    const former = [...moved.filter(({ id }) => kept.has(id)).map(({ id }) => id), ...plan.forgotten];
-    const written = [...kept.values()].reduce((sum, { body }) => sum + body.byteLength, 0);
-    const move = {
-      sessions: sessions.length,
-      queued: queue.length - plan.overlapped.length,
-      requestBytes: written - (yield* forget(accountId, former)),
-    };
-    yield* write(accountId, {
-      sessions,
-      fires: fires.filter(({ id }) => !rows.has(id)),
-      moved,
-      queue,
-      requests: kept,
-      move,
-    });
+    const retried = fires.filter(({ id }) => rows.has(id) && kept.has(id)).map(({ id }) => id);
+    const removedBytes = yield* forget(accountId, [...retried, ...plan.forgotten]);
+    const batch = batchOf(plan, { has: rows, removedBytes });
+    const outcome = yield* write(accountId, batch);
+    if (outcome === "refused") return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
+    guesses.note(accountId, facts, batch.move);
     faults("admission.written");
     return plan.answers;
+  });
+});
+
+const makeAdmit = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const faults = yield* Faults;
+  const write = yield* makeWrite;
+  const guesses = new Guesses();
+  const decide = yield* makeDecide(guesses);
+
+  /** The short way, by what is remembered of the account; null: it must be decided under the lock. */
+  const guess = Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
+    const facts = guesses.factsFor(accountId, requests);
+    if (facts === null) return null;
+    const plan = planAdmissions(facts, requests);
+    const batch = batchOf(plan, { has: new Set(), removedBytes: 0 });
+    const outcome = yield* Effect.catchIf(
+      write(accountId, batch, holds(sql, accountId, facts)),
+      isKnownDelivery,
+      () => Effect.succeed("refused" as const),
+    );
+    if (outcome !== "written") return null;
+    guesses.note(accountId, facts, batch.move);
+    return plan.answers;
+  });
+
+  return Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
+    if (requests.length === 0) return [];
+    faults("admission.begun");
+    return (yield* guess(accountId, requests)) ?? (yield* sql.withTransaction(decide(accountId, requests)));
   });
 });
 
@@ -220,7 +240,16 @@ const makeDrain = Effect.gen(function* () {
     const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
     yield* leaveQueue(sql, accountId, expired);
     const move = { sessions: sessions.length, queued: -next.length, requestBytes: 0 };
-    yield* write(accountId, { sessions, fires: [], moved: rows, queue: [], requests: new Map(), move });
+    const batch = {
+      sessions,
+      fires: [],
+      moved: rows,
+      queue: [],
+      requests: new Map<string, StoredRequest>(),
+      move,
+    };
+    const outcome = yield* write(accountId, batch);
+    if (outcome === "refused") return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
     faults("drain.written");
     const left = account.queuedFires - expired - next.length;
     return { admitted, more: next.length > 0 && left > 0 && admitted.length < free };
@@ -282,8 +311,7 @@ export const layer = Layer.effect(
     const skip = yield* makeSkip;
     const cancel = yield* makeCancel;
     return {
-      admit: (accountId, requests) =>
-        sql.withTransaction(admit(accountId, requests)).pipe(stored("admissions.admit")),
+      admit: (accountId, requests) => admit(accountId, requests).pipe(stored("admissions.admit")),
       drain: (accountId, request) =>
         sql.withTransaction(drain(accountId, request)).pipe(stored("admissions.drain")),
       skip: (request) => sql.withTransaction(skip(request)).pipe(stored("admissions.skip")),

@@ -18,8 +18,11 @@ export class EventLog extends Context.Service<
   {
     /** To be called inside the transaction whose events these are. */
     readonly append: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
-    /** The same in two: a statement's part that appends them, and what tells readers after the commit. */
-    readonly insertion: (events: readonly NewEvent[]) => Fragment;
+    /**
+     * The same in two: a statement's part that appends them, and what tells readers after the commit. `given` is a
+     * relation of that statement: one row, or none where they are not to be appended.
+     */
+    readonly insertion: (events: readonly NewEvent[], given: Fragment) => Fragment;
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     readonly changed: (projectId: string) => Effect.Effect<void>;
   }
@@ -31,15 +34,16 @@ const make = Effect.gen(function* () {
   const { say } = yield* makeSignal(CHANNEL, (projectId) => {
     waiting.wake(projectId);
   });
-  const insertion = (events: readonly NewEvent[]) => sql`
+  const always = sql`(SELECT) AS always`;
+  const insertion = (events: readonly NewEvent[], given: Fragment) => sql`
     INSERT INTO events (project_id, session_id, type, at, data)
     SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data
-    FROM jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
+    FROM ${given}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
       AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb)`;
   const tell = (events: readonly NewEvent[]) =>
     events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
-    events.length === 0 ? Effect.void : Effect.andThen(insertion(events), tell(events));
+    events.length === 0 ? Effect.void : Effect.andThen(insertion(events, always), tell(events));
   return { append, insertion, tell, changed: (projectId: string) => waiting.wait(projectId) };
 });
 

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
 import { CapReached } from "../journal.ts";
 
 interface Counter {
@@ -19,15 +20,20 @@ export interface CounterMove {
   readonly requestBytes: number;
 }
 
-/** Moves the counters and returns the account's id; slots only where the cap allows them, else nothing moves. */
+/**
+ * Moves the counters and returns the account's id; slots only where the cap allows them, else nothing moves.
+ *
+ * @param only a condition more.
+ */
 export const countersMoved = (
   sql: SqlClient,
   accountId: string,
-  { sessions, queued, requestBytes }: CounterMove,
+  { sessions, queued, requestBytes, only }: CounterMove & { readonly only?: Fragment },
 ) => sql`
   UPDATE accounts SET active_sessions = active_sessions + ${sessions}, queued_fires = queued_fires + ${queued},
     stored_request_bytes = stored_request_bytes + ${requestBytes}
   WHERE id = ${accountId} AND (${sessions}::integer = 0 OR active_sessions + ${sessions} <= session_cap)
+    ${only ?? sql.literal("")}
   RETURNING id`;
 
 /** Fires left the queue without a session. */
