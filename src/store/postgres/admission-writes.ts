@@ -18,6 +18,7 @@ import { admissionEvents } from "../event-rows.ts";
 import type { StoredRequest } from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
+import { prepared } from "./prepared.ts";
 import { json } from "./statement.ts";
 
 /** In the FROM of each part: one row, or none where the counters did not move. */
@@ -257,7 +258,9 @@ export const makeWrite = Effect.gen(function* () {
     if (written.length === 0) return "nothing to write";
     const move = only === undefined ? batch.move : { ...batch.move, only };
     const counted = sql`counted AS (${countersMoved(sql, accountId, move)})`;
-    const moved = yield* sql`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id FROM counted`;
+    const moved = yield* prepared(
+      sql`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id FROM counted`,
+    );
     if (moved.length !== 1) return "refused";
     yield* log.tell(events);
     return "written";

@@ -21,6 +21,7 @@ import Cursor from "pg-cursor";
 import { connectionSettings, DEFAULTS, type PostgresOptions } from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
 import * as Notifications from "./notifications.ts";
+import { nameOf, Prepared } from "./prepared.ts";
 
 /** A connection that is not used for this long is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
@@ -58,15 +59,23 @@ const connectionOn = (client: pg.PoolClient, lease: { broken: Error | null }): C
   const oneAtATime = Semaphore.makeUnsafe(1);
   const run = runOn(client, lease);
   const query: Run = (config) => oneAtATime.withPermit(run(config));
-  const rows: Connection["execute"] = (text, values, transformRows) =>
+  const unprepared: Connection["execute"] = (text, values, transformRows) =>
     Effect.map(query({ text, values: [...values] }), (result) =>
       transformRows === undefined ? result.rows : transformRows(result.rows),
     );
+  const rows: Connection["execute"] = (text, values, transformRows) =>
+    Effect.flatMap(Prepared, (isKept) => {
+      const name = isKept ? nameOf(text) : null;
+      if (name === null) return unprepared(text, values, transformRows);
+      return Effect.map(query({ name, text, values: [...values] }), (result) =>
+        transformRows === undefined ? result.rows : transformRows(result.rows),
+      );
+    });
   const arrays: Connection["executeValues"] = (text, values) =>
     Effect.map(query({ text, values: [...values], rowMode: "array" }), (result) => result.rows);
   return {
     execute: rows,
-    executeUnprepared: rows,
+    executeUnprepared: unprepared,
     executeRaw: (text, values) => query({ text, values: [...values] }),
     executeValues: arrays,
     executeValuesUnprepared: arrays,
