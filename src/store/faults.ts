@@ -7,7 +7,9 @@ import * as Context from "effect/Context";
 export const FAULT_POINTS = [
   /** A batch of wishes is about to be decided. */
   "admission.begun",
-  /** Decided and written, not committed. */
+  /** Decided without a look; the one statement that writes and commits it is not sent. */
+  "admission.guessed",
+  /** Decided under the lock and written, not committed. */
   "admission.written",
   /** Committed; nobody was told. */
   "admission.committed",

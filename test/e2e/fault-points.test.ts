@@ -28,7 +28,9 @@ type Passing = "a webhook that fires" | "a webhook that waits" | "a freed slot" 
 const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   // Nothing tells one wish from another yet.
   "admission.begun": ["a webhook that fires"],
-  "admission.written": ["a webhook that fires", "a webhook that waits", "a due instant"],
+  // A service that has just started remembers no account; what fills it lets it guess.
+  "admission.guessed": ["a webhook that waits"],
+  "admission.written": ["a webhook that fires", "a due instant"],
   "admission.committed": ["a webhook that fires", "a webhook that waits", "a due instant"],
   "drain.begun": ["a freed slot"],
   "drain.taken": ["a freed slot"],

@@ -4,27 +4,14 @@ import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
 import { Admissions, Fires, Projects, Secrets } from "../../src/store/port.ts";
 import { admitOne, fired, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
-import { storeOfFile } from "../support/postgres.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres.ts";
 
 const store = storeOfFile();
-
-/** Completes when a statement in this database waits for another one's lock. */
-const someoneWaits = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
-  yield* Effect.repeat(
-    sql<{ readonly waiting: boolean }>`
-      SELECT EXISTS (
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-      ) AS waiting`,
-    { until: ([row]) => row?.waiting === true, schedule: Schedule.spaced("10 millis") },
-  );
-});
 
 /**
  * Holds a row's lock until an operation runs up against it, and then takes another one's: refused where the operation

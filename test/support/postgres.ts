@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
 import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, inject } from "vitest";
@@ -33,22 +34,45 @@ const wipe = Effect.gen(function* () {
   );
 }).pipe(Effect.orDie);
 
-/**
- * Registers a database for the test file it is called in. Each building of the layer finds it empty: quicker than a new
- * database a test, and as clean.
- */
-export const storeOfFile = () => {
+/** Registers a database for the test file it is called in, and gives layers of clients of it. */
+const databaseOfFile = () => {
   const scope = Effect.runSync(Scope.make());
   let url: string | null = null;
   beforeAll(async () => {
     url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
   });
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
-  const client = Layer.unwrap(
+  return Layer.unwrap(
     Effect.sync(() => {
       if (url === null) throw new Error("the file's database is made before its first test");
       return Client.layer({ url });
     }),
   );
-  return Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(wipe), client));
 };
+
+const emptied = (client: ReturnType<typeof databaseOfFile>) =>
+  Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(wipe), client));
+
+/**
+ * Registers a database for the test file it is called in. Each building of the layer finds it empty: quicker than a new
+ * database a test, and as clean.
+ */
+export const storeOfFile = () => emptied(databaseOfFile());
+
+/** The same as two nodes have it: the first finds it empty, the second as it is. */
+export const nodesOfFile = () => {
+  const client = databaseOfFile();
+  return [emptied(client), Layer.provideMerge(postgresStore, client)] as const;
+};
+
+/** Completes when a statement in this database waits for another one's lock. */
+export const someoneWaits = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  yield* Effect.repeat(
+    sql<{ readonly waiting: boolean }>`
+      SELECT EXISTS (
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+      ) AS waiting`,
+    { until: ([row]) => row?.waiting === true, schedule: Schedule.spaced("10 millis") },
+  );
+});

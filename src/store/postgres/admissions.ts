@@ -174,6 +174,7 @@ const makeAdmit = Effect.gen(function* () {
     if (facts === null) return null;
     const plan = planAdmissions(facts, requests);
     const batch = batchOf(plan, { has: new Set(), removedBytes: 0 });
+    faults("admission.guessed");
     const outcome = yield* Effect.catchIf(
       write(accountId, batch, holds(sql, accountId, facts)),
       isKnownDelivery,
