@@ -16,6 +16,7 @@ import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
 import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
+import { orphansLayer } from "./actors/orphans.ts";
 import { recoveryLayer } from "./actors/recovery.ts";
 import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
@@ -126,6 +127,7 @@ export const actorLayers = <E>({
     schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
+    orphansLayer,
   );
   return duties.pipe(
     Layer.provideMerge(triggerActors({ ...entity, ...config })),

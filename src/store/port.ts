@@ -188,6 +188,8 @@ export class Sandboxes extends Context.Service<
     readonly get: (id: string) => Stored<Sandbox | null>;
     readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
     readonly unsettled: Stored<readonly string[]>;
+    /** Those of these ids that no record holds: there is none, or it has ended and has no command left to do. */
+    readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
   }
 >()("platform/store/Sandboxes") {}
 

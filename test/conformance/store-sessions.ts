@@ -266,6 +266,27 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
+      "is held by its record until it has ended and its commands are done [I9]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { unheld, memory } = yield* Sandboxes;
+        const stranger = randomUUID();
+        const { id } = yield* openSandbox(yield* admitSession(world));
+        const live = yield* openSandbox(yield* admitSession(world));
+        expect(yield* unheld([])).toEqual([]);
+        expect(yield* unheld([id, stranger, live.id])).toEqual([stranger]);
+        yield* tellSandbox(id, { type: "stop.requested" });
+        expect(yield* unheld([id, live.id])).toEqual([]);
+        const pending = (yield* memory.load(id))?.pending ?? [];
+        yield* memory.complete(
+          id,
+          pending.map((command) => command.id),
+        );
+        expect(yield* unheld([id, live.id])).toEqual([id]);
+      }),
+    );
+
+    check(
       "cannot be opened beside a live one of its session [I10]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);

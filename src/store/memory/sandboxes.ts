@@ -118,5 +118,12 @@ export const layer = Layer.effect(
         return newestFirst[0] ?? null;
       }),
     unsettled: Effect.sync(() => [...tables.sandboxOutbox.actors()]),
+    unheld: (ids) =>
+      Effect.sync(() =>
+        ids.filter((id) => {
+          const ended = tables.sandboxes.get(id)?.record.endedAt !== null;
+          return ended && tables.sandboxOutbox.of(id).length === 0;
+        }),
+      ),
   })),
 );

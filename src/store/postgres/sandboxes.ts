@@ -153,6 +153,16 @@ export const layer = Layer.effect(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("sandboxes.unsettled"),
       ),
+      unheld: (ids) =>
+        sql<{ readonly id: string }>`
+          SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)
+          WHERE NOT EXISTS (
+            SELECT FROM session_sandboxes AS sandbox
+            WHERE sandbox.id = listed.id AND sandbox.status IN ('provisioning', 'active')
+          ) AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = listed.id)`.pipe(
+          Effect.map((rows) => rows.map(({ id }) => id)),
+          stored("sandboxes.unheld"),
+        ),
     };
   }),
 );
