@@ -25,6 +25,8 @@ export interface BootstrapReport {
 export interface TurnReport {
   /** Null where the adapter cannot know. */
   readonly active: boolean | null;
+  /** When the turns in progress began; null where there is none. */
+  readonly active_since: string | null;
   readonly last_activity_at: string | null;
 }
 
@@ -60,7 +62,7 @@ export class Report {
   /** Completes when requests could be passed to the runtime for the first time. */
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
-  turn: TurnReport = { active: null, last_activity_at: null };
+  turn: TurnReport = { active: null, active_since: null, last_activity_at: null };
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
   readonly #version: string;

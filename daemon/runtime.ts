@@ -112,7 +112,8 @@ class Interpreter {
       report.reached("runtime_ready");
       report.setError("runtime", null);
     } else {
-      report.turn = { ...report.turn, active: report.turn.active === null ? null : false };
+      const active = report.turn.active === null ? null : false;
+      report.turn = { ...report.turn, active, active_since: null };
     }
     report.setRuntime({ state, restarts: context.run - 1 });
   }
@@ -154,11 +155,11 @@ class Interpreter {
     const observer: TurnObserver = {
       turn: (active) => {
         if (active !== (report.turn.active ?? false)) log("turn", { active });
-        report.turn = { ...report.turn, active };
+        const since = active ? (report.turn.active_since ?? instantNow()) : null;
+        report.turn = { ...report.turn, active, active_since: since };
       },
       activity: () => {
-        // oxlint-disable-next-line no-restricted-properties -- called back by a socket, outside any fiber
-        report.turn = { ...report.turn, last_activity_at: new Date(Date.now()).toISOString() };
+        report.turn = { ...report.turn, last_activity_at: instantNow() };
       },
     };
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
@@ -173,6 +174,9 @@ class Interpreter {
     );
   }
 }
+
+// oxlint-disable-next-line no-restricted-properties -- for what is called back by a socket, outside any fiber
+const instantNow = (): string => new Date(Date.now()).toISOString();
 
 const describe = (exit: Result.Result<Exit, LaunchFailure>, output: readonly string[]): string => {
   if (Result.isFailure(exit)) return `the agent runtime cannot be started: ${exit.failure.message}`;

@@ -59,6 +59,8 @@ export interface Config {
   readonly fireRetentionMs: number;
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxTurnMs: number;
 }
 
 /** The start is refused: one line a wrong setting. */
@@ -125,6 +127,10 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
     // A free slot is offered to the queue within so long, also where its signal was lost.
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 5 * SECOND),
+    // A person comes back from a break and finds the session as it was; a sandbox that nobody needs is not kept for long.
+    idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS", 15 * MINUTE),
+    // Longer than any turn that gets somewhere.
+    maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS", 4 * HOUR),
   };
   read.refuseProblems();
   return config;

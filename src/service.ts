@@ -10,6 +10,7 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
+import { activityLayer } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
 import { actorsLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
@@ -22,6 +23,7 @@ import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
 import { dueInstantsLayer, schedulerLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
+import { sweeperLayer } from "./actors/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -54,7 +56,6 @@ import type { DaemonClient } from "./sandbox/daemon.ts";
 import type { SandboxProvider } from "./sandbox/port.ts";
 import type {
   Admissions,
-  ChangeRequests,
   CloneCredentials,
   Events,
   Fires,
@@ -65,6 +66,7 @@ import type {
   Sessions,
   StoreHealth,
 } from "./store/port.ts";
+import type { ChangeRequests } from "./store/change-requests.ts";
 
 /** Everything the service touches the world through. */
 export type Ports =
@@ -128,12 +130,13 @@ export const actorLayers = <E>({
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
     orphansLayer,
+    sweeperLayer({ nodeId, ...config }),
   );
   return duties.pipe(
     Layer.provideMerge(triggerActors({ ...entity, ...config })),
     Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, manifestsLayer)),
     Layer.provideMerge(
-      Layer.mergeAll(admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
+      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
     ),
     Layer.provideMerge(actorsLayer),
     Layer.provideMerge(ports),

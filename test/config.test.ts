@@ -30,6 +30,8 @@ const DURATIONS = [
   ["PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", "schedulerIntervalMs", 60_000],
   ["PLATFORM_ACTOR_IDLE_MS", "actorIdleMs", 60_000],
   ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 5_000],
+  ["PLATFORM_IDLE_TIMEOUT_MS", "idleTimeoutMs", 900_000],
+  ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */

@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { newUuid } from "../actors/entropy.ts";
 import { parseBranchName } from "../domain/git-ref.ts";
 import { GitBackend } from "../git/port.ts";
-import { ChangeRequests } from "../store/port.ts";
+import { ChangeRequests } from "../store/change-requests.ts";
 import type { ChangeRequest, Principal } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { Manifests } from "../actors/manifests.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
-import { ChangeRequests } from "../store/port.ts";
+import { ChangeRequests } from "../store/change-requests.ts";
 import type { ChangeRequest, MergeSides, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "./api/errors.ts";

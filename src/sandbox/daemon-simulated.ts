@@ -8,6 +8,7 @@ const HEALTHY: DaemonHealth = {
   runtime: { state: "ready" },
   repo: { ready: true, branch: null, commit: null },
   bootstrap: { state: "done" },
+  turn: { active: null, active_since: null, last_activity_at: null },
   boot: [],
   error: null,
 };

@@ -16,6 +16,12 @@ export const DaemonHealth = Schema.Struct({
     commit: Schema.NullOr(Schema.String),
   }),
   bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
+  turn: Schema.Struct({
+    /** Null where the runtime's adapter cannot know. */
+    active: Schema.NullOr(Schema.Boolean),
+    active_since: Schema.NullOr(Schema.String),
+    last_activity_at: Schema.NullOr(Schema.String),
+  }),
   boot: Schema.Array(Schema.Struct({ step: Schema.String, at_ms: Schema.Finite })),
   error: Schema.NullOr(Schema.String),
 });

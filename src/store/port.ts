@@ -17,12 +17,10 @@ import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../machines/
 import type { Fenced, Memory, Stored } from "./journal.ts";
 import type {
   Account,
-  ChangeRequest,
   CloneCredential,
   Fire,
   GoodManifest,
   ManifestFailure,
-  MergeSides,
   NewFire,
   NewProject,
   NewSession,
@@ -160,6 +158,10 @@ export class Sessions extends Context.Service<
     ) => Stored<Session | null>;
     /** The agent runtime took the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
+    /** The running sessions whose sandboxes this node has. */
+    readonly runningOn: (
+      nodeId: string,
+    ) => Stored<readonly { readonly id: string; readonly sandboxId: string; readonly runningAt: number }[]>;
     /** Ids of sessions with commands not done: what is woken at start. One at rest waits for its next message. */
     readonly unsettled: Stored<readonly string[]>;
   }
@@ -340,46 +342,6 @@ export class Events extends Context.Service<
     readonly prune: (now: number) => Stored<void>;
   }
 >()("platform/store/Events") {}
-
-export class ChangeRequests extends Context.Service<
-  ChangeRequests,
-  {
-    /** Numbers from 1 per project. `Taken` when the head branch has an open one. */
-    readonly open: (request: {
-      readonly id: string;
-      readonly projectId: string;
-      readonly sessionId: string | null;
-      readonly headRef: string;
-      readonly baseRef: string;
-      readonly title: string;
-      readonly description: string;
-      readonly createdBy: string | null;
-      readonly now: number;
-    }) => Stored<ChangeRequest, Taken>;
-    readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
-    readonly list: (
-      projectId: string,
-      request: PageRequest & { readonly status: string | null },
-    ) => Stored<Page<ChangeRequest>, BadCursor>;
-    /**
-     * Notes what a merge is about to bring together, before git is asked (save, then act): whoever finds the work in the
-     * base branch later knows by this that it was this request's merge that put it there. False where it is not open.
-     */
-    readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
-    /**
-     * Says that git has merged it. A request that was closed in the meantime becomes merged too, since the work is in
-     * the base branch; one that is merged already stays as it is.
-     * @returns the request as it is then; null where there is none.
-     */
-    readonly recordMerge: (
-      projectId: string,
-      number: number,
-      merge: MergeSides & { readonly commit: string; readonly by: string; readonly now: number },
-    ) => Stored<ChangeRequest | null>;
-    /** Closes it where it is open. @returns the request as it is then; null where there is none. */
-    readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
-  }
->()("platform/store/ChangeRequests") {}
 
 export class CloneCredentials extends Context.Service<
   CloneCredentials,

@@ -13,13 +13,13 @@ import {
   Sandboxes,
   Sessions,
   type AdmissionRequest,
-  type ChangeRequests,
   type CloneCredentials,
   type Events,
   type Fires,
   type Secrets,
   type StoreHealth,
 } from "../../src/store/port.ts";
+import { type ChangeRequests } from "../../src/store/change-requests.ts";
 import type { NewFire, NewSession } from "../../src/store/records.ts";
 
 export type Store =

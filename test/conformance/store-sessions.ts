@@ -1,13 +1,12 @@
-/** Conformance: sessions and sandboxes, their actors' memory, and the tokens that live with them. */
+/** Conformance: sessions, their actors' memory, and who is woken or looked at. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { session } from "../../src/machines/session.ts";
-import { CloneCredentials, Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Identity, Sessions } from "../../src/store/port.ts";
 import {
   admitSession,
   BOOT_MS,
-  hash,
   makeWorld,
   NOON,
   openSandbox,
@@ -235,154 +234,27 @@ export const checkSessions = (check: Check): void => {
     );
   });
 
-  describe("a sandbox", () => {
+  describe("running sessions", () => {
     check(
-      "is opened once with its first command, and its record follows its life",
+      "are told by the node that has their sandboxes",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
-        const { get, newestOf, memory, unsettled } = yield* Sandboxes;
-        const sessionId = yield* admitSession(world);
-        expect(yield* newestOf(sessionId)).toBe(null);
-        const { id } = yield* openSandbox(sessionId);
-        expect((yield* memory.load(id))?.pending.map(({ command }) => command.type)).toEqual(["bootSandbox"]);
-        yield* tellSandbox(id, { type: "daemon.ready" }, NOON + 1);
-        expect(yield* get(id)).toMatchObject({
-          status: "active",
-          activeAt: NOON + 1,
-          endedAt: null,
-          sessionId,
-        });
-        expect(yield* unsettled).toEqual([id]);
-        const lost = { code: "sandbox_lost", message: "gone" } as const;
-        yield* tellSandbox(id, { type: "sandbox.lost", failure: lost }, NOON + 2);
-        expect(yield* newestOf(sessionId)).toMatchObject({
-          status: "error",
-          failure: lost,
-          endedAt: NOON + 2,
-        });
-        const next = yield* openSandbox(sessionId, NOON + 3);
-        expect((yield* newestOf(sessionId))?.id).toBe(next.id);
-      }),
-    );
-
-    check(
-      "is held by its record until it has ended and its commands are done [I9]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { unheld, memory } = yield* Sandboxes;
-        const stranger = randomUUID();
-        const { id } = yield* openSandbox(yield* admitSession(world));
-        const live = yield* openSandbox(yield* admitSession(world));
-        expect(yield* unheld([])).toEqual([]);
-        expect(yield* unheld([id, stranger, live.id])).toEqual([stranger]);
-        yield* tellSandbox(id, { type: "stop.requested" });
-        expect(yield* unheld([id, live.id])).toEqual([]);
-        const pending = (yield* memory.load(id))?.pending ?? [];
-        yield* memory.complete(
-          id,
-          pending.map((command) => command.id),
-        );
-        expect(yield* unheld([id, live.id])).toEqual([id]);
-      }),
-    );
-
-    check(
-      "cannot be opened beside a live one of its session [I10]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const sessionId = yield* admitSession(world);
-        yield* openSandbox(sessionId);
-        const error = yield* Effect.flip(openSandbox(sessionId));
-        expect(error._tag).toBe("StoreError");
-      }),
-    );
-
-    check(
-      "is opened a second time under its id without effect",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { open, memory } = yield* Sandboxes;
-        const sessionId = yield* admitSession(world);
-        const { id } = yield* openSandbox(sessionId);
-        yield* tellSandbox(id, { type: "daemon.ready" });
-        const before = yield* memory.load(id);
-        yield* open({
-          id,
-          sessionId,
-          provider: "simulated",
-          nodeId: "node-2",
-          bootDeadlineAt: NOON,
-          snapshot: { state: "provisioning", context: {} },
-          commands: [{ type: "bootSandbox" }],
-          serviceKeyHash: hash(),
-          cliToken: { id: randomUUID(), hash: hash() },
-          now: NOON,
-        });
-        expect(yield* memory.load(id)).toEqual(before);
-      }),
-    );
-  });
-
-  describe("the tokens of a sandbox", () => {
-    check(
-      "act for the session's user, inside its project, with the session's origin",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { authenticate } = yield* Identity;
-        const sessionId = yield* admitSession(world, { origin: "trigger" });
-        const sandbox = yield* openSandbox(sessionId);
-        const principal = {
-          origin: "trigger",
-          accountId: world.accountId,
-          user: { id: world.userId },
-          projectId: world.projectId,
-          sessionId,
-          sandboxId: sandbox.id,
-        };
-        expect(yield* authenticate(sandbox.cliHash, NOON)).toMatchObject({ ...principal, kind: "access" });
-        expect(yield* authenticate(sandbox.serviceKeyHash, NOON)).toMatchObject({
-          ...principal,
-          kind: "sandbox",
-        });
-      }),
-    );
-
-    check(
-      "end with the sandbox, the user's already with the session [T03, I15]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { authenticate } = yield* Identity;
-        const sessionId = yield* admitSession(world);
-        const sandbox = yield* openSandbox(sessionId);
-        yield* tellSession(sessionId, { type: "stop.requested" });
-        expect(yield* authenticate(sandbox.cliHash, NOON)).toBe(null);
-        expect(yield* authenticate(sandbox.serviceKeyHash, NOON)).not.toBe(null);
-        yield* tellSandbox(sandbox.id, { type: "stop.requested" });
-        expect(yield* authenticate(sandbox.serviceKeyHash, NOON)).toBe(null);
-      }),
-    );
-
-    check(
-      "include clone credentials, which end at their instant or with the sandbox [G10]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { mint, find } = yield* CloneCredentials;
-        const sessionId = yield* admitSession(world);
-        const sandbox = yield* openSandbox(sessionId);
-        const credential = {
-          hash: hash(),
-          projectId: world.projectId,
-          sessionId,
-          sandboxId: sandbox.id,
-          expiresAt: NOON + 1000,
-          now: NOON,
-        };
-        yield* mint(credential);
-        expect(yield* find(credential.hash, NOON + 999)).toEqual(credential);
-        expect(yield* find(credential.hash, NOON + 1000)).toBe(null);
-        expect(yield* find(hash(), NOON)).toBe(null);
-        yield* tellSandbox(sandbox.id, { type: "archive.requested" });
-        expect(yield* find(credential.hash, NOON)).toBe(null);
+        const { runningOn } = yield* Sessions;
+        const [running, booting] = [yield* admitSession(world), yield* admitSession(world)];
+        const ids = new Map<string, string>();
+        for (const sessionId of [running, booting]) {
+          const sandboxId = (yield* openSandbox(sessionId)).id;
+          ids.set(sessionId, sandboxId);
+          yield* tellSession(sessionId, { type: "branch.created", commit: "c", sandboxId });
+        }
+        const sandboxId = ids.get(running) ?? "";
+        yield* tellSandbox(sandboxId, { type: "daemon.ready" });
+        expect(yield* runningOn("node-1")).toEqual([]);
+        yield* tellSession(running, { type: "sandbox.live", sandboxId }, NOON + 7);
+        expect(yield* runningOn("node-1")).toEqual([{ id: running, sandboxId, runningAt: NOON + 7 }]);
+        expect(yield* runningOn("node-2")).toEqual([]);
+        yield* tellSession(running, { type: "stop.requested" });
+        expect(yield* runningOn("node-1")).toEqual([]);
       }),
     );
   });

@@ -8,6 +8,7 @@ import { checkEvents, checkPages } from "./store-events.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
+import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 
@@ -15,6 +16,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
+    checkSandboxes(check);
     checkAdmission(check);
     checkQueue(check);
     checkBatches(check);

@@ -5,7 +5,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { GitBackend } from "../../src/git/port.ts";
-import { ChangeRequests } from "../../src/store/port.ts";
+import { ChangeRequests } from "../../src/store/change-requests.ts";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";

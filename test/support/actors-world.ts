@@ -27,6 +27,7 @@ export const READY: DaemonHealth = {
   runtime: { state: "ready" },
   repo: { ready: true, branch: "main", commit: "c0ffee" },
   bootstrap: { state: "done" },
+  turn: { active: false, active_since: null, last_activity_at: null },
   boot: [],
   error: null,
 };

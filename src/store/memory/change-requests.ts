@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { changeRequestEvent } from "../event-rows.ts";
-import { ChangeRequests, Taken } from "../port.ts";
+import { Taken } from "../port.ts";
+import { ChangeRequests } from "../change-requests.ts";
 import type { ChangeRequest } from "../records.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 

@@ -118,6 +118,17 @@ export const layer = Layer.effect(
           bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
         }));
       }),
+    runningOn: (nodeId) =>
+      Effect.sync(() =>
+        [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId, runningAt } }) =>
+          status === "running" &&
+          sandboxId !== null &&
+          runningAt !== null &&
+          tables.sandboxes.get(sandboxId)?.record.nodeId === nodeId
+            ? [{ id, sandboxId, runningAt }]
+            : [],
+        ),
+      ),
     unsettled: Effect.sync(() => [...tables.sessionOutbox.actors()]),
   })),
 );

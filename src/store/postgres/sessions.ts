@@ -172,6 +172,14 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
         ),
+      runningOn: (nodeId) =>
+        sql<{ readonly id: string; readonly sandboxId: string; readonly runningAt: number }>`
+          SELECT session.id, sandbox.id AS "sandboxId", session.running_at AS "runningAt"
+          FROM project_sessions AS session
+          JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
+          WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(
+          stored("sessions.runningOn"),
+        ),
       unsettled: sql<{ readonly id: string }>`
         SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'session'`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
