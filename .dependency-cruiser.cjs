@@ -7,7 +7,8 @@
  * Adapters hang on the ports and are named by serve and the CLI alone. Each rule says why it is there; `npm run check`
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
-const PORTS = "^src/(store/(port|journal|records|faults)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
+const PORTS =
+  "^src/(store/(port|change-requests|previews|journal|records|faults)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
