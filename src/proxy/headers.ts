@@ -64,9 +64,44 @@ const framing = (request: IncomingMessage): string[] => {
   return EXPECTS_BODY.has(request.method ?? "") ? ["content-length", "0"] : [];
 };
 
-/** Raw headers of the request to `host`. */
-export const requestHeaders = (request: IncomingMessage, host: string): string[] => {
+/** Where a request comes from, as its app is told: each of them one `X-Forwarded-*` header. */
+export interface Forwarded {
+  readonly for: string;
+  readonly host: string;
+  readonly proto: string;
+}
+
+/** What a hop does to headers, beside what every hop does. */
+export interface HeaderRules {
+  /** Value of the Host header. */
+  readonly host: string;
+  /** Said in place of what the connection itself tells: by a hop that knows better, never by a client (X13). */
+  readonly forwarded?: Forwarded;
+  /** What becomes of the value of a header that passes, in either direction; null: the header is dropped. */
+  readonly rewrite?: (name: string, value: string) => string | null;
+}
+
+const rewritten = (
+  headers: readonly [string, string][],
+  rewrite: HeaderRules["rewrite"],
+): readonly [string, string][] =>
+  rewrite === undefined
+    ? headers
+    : headers.flatMap(([name, value]): [string, string][] => {
+        const passed = rewrite(name.toLowerCase(), value);
+        return passed === null ? [] : [[name, passed]];
+      });
+
+const forwardedBy = (request: IncomingMessage): Forwarded => ({
+  for: request.socket.remoteAddress ?? "unknown",
+  host: request.headers.host ?? "",
+  proto: "http",
+});
+
+/** Raw headers of the request to the upstream. */
+export const requestHeaders = (request: IncomingMessage, rules: HeaderRules): string[] => {
   const headers = pairs(request.rawHeaders);
+  const forwarded = rules.forwarded ?? forwardedBy(request);
   const dropped = listed(headers);
   const passed = headers.filter(([raw]) => {
     const name = canonical(raw);
@@ -74,21 +109,24 @@ export const requestHeaders = (request: IncomingMessage, host: string): string[]
   });
   return [
     "host",
-    host,
-    ...passed.flat(),
+    rules.host,
+    ...rewritten(passed, rules.rewrite).flat(),
     ...framing(request),
     "x-forwarded-for",
-    request.socket.remoteAddress ?? "unknown",
+    forwarded.for,
     "x-forwarded-host",
-    request.headers.host ?? "",
+    forwarded.host,
     "x-forwarded-proto",
-    "http",
+    forwarded.proto,
   ];
 };
 
 /** Raw headers of the answer to the client: all but those of the hop to the upstream. */
-export const responseHeaders = (answer: IncomingMessage): string[] => {
+export const responseHeaders = (answer: IncomingMessage, { rewrite }: HeaderRules): string[] => {
   const headers = pairs(answer.rawHeaders);
   const dropped = listed(headers);
-  return headers.filter(([name]) => !HOP_BY_HOP.has(canonical(name)) && !dropped.has(canonical(name))).flat();
+  const passed = headers.filter(
+    ([name]) => !HOP_BY_HOP.has(canonical(name)) && !dropped.has(canonical(name)),
+  );
+  return rewritten(passed, rewrite).flat();
 };

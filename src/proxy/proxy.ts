@@ -22,14 +22,12 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { pairs, requestHeaders, responseHeaders } from "./headers.ts";
+import { pairs, requestHeaders, responseHeaders, type HeaderRules } from "./headers.ts";
 
 /** Where a request goes: never a host of the client's (threats.md X03, X04), decided by whoever made this. */
-export interface Upstream {
+export interface Upstream extends HeaderRules {
   readonly at: { readonly host: string; readonly port: number } | { readonly socketPath: string };
   readonly path: string;
-  /** Value of the Host header. */
-  readonly host: string;
   /** Raw headers to add, name before value. */
   readonly headers: readonly string[];
 }
@@ -62,7 +60,7 @@ export class Proxy {
       if (response.headersSent) response.destroy();
       else this.#unreachable(response, to);
     };
-    upstream.on("response", (answer) => passAnswer(answer, response, broken));
+    upstream.on("response", (answer) => passAnswer(answer, response, { to, broken }));
     upstream.on("error", broken);
     // Q2: `close` without `finish` is a client that went away.
     response.on("close", () => {
@@ -89,7 +87,7 @@ export class Proxy {
     client.on("readable", look).on("end", leave);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       client.off("readable", look).off("end", leave);
-      if (!writeHead(response, answer, { status: 101, more: UPGRADE })) {
+      if (!writeHead(response, answer, { status: 101, more: UPGRADE, to })) {
         socket.destroy();
         return broken();
       }
@@ -103,7 +101,7 @@ export class Proxy {
       if (response.headersSent) client.destroy();
       else this.#unreachable(response, to);
     };
-    upstream.on("response", (answer) => passAnswer(answer, response, broken));
+    upstream.on("response", (answer) => passAnswer(answer, response, { to, broken }));
     upstream.on("error", broken);
     client.on("close", () => upstream.destroy());
     upstream.end();
@@ -152,7 +150,7 @@ export const responseOn = (request: IncomingMessage, socket: Duplex): ServerResp
 const LINGER_MS = 2000;
 
 const open = (request: IncomingMessage, to: Upstream, agent: Agent | false): ClientRequest => {
-  const headers = [...requestHeaders(request, to.host), ...to.headers];
+  const headers = [...requestHeaders(request, to), ...to.headers];
   if (agent === false) headers.push(...UPGRADE);
   return httpRequest({
     ...to.at,
@@ -181,10 +179,10 @@ const passBody = (request: IncomingMessage, upstream: ClientRequest): void => {
 const writeHead = (
   response: ServerResponse,
   answer: IncomingMessage,
-  { status, more }: { readonly status: number; readonly more: readonly string[] },
+  { status, more, to }: { readonly status: number; readonly more: readonly string[]; readonly to: Upstream },
 ): boolean => {
   try {
-    response.writeHead(status, answer.statusMessage, [...responseHeaders(answer), ...more]);
+    response.writeHead(status, answer.statusMessage, [...responseHeaders(answer, to), ...more]);
     return true;
   } catch {
     // What was refused is kept on the response, and would be refused again with whatever is answered instead.
@@ -213,8 +211,12 @@ const passHints = ({ statusCode, headers }: InformationEvent, response: ServerRe
   }
 };
 
-const passAnswer = (answer: IncomingMessage, response: ServerResponse, broken: () => void): void => {
-  if (!writeHead(response, answer, { status: answer.statusCode ?? 502, more: [] })) {
+const passAnswer = (
+  answer: IncomingMessage,
+  response: ServerResponse,
+  { to, broken }: { readonly to: Upstream; readonly broken: () => void },
+): void => {
+  if (!writeHead(response, answer, { status: answer.statusCode ?? 502, more: [], to })) {
     answer.destroy();
     return broken();
   }
