@@ -23,6 +23,7 @@ import {
 } from "./answer.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
+import { visitorOf } from "./visitor.ts";
 
 export interface ServerOptions {
   readonly token: string;
@@ -92,7 +93,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
-    const to = this.#upstream(route);
+    const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
   }
@@ -110,7 +111,7 @@ export class DaemonServer {
         error: "Only WebSocket upgrades of proxied paths are offered.",
       });
     }
-    const to = this.#upstream(route);
+    const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.upgrade(request, response, { socket, head, to }), response);
   }
@@ -131,8 +132,10 @@ export class DaemonServer {
   }
 
   /** Null while the runtime cannot take requests. */
-  #upstream(route: Extract<Route, { path: string }>): Upstream | null {
-    if (route.kind === "port") return loopback(route.port, route.path);
+  #upstream(route: Extract<Route, { path: string }>, request: IncomingMessage): Upstream | null {
+    if (route.kind === "port") {
+      return { ...loopback(route.port, route.path), ...visitorOf(request, route.port) };
+    }
     return this.#options.report.serving ? loopback(this.#options.runtimePort, route.path) : null;
   }
 

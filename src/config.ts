@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   DEFAULT_TIER_CAPS,
   parseTierCaps,
@@ -25,6 +26,8 @@ export interface Config {
   readonly port: number;
   /** `{base_url}` as senders and people see it; null: from host and port. */
   readonly publicUrl: string | null;
+  /** Where browsers reach ports of sandboxes; null: below `localhost`, on the service's own port. */
+  readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
   /** A given Postgres; null: the embedded one in the data directory. */
   readonly databaseUrl: string | null;
@@ -87,6 +90,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     host,
     port,
     publicUrl: read.url("PLATFORM_PUBLIC_URL"),
+    previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
     databaseUrl: read.text("DATABASE_URL"),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),

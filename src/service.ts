@@ -28,6 +28,7 @@ import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
+import { localPreviews } from "./domain/preview.ts";
 import type { MasterKey } from "./domain/secret.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/smart-http.ts";
@@ -42,6 +43,7 @@ import { identityHandlers } from "./http/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
 import { liveRoutes } from "./http/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
+import { makePreviews } from "./http/preview.ts";
 import { projectsHandlers } from "./http/projects.ts";
 import { makeRelay } from "./http/relay.ts";
 import { sandboxHandlers } from "./http/sandbox.ts";
@@ -67,6 +69,7 @@ import type {
   StoreHealth,
 } from "./store/port.ts";
 import type { ChangeRequests } from "./store/change-requests.ts";
+import type { Previews } from "./store/previews.ts";
 
 /** Everything the service touches the world through. */
 export type Ports =
@@ -76,6 +79,7 @@ export type Ports =
   | Events
   | Fires
   | Identity
+  | Previews
   | Projects
   | Sandboxes
   | Secrets
@@ -149,10 +153,17 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
 
-const settings = <E>({ config, dataDir, publicUrl, git }: ServiceOptions<E>, started: () => boolean) =>
+const settings = <E>(
+  { config, dataDir, publicUrl, git, listener }: ServiceOptions<E>,
+  started: () => boolean,
+) =>
   Layer.mergeAll(
     Layer.succeed(Limits, config),
-    Layer.succeed(Addresses, { publicUrl, internalUrl: INTERNAL_URL }),
+    Layer.succeed(Addresses, {
+      publicUrl,
+      internalUrl: INTERNAL_URL,
+      previews: config.previewUrl ?? localPreviews(listener.port),
+    }),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
@@ -195,7 +206,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config, options.masterKey);
-      const raw = firstOf([yield* makeReceiver, yield* makeRelay]);
+      const raw = firstOf([yield* makePreviews, yield* makeReceiver, yield* makeRelay]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
       return token;

@@ -6,7 +6,16 @@ import { ActorNotFound, MailboxFull } from "../actors/host.ts";
 import { StoreError } from "../store/journal.ts";
 import { BadCursor, Projects, Sessions } from "../store/port.ts";
 import type { Principal, Project, Session } from "../store/records.ts";
-import { badRequest, notFound, Unavailable, type BadRequest, type NotFound } from "./api/errors.ts";
+import {
+  badRequest,
+  Internal,
+  isApiError,
+  notFound,
+  Unavailable,
+  type ApiError,
+  type BadRequest,
+  type NotFound,
+} from "./api/errors.ts";
 import { reaches } from "./access.ts";
 
 /** What can go wrong beneath any handler, none of it the caller's doing but a forged cursor or a stale id. */
@@ -40,6 +49,25 @@ const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound |
       : { error: "The service is busy with this account or session; try again in a moment.", code: "busy" };
   return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
 };
+
+/** Sees a raw route's decision to an answer: `refuse` tells the caller what it failed with, a defect as 500. */
+export const answeredBy = <E, R>(
+  decision: Effect.Effect<void, E, R>,
+  refuse: (error: ApiError) => void,
+): Effect.Effect<void, never, R> =>
+  answering(decision).pipe(
+    Effect.catch((error: unknown) =>
+      isApiError(error) ? Effect.sync(() => refuse(error)) : Effect.die(error),
+    ),
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        Effect.logError("a relayed request failed", cause),
+        Effect.sync(() =>
+          refuse(new Internal({ error: "The service failed to answer.", code: "internal_error" })),
+        ),
+      ),
+    ),
+  );
 
 /** The project of the path, where the caller's account and token reach it. */
 export const projectFor = Effect.fnUntraced(function* (

@@ -1,5 +1,6 @@
 /** Numbers of the configuration that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
+import type { PreviewAddress } from "../domain/preview.ts";
 
 export class Limits extends Context.Service<
   Limits,
@@ -14,7 +15,11 @@ export class Limits extends Context.Service<
 /** Where the service is reached: by people and senders, and from within a sandbox. */
 export class Addresses extends Context.Service<
   Addresses,
-  { readonly publicUrl: string; readonly internalUrl: string }
+  {
+    readonly publicUrl: string;
+    readonly internalUrl: string;
+    readonly previews: PreviewAddress;
+  }
 >()("platform/http/Addresses") {}
 
 /** Where a repository may be imported from (api.md 2 "Repository sources"). */

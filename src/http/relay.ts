@@ -17,10 +17,10 @@ import { Keyring } from "../actors/keyring.ts";
 import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
 import { linkTarget, SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
-import type { Session } from "../store/records.ts";
+import type { Principal, Session } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { BadGateway, Conflict, Internal, isApiError } from "./api/errors.ts";
-import { answering, sessionFor } from "./answers.ts";
+import { BadGateway, Conflict } from "./api/errors.ts";
+import { answeredBy, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
 import { answerRaw, requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
@@ -51,16 +51,27 @@ export function relayTarget(target: string, method = "GET"): Target | null {
 
 const notRunning = ({ status }: Session): Conflict =>
   new Conflict({
-    error: `The session is ${status}; the relay needs it running.`,
+    error: `The session is ${status}; it has to run for this.`,
     code: "session_not_running",
   });
 
-/** Where an authentic request goes: the daemon of the session's current sandbox, with a context of its own. */
-const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
-  const caller = yield* bearer(request);
+/** The session that the caller may reach into, while it runs. */
+export const runningSession = Effect.fnUntraced(function* (
+  caller: Principal,
+  params: { readonly pid: string; readonly sid: string },
+) {
   if (!hasPower(caller, "work")) return yield* forbidden(caller);
-  const session = yield* sessionFor(caller, target);
-  if (session.status !== "running" || session.sandboxId === null) return yield* notRunning(session);
+  const session = yield* sessionFor(caller, params);
+  const { status, sandboxId } = session;
+  return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
+});
+
+/** The daemon of a running session's sandbox, with a context of the caller's. `path`: target there, query included. */
+export const upstreamOf = Effect.fnUntraced(function* (
+  caller: Principal,
+  session: Effect.Success<ReturnType<typeof runningSession>>,
+  path: string,
+) {
   const keyring = yield* Keyring;
   const provider = yield* SandboxProvider;
   const link = yield* Effect.catchTag(provider.link(session.sandboxId), "SandboxError", () =>
@@ -77,11 +88,17 @@ const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, targe
   );
   const upstream: Upstream = {
     at: linkTarget(link),
-    path: target.path,
+    path,
     host: "daemon",
     headers: [USER_CONTEXT_HEADER, context],
   };
   return upstream;
+});
+
+/** Where an authentic request goes. */
+const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
+  const caller = yield* bearer(request);
+  return yield* upstreamOf(caller, yield* runningSession(caller, target), target.path);
 });
 
 const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
@@ -110,24 +127,9 @@ export const makeRelay = Effect.gen(function* () {
   const decide = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void => {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
-    const decided = answering(upstreamFor(request, target)).pipe(
-      Effect.map(pass),
-      Effect.catch((error: unknown) =>
-        isApiError(error) ? Effect.succeed(answerRaw(response, error)) : Effect.die(error),
-      ),
-      Effect.catchCause((cause) =>
-        Effect.andThen(
-          Effect.logError("a relayed request failed", cause),
-          Effect.sync(() =>
-            answerRaw(
-              response,
-              new Internal({ error: "The service failed to answer.", code: "internal_error" }),
-            ),
-          ),
-        ),
-      ),
-    );
-    Effect.runForkWith(context)(Effect.forkIn(decided, scope));
+    const decided = Effect.map(upstreamFor(request, target), pass);
+    const answered = answeredBy(decided, (error) => answerRaw(response, error));
+    Effect.runForkWith(context)(Effect.forkIn(answered, scope));
   };
 
   const routes: RawRoutes = {

@@ -18,6 +18,7 @@ import { Api } from "./api/api.ts";
 import { badRequest, Conflict, Internal, notFound, TooMany, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "./limits.ts";
+import { makePreview } from "./preview.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
 
 export interface SessionWish {
@@ -195,6 +196,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("stop", ({ params }) => answering(stop(params)))
     .handle("restart", ({ params }) => answering(restart(params)))
     .handle("delete", ({ params }) => answering(remove(params)))
+    .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
       answering(
         Effect.gen(function* () {

@@ -69,6 +69,12 @@ const PatchSession = Schema.Struct({
   metadata: Schema.optionalKey(Metadata),
 });
 
+const PORT_MAX = 65_535;
+
+const CreatePreview = Schema.Struct({
+  port: Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: PORT_MAX })),
+});
+
 /** Sessions (api.md 3). The relay and the live streams of a session are raw routes (http/relay.ts, http/events.ts). */
 export class SessionsGroup extends HttpApiGroup.make("sessions")
   .add(
@@ -115,6 +121,12 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: SandboxWire,
       error: NotFound,
     }).annotate(Access, "read"),
+    HttpApiEndpoint.post("preview", "/:sid/preview", {
+      params: sessionParams,
+      payload: CreatePreview,
+      success: Schema.Struct({ url: Schema.String, expires_at: Instant }).pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions") {}

@@ -8,6 +8,7 @@ import * as CloneCredentials from "./clone-credentials.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
+import * as Previews from "./previews.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
@@ -22,6 +23,7 @@ export const memoryStore = Layer.mergeAll(
   Events.layer,
   Fires.layer,
   Identity.layer,
+  Previews.layer,
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,

@@ -12,6 +12,7 @@ import type { PlannedFire } from "../admission-plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
 import type { PendingCommand } from "../journal.ts";
+import type { NewPreview } from "../previews.ts";
 import type {
   ChangeRequest,
   CloneCredential,
@@ -95,6 +96,11 @@ export interface QueueRow {
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
+export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
+  readonly createdAt: number;
+  /** A cookie has taken the link's place. */
+  readonly isOpen: boolean;
+}
 export interface SecretRow extends StoredSecret {
   readonly version: number;
   /** null: removed; the row keeps the version. */
@@ -177,6 +183,8 @@ export class TableSet {
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly settings = new Map<string, string>();
   readonly cloneCredentials = new Map<string, CloneCredential>();
+  /** By the hash of the secret that stands for it now. */
+  readonly previews = new Map<string, PreviewRow>();
 
   isSandboxLive(id: string): boolean {
     const status = this.sandboxes.get(id)?.record.status;

@@ -10,6 +10,7 @@ import * as EventLog from "./event-log.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
+import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
@@ -32,6 +33,7 @@ export const postgresStore = Layer.mergeAll(
   Events.layer,
   Fires.layer,
   Identity.layer,
+  Previews.layer,
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,
