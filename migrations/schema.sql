@@ -154,6 +154,24 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);
 
+CREATE TABLE previews (
+  hash text NOT NULL,
+  token_id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  sandbox_id uuid NOT NULL,
+  port integer NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  opened_at timestamp with time zone,
+  CONSTRAINT previews_pkey PRIMARY KEY (hash),
+  CONSTRAINT previews_port_known CHECK (((port >= 1) AND (port <= 65535))),
+  CONSTRAINT previews_sandbox_fkey FOREIGN KEY (sandbox_id) REFERENCES session_sandboxes(id) ON DELETE CASCADE,
+  CONSTRAINT previews_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
+  CONSTRAINT previews_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE
+);
+CREATE INDEX previews_expiry_idx ON public.previews USING btree (expires_at);
+CREATE INDEX previews_session_idx ON public.previews USING btree (session_id, created_at DESC, hash);
+
 CREATE TABLE project_manifests (
   project_id uuid NOT NULL,
   read_commit text,

@@ -20,6 +20,7 @@ import {
   type StoreHealth,
 } from "../../src/store/port.ts";
 import { type ChangeRequests } from "../../src/store/change-requests.ts";
+import type { Previews } from "../../src/store/previews.ts";
 import type { NewFire, NewSession } from "../../src/store/records.ts";
 
 export type Store =
@@ -29,6 +30,7 @@ export type Store =
   | Events
   | Fires
   | Identity
+  | Previews
   | Projects
   | Sandboxes
   | Secrets

@@ -5,6 +5,7 @@ import { checkAdmission } from "./store-admission.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
+import { checkPreviews } from "./store-previews.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
@@ -23,6 +24,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkTriggers(check);
     checkRequests(check);
     checkRecords(check);
+    checkPreviews(check);
     checkChangeRequests(check);
     checkPages(check);
     checkEvents(check);
