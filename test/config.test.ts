@@ -78,6 +78,11 @@ test.each([
   ["PLATFORM_INSPECT_PORT", "x", "a whole number from 0 to 65535"],
   ["PLATFORM_QUEUE_MAX", "0", "a whole number from 1 to 10000000"],
   ["PLATFORM_PUBLIC_URL", "ftp://example.org", "an http or https URL"],
+  [
+    "PLATFORM_PREVIEW_URL",
+    "https://preview.example.com",
+    "an http or https URL whose host begins with `*.`, without a path",
+  ],
   ["PLATFORM_PUBLIC_URL", "example.org", "an http or https URL"],
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
   ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, local, simulated"],

@@ -61,7 +61,7 @@ const LINK_LIFE_MS = 5 * 60 * 1000;
 const COOKIE_LIFE_MS = 8 * 60 * 60 * 1000;
 
 /** The platform's own ports, which the daemon refuses as well (daemon/daemon.ts). */
-const BLOCKED_PORTS: readonly number[] = [SERVICE_PORT, RUNTIME_PORT, FORWARDER_PORT];
+const BLOCKED_PORTS: ReadonlySet<number> = new Set([SERVICE_PORT, RUNTIME_PORT, FORWARDER_PORT]);
 
 /** Handler of `POST …/preview`: a link for a browser, good once. */
 export const makePreview = Effect.fnUntraced(function* (
@@ -70,7 +70,7 @@ export const makePreview = Effect.fnUntraced(function* (
 ) {
   const caller = yield* Caller;
   const session = yield* runningSession(caller, params);
-  if (BLOCKED_PORTS.includes(port)) {
+  if (BLOCKED_PORTS.has(port)) {
     return yield* new Forbidden({ error: `Port ${port} is the platform's own.`, code: "port_blocked" });
   }
   const secret = yield* newPassword;

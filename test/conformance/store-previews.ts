@@ -88,7 +88,7 @@ export const checkPreviews = (check: Check): void => {
         expect(found.map((preview) => preview !== null)).toEqual(answers);
         expect(yield* open(opening(link))).toBe(false);
         // A cookie is no link, though its row was one.
-        const [first] = requests.filter((_, index) => answers[index]);
+        const first = requests.find((_, index) => answers[index]);
         expect(yield* open(opening(first?.cookieHash ?? ""))).toBe(false);
       }),
     );

@@ -77,6 +77,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [204],
     },
     "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
+    "POST /v1/projects/:pid/sessions/:sid/preview": {
+      target: inSession("/preview"),
+      body: () => ({ port: 3000 }),
+      answers: [201],
+    },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
     // Nothing answers in a simulated sandbox.

@@ -25,6 +25,7 @@ import { hostedBackend } from "../../src/git/hosted.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { BodyTime } from "../../src/http/body.ts";
 import { openListener } from "../../src/http/server.ts";
+import type { DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
 import * as Client from "../../src/store/postgres/client.ts";
@@ -78,6 +79,8 @@ export interface TestService {
 export interface TestOptions {
   /** How long a body may take; the service's own 30 s are no test's to wait for. */
   readonly bodyTime?: Duration.Input;
+  /** Where the daemon of a sandbox is reached; nowhere by default. */
+  readonly link?: (sandboxId: string) => DaemonLink;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -137,6 +140,7 @@ const makePlace = (): Place => {
 const stage = Effect.fnUntraced(function* (
   directory: string,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
+  link: TestOptions["link"],
 ) {
   const databaseUrl = yield* freshDatabase("migrated");
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
@@ -144,7 +148,7 @@ const stage = Effect.fnUntraced(function* (
     Layer.mergeAll(
       Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
       hostedBackend({ directory }),
-      simulatedProvider({ bootMs: 1 }),
+      simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }),
       daemon,
       keyringLayer({ current: master, former: [] }),
       singleRunner,
@@ -160,7 +164,7 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds" }: TestOptions = {},
+  { bodyTime = "30 seconds", link }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -179,7 +183,7 @@ export async function startTestService(
   );
   const directory = path.join(place.dataDir, "repositories");
   const start = Effect.gen(function* () {
-    const { databaseUrl, master, context } = yield* stage(directory, daemon.layer);
+    const { databaseUrl, master, context } = yield* stage(directory, daemon.layer, link);
     const listener = yield* openListener(config);
     const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
     yield* runService({
