@@ -60,7 +60,7 @@ describe("a preview's cookie", () => {
     await world.service.inside(
       Effect.flatMap(
         SqlClient.SqlClient,
-        (sql) => sql`UPDATE previews SET expires_at = now() WHERE opened_at IS NOT NULL`,
+        (sql) => sql`UPDATE previews SET expires_at = created_at WHERE opened_at IS NOT NULL`,
       ),
     );
     expect(ownPage(await world.visit(world.host, "/", { cookie }))).toBe(401);

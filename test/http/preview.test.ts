@@ -117,7 +117,7 @@ describe("a preview link", () => {
     await world.service.inside(
       Effect.flatMap(
         SqlClient.SqlClient,
-        (sql) => sql`UPDATE previews SET expires_at = now() WHERE opened_at IS NULL`,
+        (sql) => sql`UPDATE previews SET expires_at = created_at WHERE opened_at IS NULL`,
       ),
     );
     expect(ownPage(await world.visit(world.host, target))).toBe(401);
