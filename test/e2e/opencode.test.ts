@@ -1,0 +1,108 @@
+/** The real agent runtime through the relay: its events while a prompt is worked on, and its terminal. */
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { LiveSession, POLL } from "../support/live-session.ts";
+import { Installation, type Json, type Life } from "../support/process-service.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+
+const TIMEOUT_MS = 180_000;
+
+interface Event {
+  readonly type: string;
+  readonly properties: Json;
+}
+
+let installation: Installation;
+let life: Life;
+let session: LiveSession;
+
+/** An open event stream of the runtime: what came so far. */
+const openEvents = async () => {
+  const { url, headers } = session.address("runtime/event");
+  const asked = request(url, { headers: { ...headers, accept: "text/event-stream" }, agent: false });
+  asked.end();
+  const [stream] = (await once(asked, "response")) as [IncomingMessage];
+  let text = "";
+  stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+  stream.on("error", () => undefined);
+  return {
+    type: stream.headers["content-type"],
+    isOpen: () => !stream.readableEnded && !stream.destroyed,
+    all: (): readonly Event[] =>
+      text
+        .split("\n\n")
+        .slice(0, -1)
+        .flatMap((event) => event.split("\n").filter((line) => line.startsWith("data: ")))
+        .map((line) => JSON.parse(line.slice("data: ".length)) as Event),
+    leave: () => asked.destroy(),
+  };
+};
+
+describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
+  beforeAll(async () => {
+    installation = await Installation.open();
+    life = await installation.start();
+    session = await LiveSession.start(life, installation);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    try {
+      await session.stop();
+    } finally {
+      await life.end("SIGTERM");
+      await installation.close();
+    }
+  }, TIMEOUT_MS);
+
+  it("streams the events of a session and its prompt while they happen, and stays open", async () => {
+    const events = await openEvents();
+    expect(events.type).toContain("text/event-stream");
+    const types = () => events.all().map(({ type }) => type);
+    await expect.poll(types, POLL).toContain("server.connected");
+    const { id } = await session.call("POST", "runtime/session", { title: "told by a test" });
+    await expect.poll(types, POLL).toContain("session.created");
+    const parts = [{ type: "text", text: "run: echo said by the shell" }];
+    const answer = await session.call("POST", `runtime/session/${String(id)}/message`, { parts });
+    expect(JSON.stringify(answer)).toContain("said by the shell");
+    const ofSession = () =>
+      events
+        .all()
+        .filter(({ properties }) => JSON.stringify(properties).includes(String(id)))
+        .map(({ type }) => type);
+    await expect.poll(ofSession, POLL).toContain("session.idle");
+    expect(ofSession()).toEqual(
+      expect.arrayContaining(["session.created", "message.updated", "message.part.updated"]),
+    );
+    // The tool's run is told before its turn is over: nothing was kept back.
+    const tool = events.all().findIndex((event) => JSON.stringify(event).includes('"tool":"bash"'));
+    const idle = events.all().findIndex(({ type }) => type === "session.idle");
+    expect(tool).toBeGreaterThan(0);
+    expect(tool).toBeLessThan(idle);
+    const messages = (await session.call("GET", `runtime/session/${String(id)}/message`)) as unknown;
+    expect((messages as readonly Json[]).map(({ info }) => (info as Json)["role"])).toContain("assistant");
+    expect(events.isOpen()).toBe(true);
+    events.leave();
+  });
+
+  it("has a terminal that answers what is typed, at the size it is given, until it is left", async () => {
+    const { id } = await session.call("POST", "runtime/pty", {
+      command: "/bin/sh",
+      title: "typed in by a test",
+    });
+    const target = `runtime/pty/${String(id)}`;
+    await session.call("PUT", target, { size: { rows: 31, cols: 97 } });
+    const { url, headers } = session.address(`${target}/connect`);
+    const terminal = new WebSocket(url.href.replace(/^http/, "ws"), { headers });
+    let shown = "";
+    terminal.on("message", (data: Buffer) => (shown += String(data)));
+    await once(terminal, "open");
+    terminal.send("stty size; echo $((6 * 7)) is the answer; pwd\n");
+    await expect.poll(() => shown, POLL).toContain("42 is the answer");
+    await expect.poll(() => shown, POLL).toContain("/workspace");
+    expect(shown).toContain("31 97");
+    const closed = once(terminal, "close");
+    terminal.send("exit\n");
+    await closed;
+  });
+});
