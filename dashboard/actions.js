@@ -133,6 +133,25 @@ export const ACTIONS = {
     page.notice("The session starts again, in a fresh sandbox on the same branch.");
   },
 
+  "open-port": async ({ project = "", session = "" }, page) => {
+    const port = await ask({
+      title: "Open a port of the sandbox",
+      text: "What listens there is shown on an address of its own. The link to it can be followed once.",
+      field: {
+        label: "Port",
+        hint: "Of a development server, for one: 5173.",
+        value: "",
+        lines: 1,
+        required: true,
+      },
+      confirm: "Make a link",
+    });
+    if (port === null) return;
+    if (!/^\d{1,5}$/.test(port)) throw new Error("A port is a number from 1 to 65535.");
+    const { url } = await post(`${projectPath(project)}/sessions/${session}/preview`, { port: Number(port) });
+    page.notice(`There is a link to port ${port}.`, ["Open it", url]);
+  },
+
   "open-change-request": async ({ project = "", session = "", title = "" }, page) => {
     const named = await ask({
       title: "Open a change request",

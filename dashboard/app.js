@@ -208,9 +208,12 @@ const navigate = () => {
 /** @param {string} text @param {[string, string]} [link] */
 const notice = (text, link) => {
   region("notices").replaceChildren(
-    h("p", {}, text, link === undefined ? null : [" ", h("a", { href: link[1] }, link[0])]),
+    h("p", {}, text, link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
   );
 };
+
+/** What is no part of this page opens beside it, and is told nothing of it. @param {string} href */
+const linkTo = (href) => (href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" });
 
 /** @param {() => Promise<void> | void} work */
 const attempt = async (work) => {

@@ -11,8 +11,8 @@ import { visible } from "./text.js";
 
 /** Attributes whose value the browser would run or fetch as something else than plain navigation. */
 const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
-/** Links lead within the page or to this service. */
-const LINK = /^(#|\/(?!\/))/;
+/** Links lead within the page, to this service, or to a port of a sandbox on the origin that the service names for it. */
+const LINK = /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.)/;
 /** Attributes that are shown or read out. */
 const SHOWN = new Set(["title", "aria-label"]);
 
@@ -30,7 +30,7 @@ export const h = (tag, attributes, ...children) => {
     if (REFUSED.test(name)) throw new Error(`the page sets no ${name} attribute`);
     if (value === null || value === undefined || value === false) continue;
     const text = value === true ? "" : String(value);
-    if (name === "href" && !LINK.test(text)) throw new Error("the page links to itself only");
+    if (name === "href" && !LINK.test(text)) throw new Error("the page links to itself and to previews only");
     element.setAttribute(name, SHOWN.has(name) ? visible(text) : text);
   }
   for (const child of children.flat()) {

@@ -116,6 +116,8 @@ const entryOf = (line) => {
 const actions = (found, changes) => [
   isLive(found.status) &&
     button("stop-session", "Stop", { "data-project": found.project_id, "data-session": found.id }),
+  found.status === "running" &&
+    button("open-port", "Open a port", { "data-project": found.project_id, "data-session": found.id }),
   ["stopped", "failed"].includes(found.status) &&
     button("restart-session", "Restart", { "data-project": found.project_id, "data-session": found.id }),
   found.status !== "provisioning" &&

@@ -36,6 +36,8 @@ export interface World {
   queue: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
   fires: Json[];
+  /** Where each link to a port leads. */
+  link: string;
   /** What each preview renders to. */
   preview: Json;
   /** What each replay answers. */
@@ -225,6 +227,7 @@ const cancel = (world: World, id: string | undefined): Answer => {
 
 const writeOf = (world: World, method: string, rest: string): Answer => {
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
+  if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
   if (rest.endsWith("/preview")) return world.preview;
   if (rest.endsWith("/replay")) return world.replay;
   if (rest.endsWith("/fire")) {

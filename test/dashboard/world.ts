@@ -271,6 +271,7 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  link: "http://localhost:1/",
   preview: {
     prompt: "Write a note about the push below.\n\nPushed by: Mona",
     variables: {

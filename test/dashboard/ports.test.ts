@@ -1,0 +1,77 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+
+// Real programs on a busy machine: a limit that ends a hung test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+const world = () => makeWorld(Date.now());
+const SESSIONS = `#/projects/${PROJECT_ID}/sessions`;
+
+const title = hasChromium ? "a port" : "a port (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("of a running session is opened beside the page, which it is told nothing of", async () => {
+    let referrer: string | undefined = "none yet";
+    const app = createServer((request, response) => {
+      if (request.url === "/") referrer = request.headers.referer;
+      response.writeHead(200, { "content-type": "text/html" }).end("<h1>The app</h1>");
+    });
+    await new Promise<void>((resolve) => {
+      app.listen(0, "127.0.0.1", resolve);
+    });
+    const { page, fake, visit } = await start(world());
+    fake.world.link = `http://p5173-${SESSION_ID}.localhost:${String((app.address() as AddressInfo).port)}/`;
+    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await page.getByRole("button", { name: "Open a port" }).click();
+    await page.getByRole("textbox", { name: "Port" }).fill("5173");
+    await page.keyboard.press("Enter");
+    await page.getByText("There is a link to port 5173.").waitFor();
+    expect(fake.writes).toEqual([
+      `POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/preview {"port":5173}`,
+    ]);
+    const opening = page.context().waitForEvent("page");
+    await page.getByRole("link", { name: "Open it" }).click();
+    const opened = await opening;
+    await opened.getByRole("heading", { name: "The app" }).waitFor();
+    expect(await opened.evaluate("[opener, document.referrer]")).toEqual([null, ""]);
+    expect(referrer).toBeUndefined();
+    expect(page.url()).toBe(`${fake.url}/${SESSIONS}/${SESSION_ID}`);
+    app.closeAllConnections();
+    app.close();
+  });
+
+  it("is asked for as a number, and what the service refuses is said in its words", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${SESSIONS}/${SESSION_ID}`);
+    const ask = async (port: string) => {
+      await page.getByRole("button", { name: "Open a port" }).click();
+      await page.getByRole("textbox", { name: "Port" }).fill(port);
+      await page.keyboard.press("Enter");
+    };
+    await ask("80a");
+    await page.getByText("A port is a number from 1 to 65535.").waitFor();
+    expect(fake.writes).toEqual([]);
+    fake.world.refused = { status: 403, code: "port_blocked", error: "Port 8000 is the platform's own." };
+    await ask("8000");
+    await page.getByText("Port 8000 is the platform's own.").waitFor();
+  });
+
+  it("is offered by no session that does not run", async () => {
+    const all = world();
+    const { page, visit } = await start(all);
+    for (const { id, status } of all.sessions) {
+      /* eslint-disable no-await-in-loop -- one page after the other */
+      await visit(`${SESSIONS}/${String(id)}`);
+      await page.locator("h1 .badge", { hasText: String(status) }).waitFor();
+      expect(await page.getByRole("button", { name: "Open a port" }).count()).toBe(
+        status === "running" ? 1 : 0,
+      );
+      /* eslint-enable no-await-in-loop */
+    }
+  });
+});
