@@ -175,14 +175,24 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
     afterAll(() => browser.close());
 
     it(
-      "shows what Vite serves, and a change of its source without a reload",
+      "shows what Vite serves from the dashboard on, and a change of its source without a reload",
       async () => {
-        const { context, page, complaints } = await newPage(browser);
-        const { origin, href, hostname } = await link(VITE_PORT);
-        await page.goto(href);
-        expect(page.url()).toBe(`${origin}/`);
+        const { context, page: dashboard } = await newPage(browser);
+        const signIn = await life.call("POST", "/dashboard/links", {});
+        await dashboard.goto(String(signIn["url"]));
+        await dashboard.goto(`${life.url}/#${session.path.replace("/v1", "")}`);
+        await dashboard.getByRole("button", { name: "Open a port" }).click();
+        await dashboard.getByRole("textbox", { name: "Port" }).fill(String(VITE_PORT));
+        await dashboard.keyboard.press("Enter");
+        const opening = context.waitForEvent("page");
+        await dashboard.getByRole("link", { name: "Open it" }).click();
+        const page = await opening;
+        const complaints: string[] = [];
+        page.on("pageerror", ({ message }) => complaints.push(message));
+        const { origin, hostname } = await link(VITE_PORT);
+        await page.waitForURL(`${origin}/`);
         await page.getByText("Hello", { exact: true }).waitFor();
-        const cookies = await context.cookies();
+        const cookies = await context.cookies(origin);
         expect(cookies).toMatchObject([
           { domain: hostname, path: "/", httpOnly: true, sameSite: "Lax", secure: false },
         ]);

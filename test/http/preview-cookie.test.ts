@@ -25,6 +25,12 @@ describe("a preview's cookie", () => {
     ]) {
       expect(ownPage(await world.visit(host, "/", { cookie }))).toBe(401);
     }
+    // A link that is spent leads nobody on who has another session's cookie.
+    const spent = await world.link();
+    await world.visit(world.host, spent);
+    const theirs = await world.cookie({ sid: other });
+    expect(theirs).not.toBe("");
+    expect(ownPage(await world.visit(world.host, spent, { cookie: theirs }))).toBe(401);
     const own = `127.0.0.1:${world.service.port}`;
     for (const target of ["/v1/me", `/v1/projects/${world.pid}/sessions/${world.sid}/ports/${world.port}/`]) {
       expect((await world.visit(own, target, { cookie })).status).toBe(401);

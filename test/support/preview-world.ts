@@ -38,6 +38,12 @@ export interface Visit {
   readonly headers?: OutgoingHttpHeaders;
 }
 
+interface Wish {
+  readonly token?: string;
+  readonly port?: number;
+  readonly sid?: string;
+}
+
 export interface PreviewWorld {
   readonly service: TestService;
   readonly pid: string;
@@ -50,10 +56,10 @@ export interface PreviewWorld {
   readonly heard: Heard[];
   /** Set-Cookie headers of the app's next answers. */
   readonly sets: string[];
-  /** Makes a link, by default to the app with the account's first token. @returns its request target. */
-  readonly link: (wish?: { readonly token?: string; readonly port?: number }) => Promise<string>;
+  /** Makes a link, by default to the app of the session with the account's first token. @returns its request target. */
+  readonly link: (wish?: Wish) => Promise<string>;
   /** Makes a link and opens it. @returns the cookie as a browser sends it. */
-  readonly cookie: (wish?: { readonly token?: string; readonly port?: number }) => Promise<string>;
+  readonly cookie: (wish?: Wish) => Promise<string>;
   /** Asks the service for a target with this Host. */
   readonly visit: (host: string, target: string, visit?: Visit) => Promise<Page>;
   /** Asks to become a WebSocket. @returns the status, and the socket where it is 101. */
@@ -163,8 +169,9 @@ export const startPreviewWorld = async (environment: Environment = {}): Promise<
   await daemon.listen({ path: socket });
   const app = await startApp();
   const visit = visitor(service);
-  const made = async ({ token = service.token, port = app.port } = {}): Promise<URL> => {
-    const answer = await service.request("POST", `/v1/projects/${pid}/sessions/${sid}/preview`, {
+  const made = async (wish: Wish = {}): Promise<URL> => {
+    const { token = service.token, port = app.port, sid: session = sid } = wish;
+    const answer = await service.request("POST", `/v1/projects/${pid}/sessions/${session}/preview`, {
       body: { port },
       token,
     });
