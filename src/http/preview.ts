@@ -19,8 +19,11 @@
  *  V6 Other pages make a browser bring the cookie by a top-level GET and in no other way. Between sites SameSite=Lax sees to
  *     that; but previews below one wildcard domain are one site, and so may be the service's own pages: hence Sec-Fetch-Site
  *     is asked, and Origin where a browser does not send it (for WebSockets, and without TLS).
+ *     What neither guards is a script or image of a sibling's over plain http: a wildcard domain wants TLS.
  *  V7 No name that a foreign server gives an address (DNS rebinding) is a preview's: its form holds a session's id, and
  *     its domain is loopback's or the operator's. Links and origins come from the settings, never from Host (threats.md X17).
+ *  V8 Cookies know no ports: below `localhost` another program of the reader's own machine that serves the same name could be
+ *     sent ours. It would have to know the session's id, and gains that one port for as long as the cookie lives.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

@@ -48,10 +48,10 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
   }, TIMEOUT_MS);
   afterAll(async () => {
     try {
-      await session.stop();
+      await session?.stop();
     } finally {
-      await life.end("SIGTERM");
-      await installation.close();
+      await life?.end("SIGTERM");
+      await installation?.close();
     }
   }, TIMEOUT_MS);
 

@@ -101,14 +101,16 @@ const echoed = async (socket: WebSocket, message: string | Buffer): Promise<Buff
   return data;
 };
 
+const inChromium = hasChromium ? "in Chromium" : "in Chromium (/usr/bin/chromium is missing)";
+
 describe.runIf(sandboxesStartHere)("a port of a running session", () => {
   beforeAll(startEverything, TIMEOUT_MS);
   afterAll(async () => {
     try {
-      await session.stop();
+      await session?.stop();
     } finally {
-      await life.end("SIGTERM");
-      await installation.close();
+      await life?.end("SIGTERM");
+      await installation?.close();
     }
   }, TIMEOUT_MS);
 
@@ -165,7 +167,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
     });
   });
 
-  describe.runIf(hasChromium)("in Chromium", () => {
+  describe.runIf(hasChromium)(inChromium, () => {
     let browser: Browser;
     beforeAll(async () => {
       browser = await launch();

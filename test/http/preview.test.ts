@@ -190,6 +190,7 @@ describe("a preview's host", () => {
     ]) {
       const answer = await world.visit(host, "/v1/me", { cookie, headers: bearer });
       expect(ownPage(answer), host).toBe(404);
+      expect((await world.upgrade("/", { cookie, headers: { host } })).status, host).toBe(404);
     }
     const upper = await world.visit(world.host.toUpperCase(), "/", { cookie });
     expect(upper.text).toBe("app /");
