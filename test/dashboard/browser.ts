@@ -7,8 +7,8 @@ import { CODE, type FakeService, startFakeService, type World } from "./fake-ser
 const EXECUTABLE = "/usr/bin/chromium";
 export const hasChromium = fs.existsSync(EXECUTABLE);
 
-/** Quiet, offline, and able to run as root. */
-export const launch = (): Promise<Browser> =>
+/** Quiet, offline, and able to run as root; with further switches. */
+export const launchWith = (switches: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: EXECUTABLE,
     args: [
@@ -19,8 +19,11 @@ export const launch = (): Promise<Browser> =>
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...switches,
     ],
   });
+
+export const launch = (): Promise<Browser> => launchWith([]);
 
 export interface Opened {
   readonly fake: FakeService;
