@@ -13,6 +13,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { tokenHash, tokenKind, parseUuid } from "../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { Activity } from "../actors/activity.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
 import { linkTarget, SandboxProvider } from "../sandbox/port.ts";
@@ -74,6 +75,7 @@ export const upstreamOf = Effect.fnUntraced(function* (
 ) {
   const keyring = yield* Keyring;
   const provider = yield* SandboxProvider;
+  const { touch } = yield* Activity;
   const link = yield* Effect.catchTag(provider.link(session.sandboxId), "SandboxError", () =>
     Effect.fail(notRunning(session)),
   );
@@ -86,6 +88,7 @@ export const upstreamOf = Effect.fnUntraced(function* (
     },
     keyring.serviceKey(session.sandboxId),
   );
+  touch(session.id);
   const upstream: Upstream = {
     at: linkTarget(link),
     path,

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Redactor } from "../../daemon/redact.ts";
 import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
+import { Activity } from "../../src/actors/activity.ts";
 import { signUserContext, verifyUserContext } from "../../src/domain/user-context.ts";
 import { makeRelay } from "../../src/http/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
@@ -58,6 +59,8 @@ let daemon: DaemonServer;
 /** The relay's own listener; `at` is where it finds the daemon. */
 let front: Server;
 let frontPort = 0;
+/** Sessions that a request was taken for activity of. */
+const touched: string[] = [];
 let at = socket;
 const link = () => Effect.sync(() => ({ kind: "unix" as const, path: at }));
 
@@ -80,6 +83,11 @@ beforeAll(async () => {
       const provider = yield* SandboxProvider;
       return yield* makeRelay.pipe(
         Effect.provideService(SandboxProvider, { ...provider, link }),
+        Effect.provideService(Activity, {
+          touch: (id) => void touched.push(id),
+          last: () => 0,
+          keep: () => undefined,
+        }),
         Scope.provide(scope),
       );
     }),
@@ -126,6 +134,14 @@ describe("the relay", () => {
     const { status, body } = await ask("/runtime/session");
     expect([status, body]).toContain(200);
     expect(body).toContain("runtime");
+  });
+
+  it("takes who reaches into a session for activity, and nobody else", async () => {
+    touched.length = 0;
+    await ask("/runtime/session", []);
+    expect(touched).toEqual([]);
+    await ask("/runtime/session");
+    expect(touched).toEqual([sid]);
   });
 
   it("answers 503 with Retry-After while the runtime boots, and no word of the program [X16]", async () => {
