@@ -16,18 +16,20 @@ import { FORWARDER_PORT } from "../src/domain/launch.ts";
 import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
+import { Allowance } from "./allowance.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { fetchCredential, renewCredential } from "./credential.ts";
 import { writeForAgent } from "./files.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";
+import type { LogRing } from "./log-ring.ts";
 import type { Launch } from "./process.ts";
-import { Redactor } from "./redact.ts";
+import type { Redactor } from "./redact.ts";
 import { listenForRejections } from "./rejections.ts";
 import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
-import { secretsOf, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 
 /** Between two attempts to hand the prompt over. */
 const PROMPT_AGAIN = "500 millis";
@@ -44,21 +46,30 @@ interface Parts {
   readonly report: Report;
   readonly redactor: Redactor;
   readonly log: Log;
+  readonly ring: LogRing;
+  readonly allowance: Allowance;
 }
 
 export interface DaemonOptions {
   readonly settings: Settings;
   readonly version: string;
-  readonly write: (line: string) => void;
+  readonly redactor: Redactor;
+  readonly ring: LogRing;
 }
 
 /** Runs until interrupted; when it returns, the runtime's processes and every connection are gone. */
-export const runDaemon = ({ settings, version, write }: DaemonOptions): Effect.Effect<never> => {
-  const redactor = new Redactor(secretsOf(settings));
-  const log = makeLog(redactor, write);
-  const report = new Report({ version, redactor, repoUrl: settings.repoUrl, branch: settings.branch });
+export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions): Effect.Effect<never> => {
+  const allowance = new Allowance();
+  const log = makeLog({ redactor, ring, allowance });
+  const report = new Report({
+    version,
+    redactor,
+    repoUrl: settings.repoUrl,
+    branch: settings.branch,
+    onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
+  });
   const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort);
-  const parts: Parts = { settings, adapter, report, redactor, log };
+  const parts: Parts = { settings, adapter, report, redactor, log, ring, allowance };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
     Effect.andThen(Effect.never),
@@ -68,7 +79,7 @@ export const runDaemon = ({ settings, version, write }: DaemonOptions): Effect.E
 };
 
 /** Listens on the port and the socket until the scope closes. */
-const serve = ({ settings, adapter, report, log }: Parts): Effect.Effect<void, never, Scope.Scope> =>
+const serve = ({ settings, adapter, report, log, ring }: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { layout, servicePort } = settings;
     const server = new DaemonServer({
@@ -77,6 +88,7 @@ const serve = ({ settings, adapter, report, log }: Parts): Effect.Effect<void, n
       runtimePort: layout.runtimePort,
       blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
       report,
+      ring,
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
     });
     yield* Effect.acquireRelease(

@@ -67,9 +67,18 @@ export class Report {
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
   readonly #version: string;
   readonly #redactor: Redactor;
+  readonly #onStep: (step: BootStep, atMs: number) => void;
   #checkoutFailed = false;
 
-  constructor(options: { version: string; redactor: Redactor; repoUrl: string; branch: string }) {
+  constructor(options: {
+    version: string;
+    redactor: Redactor;
+    repoUrl: string;
+    branch: string;
+    /** Told of each boot step when it is reached, with milliseconds since the daemon's process began. */
+    onStep?: (step: BootStep, atMs: number) => void;
+  }) {
+    this.#onStep = options.onStep ?? (() => undefined);
     this.#version = options.version;
     this.#redactor = options.redactor;
     this.#repo = { ready: false, url: options.repoUrl, branch: options.branch, commit: null };
@@ -92,7 +101,9 @@ export class Report {
   /** Notes that a boot step was reached; a step counts once. */
   reached(step: BootStep): void {
     if (this.#boot.some((entry) => entry.step === step)) return;
-    this.#boot.push({ step, at_ms: Math.round(performance.now()) });
+    const atMs = Math.round(performance.now());
+    this.#boot.push({ step, at_ms: atMs });
+    this.#onStep(step, atMs);
   }
 
   /** Sets or clears what is wrong with one part. */

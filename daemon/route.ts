@@ -9,6 +9,7 @@
 export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
+  | { readonly kind: "logs" }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
   | { readonly kind: "refused"; readonly refusal: Refusal };
@@ -52,6 +53,10 @@ const controlRoute = (method: string, path: string): Route => {
   if (path === "/platform/abort") {
     if (method === "POST") return { kind: "abort" };
     return refused(405, "method_not_allowed", "Abort is asked for with POST.");
+  }
+  if (path === "/platform/logs") {
+    if (method === "GET") return { kind: "logs" };
+    return refused(405, "method_not_allowed", "The log is read with GET.");
   }
   return refused(404, "not_found", "The daemon has no such control path.");
 };

@@ -2,7 +2,6 @@
  * The interpreter of the agent-runtime machine: starts, watches and ends the process that answers on the runtime
  * port (spec.md 4.5), and tells the health report how it stands.
  */
-import { StringDecoder } from "node:string_decoder";
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -12,7 +11,7 @@ import type * as Scope from "effect/Scope";
 import { startActor, type Actor, type Handlers } from "../src/actors/host.ts";
 import { Inspector } from "../src/actors/inspector.ts";
 import { volatileMemory } from "../src/actors/volatile.ts";
-import { cutText, storableText } from "../src/domain/text.ts";
+import { cutText } from "../src/domain/text.ts";
 import {
   agentRuntime,
   type AgentRuntimeCommand,
@@ -20,7 +19,9 @@ import {
   type AgentRuntimeSnapshot,
 } from "../src/machines/agent-runtime.ts";
 import type { RuntimeAdapter, TurnObserver } from "./adapters/adapter.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Log } from "./log.ts";
+import { RuntimeOutput } from "./output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
 import type { Redactor } from "./redact.ts";
 import type { Report } from "./report.ts";
@@ -32,6 +33,7 @@ export interface RuntimeOptions {
   readonly report: Report;
   readonly redactor: Redactor;
   readonly log: Log;
+  readonly allowance: Allowance;
   /** Completes when the repository is there: earlier questions about turns would open the project too soon. */
   readonly whenCheckedOut: Effect.Effect<void>;
 }
@@ -49,8 +51,6 @@ const FOLLOW_AGAIN = "1 second";
 /** How many of the last output lines are kept for the health report, and how much of each. */
 const KEPT_LINES = 20;
 const MAX_LINE_LENGTH = 500;
-/** A line without an end is cut rather than kept growing. */
-const MAX_PENDING_LENGTH = 64 * 1024;
 const MAILBOX = 64;
 /** Crashes of a handler, not of the runtime: those are the machine's to count. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
@@ -120,11 +120,16 @@ class Interpreter {
 
   /** One process from its start to its end, however that comes; nothing of its group is left afterwards. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
-    const { launch, report, redactor, log } = this.#options;
+    const { launch, report, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const tail = new Tail(redactor, (line) => log("output", { source: "runtime", line }));
+      const tail: string[] = [];
+      const keep = (line: string): void => {
+        tail.push(cutText(line, MAX_LINE_LENGTH));
+        if (tail.length > KEPT_LINES) tail.shift();
+      };
+      const output = new RuntimeOutput({ redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
-        ProcessGroup.start(launch(), (stream, chunk) => tail.add(stream, chunk)),
+        ProcessGroup.start(launch(), (stream, chunk) => output.add(stream, chunk)),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
@@ -133,12 +138,12 @@ class Interpreter {
         },
         (group) => group.end,
       );
-      tail.flush();
+      output.flush();
       const at = yield* Clock.currentTimeMillis;
       const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
-      const last = { ...ended, at: new Date(at).toISOString(), output: tail.lines };
+      const last = { ...ended, at: new Date(at).toISOString(), output: tail };
       report.setRuntime({ pid: null, last_exit: last });
-      report.setError("runtime", describe(exit, tail.lines));
+      report.setError("runtime", describe(exit, tail));
       return { type: "process.exited", run, atMs: at };
     });
   }
@@ -184,41 +189,3 @@ const describe = (exit: Result.Result<Exit, LaunchFailure>, output: readonly str
   const how = signal === null ? `with code ${code ?? "none"}` : `by ${signal}`;
   return `the agent runtime ended ${how}; its last output: ${output.join("\n") || "(none)"}`;
 };
-
-/** The last lines of a process's output, redacted. */
-class Tail {
-  readonly lines: string[] = [];
-  readonly #keep: (line: string) => void;
-  readonly #streams = { stdout: new Lines(), stderr: new Lines() };
-
-  constructor(redactor: Redactor, onLine: (line: string) => void) {
-    this.#keep = (line) => {
-      // Redacted whole, then cut: half a secret would not be known as one.
-      const kept = cutText(redactor.redact(storableText(line)), MAX_LINE_LENGTH);
-      this.lines.push(kept);
-      if (this.lines.length > KEPT_LINES) this.lines.shift();
-      onLine(kept);
-    };
-  }
-
-  add(stream: "stdout" | "stderr", chunk: Buffer): void {
-    for (const line of this.#streams[stream].take(chunk)) this.#keep(line);
-  }
-
-  /** Keeps what came without an end of line. */
-  flush(): void {
-    for (const { rest } of Object.values(this.#streams)) if (rest !== "") this.#keep(rest);
-  }
-}
-
-/** Cuts one stream into lines. */
-class Lines {
-  rest = "";
-  readonly #decoder = new StringDecoder("utf8");
-
-  take(chunk: Buffer): string[] {
-    const lines = (this.rest + this.#decoder.write(chunk)).split("\n");
-    this.rest = (lines.pop() ?? "").slice(0, MAX_PENDING_LENGTH);
-    return lines;
-  }
-}

@@ -21,6 +21,8 @@ import {
   answerUnauthenticated,
   answerUnreachable,
 } from "./answer.ts";
+import type { LogRing } from "./log-ring.ts";
+import { LogStreams } from "./log-stream.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
 import { visitorOf } from "./visitor.ts";
@@ -32,6 +34,7 @@ export interface ServerOptions {
   /** Ports that `/proxy/{port}` never reaches. */
   readonly blockedPorts: readonly number[];
   readonly report: Report;
+  readonly ring: LogRing;
   /** Aborts the agent's current turn; false when there was none. */
   readonly abort: () => Promise<boolean>;
 }
@@ -46,9 +49,11 @@ export class DaemonServer {
   readonly #options: ServerOptions;
   readonly #proxy = new Proxy(answerUnreachable);
   readonly #servers: Server[] = [];
+  readonly #logs: LogStreams;
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.#logs = new LogStreams(options.ring);
   }
 
   /** Listens on one more address: a port or a unix socket. */
@@ -93,6 +98,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
+    if (route.kind === "logs") return this.#logs.answer(request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);

@@ -1,13 +1,47 @@
 /** Runs the daemon as this process: from its environment to its exit code. */
+import { fstatSync, ftruncateSync, writeSync } from "node:fs";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
+import { Allowance } from "./allowance.ts";
 import { runDaemon } from "./daemon.ts";
-import { readSettings, type Layout, type Settings } from "./settings.ts";
+import { LogRing, RING_BYTES } from "./log-ring.ts";
+import { makeLog } from "./log.ts";
+import { Redactor } from "./redact.ts";
+import { readSettings, secretsOf, type Layout, type Settings } from "./settings.ts";
+
+const STDOUT = 1;
+/** How large a file that takes the output may grow. Whoever keeps it trims it long before; but the service may be away. */
+const OUTPUT_FILE_BYTES = 8 * RING_BYTES;
 
 const write = (line: string): void => {
   process.stdout.write(line);
+};
+
+/** The ring in front of the standard output. Both are written at once: what killed the daemon does not lose a line. */
+const openLog = (): LogRing => {
+  let unchecked = 0;
+  const ring = new LogRing((line) => {
+    write(line);
+    unchecked += line.length;
+    if (unchecked < RING_BYTES) return;
+    unchecked = 0;
+    keepFileBounded(ring);
+  });
+  return ring;
+};
+
+/** Begins an outgrown output file anew, with what the ring holds. A pipe is read by somebody, and left alone. */
+const keepFileBounded = (ring: LogRing): void => {
+  try {
+    const output = fstatSync(STDOUT);
+    if (!output.isFile() || output.size < OUTPUT_FILE_BYTES) return;
+    ftruncateSync(STDOUT, 0);
+    writeSync(STDOUT, ring.text);
+  } catch {
+    // A disk that is full, or an output that was closed: the daemon goes on, as it does when a write fails.
+  }
 };
 
 /** Returns at once; the process ends with the daemon: code 0 on SIGTERM or SIGINT, 1 on anything else. */
@@ -17,11 +51,20 @@ export const start = (layout: Layout): void => {
   process.stdout.on("error", () => undefined);
   // Whatever this process starts is given its environment explicitly; this is for what might forget to.
   delete process.env["PLATFORM_TOKEN"];
-  const fiber = Effect.runFork(runDaemon({ settings, version: metadata.version, write }));
+  const ring = openLog();
+  const redactor = new Redactor(secretsOf(settings));
+  const log = makeLog({ redactor, ring, allowance: new Allowance() });
+  const fail = (message: string): void => log("daemon failed", { message });
+  process.on("uncaughtException", (error) => {
+    // Node would write the error as it is, secrets and all, and end with 1.
+    fail(error.stack ?? error.message);
+    process.exit(1);
+  });
+  const fiber = Effect.runFork(runDaemon({ settings, version: metadata.version, redactor, ring }));
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => fiber.interruptUnsafe());
   fiber.addObserver((exit) => {
     const asked = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause);
-    if (!asked && Exit.isFailure(exit)) fatal(Cause.pretty(exit.cause));
+    if (!asked && Exit.isFailure(exit)) fail(Cause.pretty(exit.cause));
     process.exit(asked ? 0 : 1);
   });
 };

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { Allowance } from "../../daemon/allowance.ts";
+import { LogRing } from "../../daemon/log-ring.ts";
 import { makeLog } from "../../daemon/log.ts";
 import { Redactor } from "../../daemon/redact.ts";
 
@@ -15,13 +17,34 @@ test("masks each line of a secret that has several, as a key file has", () => {
   expect(redactor.redact("printed: second-line")).toBe("printed: [redacted]");
 });
 
+test("masks a secret whole that begins as another one does", () => {
+  expect(new Redactor(["begins", "begins-and-goes-on"]).redact("x begins-and-goes-on y")).toBe("x [redacted] y");
+});
+
+test("cuts a text before a secret that the cut would halve", () => {
+  const redactor = new Redactor(["secret-one", "one-secret-two"]);
+  expect(redactor.redactBeginning("abc secret-one", 8)).toBe("abc ");
+  // The cut that spares the first secret goes through the other one.
+  expect(redactor.redactBeginning("ab one-secret-two-secret-one", 20)).toBe("ab [redacted]-");
+  expect(redactor.redactBeginning("ab secret-one", 13)).toBe("ab [redacted]");
+  expect(redactor.redactBeginning("secret-one", 0)).toBe("");
+});
+
+test("masks what may be the beginning of a secret where a text broke off", () => {
+  const redactor = new Redactor(["the-whole-secret"]);
+  expect(redactor.redactBroken("printing the-whole-se")).toBe("printing [redacted]");
+  expect(redactor.redactBroken("the-whole-secret and the-w")).toBe("[redacted] and the-w");
+  expect(redactor.redactBroken("the-whole other")).toBe("the-whole other");
+});
+
 test("leaves text alone that only holds a very short value", () => {
   expect(new Redactor(["", "a", "12345"]).redact("a 12345 banana")).toBe("a 12345 banana");
 });
 
 test("keeps secrets out of every field of a log line", () => {
   const lines: string[] = [];
-  const log = makeLog(new Redactor(["the-secret"]), (line) => lines.push(line));
+  const ring = new LogRing((line) => lines.push(line));
+  const log = makeLog({ redactor: new Redactor(["the-secret"]), ring, allowance: new Allowance() });
   log("tried the-secret", { message: "with the-secret", port: 8000, ok: false });
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({

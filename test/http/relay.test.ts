@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { LogRing } from "../../daemon/log-ring.ts";
 import { Redactor } from "../../daemon/redact.ts";
 import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
@@ -75,6 +76,7 @@ beforeAll(async () => {
     runtimePort: await listening(runtime),
     blockedPorts: [],
     report,
+    ring: new LogRing(() => undefined),
     abort: () => Promise.resolve(false),
   });
   await daemon.listen({ path: socket });

@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly runtimePort?: number;
   /** The launch file's text in place of the right one. */
   readonly launchFile?: string;
+  /** A file that takes the daemon's output; else the test reads it. */
+  readonly outputFile?: number;
   /** Something to change before the daemon starts. */
   readonly prepare?: (service: Service) => void;
 }
@@ -200,10 +202,10 @@ export class Running {
         PLATFORM_CLI_TOKEN: "platform_pat_canary-of-the-user",
         ...options.environment,
       },
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: ["ignore", options.outputFile ?? "pipe", "inherit"],
     });
     let rest = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
       this.output += chunk.toString("utf8");
       const lines = (rest + chunk.toString("utf8")).split("\n");
       rest = lines.pop() ?? "";

@@ -10,6 +10,7 @@ import {
 import { connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LogRing } from "../../../daemon/log-ring.ts";
 import { Redactor } from "../../../daemon/redact.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
@@ -35,6 +36,7 @@ export class Served {
     repoUrl: "http://platform.internal/v1/git/p.git",
     branch: SESSION_ID,
   });
+  readonly ring = new LogRing(() => undefined);
   aborts = 0;
   readonly #directory = mkdtempSync(join(tmpdir(), "served-"));
   readonly #upstreams: Server[] = [];
@@ -50,6 +52,7 @@ export class Served {
       runtimePort: await served.upstream(createServer(runtime)),
       blockedPorts: [8000, BLOCKED_PORT, 3128],
       report: served.report,
+      ring: served.ring,
       abort: () => Promise.resolve((served.aborts += 1) > 0),
     });
     served.#server = server;
