@@ -78,7 +78,9 @@ export class RuntimeOutput {
     const known = broken ? redactor.redactBroken(clean) : clean;
     const beginning = redactor.redactBeginning(known, LINE_LENGTH);
     const line =
-      known.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is left out]` : beginning;
+      known.length > LINE_LENGTH
+        ? `${beginning.toWellFormed()} [the rest of the line is left out]`
+        : beginning;
     log("output", { source: "runtime", line });
     onLine(line);
   }

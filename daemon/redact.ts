@@ -36,7 +36,8 @@ export class Redactor {
    */
   redactBeginning(text: string, maxLength: number): string {
     let end = Math.min(maxLength, text.length);
-    for (let secret = this.#across(text, end); secret !== null; secret = this.#across(text, end)) end = secret;
+    for (let secret = this.#across(text, end); secret !== null; secret = this.#across(text, end))
+      end = secret;
     return this.redact(text.slice(0, end));
   }
 

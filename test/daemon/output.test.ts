@@ -53,7 +53,9 @@ test("masks a secret that comes in two writes, or broken off, or with escapes an
 
 test("takes terminals' control sequences out and leaves the text between them", () => {
   const { add, kept } = output();
-  add("\u001b[1;31mred\u001b[0m \u001b]0;a title\u0007plain \u001b]8;;http://x\u001b\\link\u001b(B \u009b2Kend\n");
+  add(
+    "\u001b[1;31mred\u001b[0m \u001b]0;a title\u0007plain \u001b]8;;http://x\u001b\\link\u001b(B \u009b2Kend\n",
+  );
   // A string that never ends would otherwise hide the rest of its line.
   add("\u001b]no end, and more\n");
   expect(kept).toEqual(["red plain link end", "no end, and more"]);

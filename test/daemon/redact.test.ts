@@ -18,7 +18,9 @@ test("masks each line of a secret that has several, as a key file has", () => {
 });
 
 test("masks a secret whole that begins as another one does", () => {
-  expect(new Redactor(["begins", "begins-and-goes-on"]).redact("x begins-and-goes-on y")).toBe("x [redacted] y");
+  expect(new Redactor(["begins", "begins-and-goes-on"]).redact("x begins-and-goes-on y")).toBe(
+    "x [redacted] y",
+  );
 });
 
 test("cuts a text before a secret that the cut would halve", () => {
