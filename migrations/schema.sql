@@ -283,6 +283,18 @@ CREATE TABLE schema_migrations (
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE session_logs (
+  sandbox_id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  text bytea NOT NULL,
+  kept_at timestamp with time zone NOT NULL,
+  CONSTRAINT session_logs_bounded CHECK ((octet_length(text) <= 1048576)),
+  CONSTRAINT session_logs_pkey PRIMARY KEY (sandbox_id),
+  CONSTRAINT session_logs_sandbox_fkey FOREIGN KEY (sandbox_id) REFERENCES session_sandboxes(id),
+  CONSTRAINT session_logs_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
+);
+CREATE INDEX session_logs_session_idx ON public.session_logs USING btree (session_id);
+
 CREATE TABLE session_sandboxes (
   id uuid NOT NULL,
   session_id uuid NOT NULL,

@@ -65,6 +65,7 @@ import type {
   Projects,
   Sandboxes,
   Secrets,
+  SessionLogs,
   Sessions,
   StoreHealth,
 } from "./store/port.ts";
@@ -83,6 +84,7 @@ export type Ports =
   | Projects
   | Sandboxes
   | Secrets
+  | SessionLogs
   | Sessions
   | StoreHealth
   | GitBackend

@@ -9,6 +9,8 @@
  *  P3 `list` names sandboxes of this owner's labels only, also ones a dead service left behind.
  *  P4 an interrupted or failed `create` leaves nothing that `destroy` would not remove.
  *  P5 no secret of a spec appears in an error, a log line, a process's arguments or `list`.
+ *  P6 what a sandbox wrote can be read until it is destroyed: also after it ended, however that came, and after the
+ *     service restarted. When `end` has returned, nothing is added to it any more.
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
@@ -75,7 +77,7 @@ export interface DoctorReport {
 
 /** The provider could not do what was asked. `message` is for people and holds no secret. */
 export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
-  operation: Schema.Literals(["create", "list", "link", "logs", "destroy", "doctor"]),
+  operation: Schema.Literals(["create", "list", "link", "logs", "end", "destroy", "doctor"]),
   message: Schema.String,
 }) {}
 
@@ -95,8 +97,10 @@ export class SandboxProvider extends Context.Service<
     readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;
     readonly list: Effect.Effect<readonly SandboxListing[], SandboxError>;
     readonly link: (id: string) => Effect.Effect<DaemonLink, SandboxError>;
-    /** What PID 1 and the daemon wrote, the newest bytes (at most 1 MiB), as text; empty for an unknown id. */
+    /** What PID 1 and the daemon wrote: the newest whole lines, at most 1 MiB; empty for an unknown id. */
     readonly logs: (id: string) => Effect.Effect<string, SandboxError>;
+    /** Ends the sandbox's processes, orderly where they bear it, and leaves the rest to `destroy`. Idempotent. */
+    readonly end: (id: string) => Effect.Effect<void, SandboxError>;
     readonly destroy: (id: string) => Effect.Effect<void, SandboxError>;
     /** Starts one real sandbox, probes it, destroys it. */
     readonly doctor: Effect.Effect<DoctorReport>;

@@ -30,7 +30,7 @@ export type SimulatedFault =
   /** Succeeds, and the sandbox ends at once for this reason. */
   | { readonly kind: "exit"; readonly exit: SandboxExit };
 
-type Faulty = "create" | "destroy" | "list" | "link";
+type Faulty = "create" | "end" | "destroy" | "list" | "link" | "logs";
 
 export interface SimulatedSandbox {
   readonly spec: SandboxSpec;
@@ -45,6 +45,8 @@ export class SimulatedSandboxes extends Context.Service<
     readonly fault: (operation: Faulty, fault: SimulatedFault) => Effect.Effect<void>;
     /** Ends a sandbox by itself. */
     readonly end: (id: string, exit: SandboxExit) => Effect.Effect<void>;
+    /** Lets a sandbox write to its log: whole lines. */
+    readonly write: (id: string, text: string) => Effect.Effect<void>;
     /** Puts a sandbox there that nobody asked for: one a dead service left behind, or another owner's double. */
     readonly plant: (spec: SandboxSpec) => Effect.Effect<void>;
     /** What is there now, ended ones included, by id. */
@@ -64,8 +66,11 @@ interface Entry {
   readonly startedAt: number;
   readonly exit: Deferred.Deferred<SandboxExit>;
   reason: SandboxExit | null;
+  log: string;
 }
 
+const ENDED: SandboxExit = { code: "exited", message: "the sandbox was ended" };
+const DESTROYED: SandboxExit = { code: "exited", message: "the sandbox was destroyed" };
 const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
 
 const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.sandbox.invalid` });
@@ -87,12 +92,12 @@ const openWorld = () => {
   const start = Effect.fnUntraced(function* (spec: SandboxSpec) {
     if (entries.has(spec.id)) return;
     const exit = yield* Deferred.make<SandboxExit>();
-    entries.set(spec.id, { spec, startedAt: yield* Clock.currentTimeMillis, exit, reason: null });
+    entries.set(spec.id, { spec, startedAt: yield* Clock.currentTimeMillis, exit, reason: null, log: "simulated sandbox\n" });
   });
 
   const remove = (id: string): Effect.Effect<void> =>
     Effect.andThen(
-      end(id, { code: "exited", message: "the sandbox was destroyed" }),
+      end(id, DESTROYED),
       Effect.sync(() => entries.delete(id)),
     );
 
@@ -108,7 +113,14 @@ const openWorld = () => {
 
 /** The queued faults, and `under`, which runs an operation as the next of them says. `id` is what `exit` ends. */
 const openFaults = (end: (id: string, exit: SandboxExit) => Effect.Effect<void>) => {
-  const faults: Record<Faulty, SimulatedFault[]> = { create: [], destroy: [], list: [], link: [] };
+  const faults: Record<Faulty, SimulatedFault[]> = {
+    create: [],
+    end: [],
+    destroy: [],
+    list: [],
+    link: [],
+    logs: [],
+  };
   const under =
     (operation: Faulty, id: string | null) =>
     <A>(run: Effect.Effect<A, SandboxError>): Effect.Effect<A, SandboxError> =>
@@ -154,7 +166,8 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
       }),
     list: listing.pipe(under("list", null)),
     link: (id) => link(id).pipe(under("link", id)),
-    logs: (id) => Effect.sync(() => (entries.has(id) ? "simulated sandbox\n" : "")),
+    logs: (id) => Effect.sync(() => entries.get(id)?.log ?? "").pipe(under("logs", id)),
+    end: (id) => end(id, ENDED).pipe(under("end", id)),
     destroy: (id) => remove(id).pipe(under("destroy", id)),
     doctor: Effect.succeed({
       provider: "simulated",
@@ -167,6 +180,11 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
   const control = SimulatedSandboxes.of({
     fault: (operation, fault) => Effect.sync(() => void faults[operation].push(fault)),
     end,
+    write: (id, text) =>
+      Effect.sync(() => {
+        const entry = entries.get(id);
+        if (entry !== undefined) entry.log += text;
+      }),
     plant: start,
     all: Effect.sync(
       () =>

@@ -17,6 +17,7 @@ import {
   type Events,
   type Fires,
   type Secrets,
+  type SessionLogs,
   type StoreHealth,
 } from "../../src/store/port.ts";
 import { type ChangeRequests } from "../../src/store/change-requests.ts";
@@ -34,6 +35,7 @@ export type Store =
   | Projects
   | Sandboxes
   | Secrets
+  | SessionLogs
   | Sessions
   | StoreHealth;
 

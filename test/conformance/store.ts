@@ -6,6 +6,7 @@ import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkPreviews } from "./store-previews.ts";
+import { checkLogs } from "./store-logs.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
@@ -25,6 +26,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRequests(check);
     checkRecords(check);
     checkPreviews(check);
+    checkLogs(check);
     checkChangeRequests(check);
     checkPages(check);
     checkEvents(check);

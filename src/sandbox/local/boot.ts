@@ -119,7 +119,7 @@ const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
   return reached;
 };
 
-/** The newest output of PID 1 and its launcher. */
+/** The newest output of PID 1 and its launcher, from a line's beginning. */
 export const readLogTail = async (path: string, bytes: number): Promise<string> => {
   const file = await open(path, "r").catch(() => null);
   if (file === null) return "";
@@ -127,7 +127,8 @@ export const readLogTail = async (path: string, bytes: number): Promise<string> 
     const { size } = await file.stat();
     const start = Math.max(0, size - bytes);
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - start), position: start });
-    return buffer.toString("utf8", 0, bytesRead);
+    const text = buffer.toString("utf8", 0, bytesRead);
+    return start === 0 ? text : text.slice(text.indexOf("\n") + 1);
   } finally {
     await file.close();
   }

@@ -69,6 +69,7 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
         list: attempt("list", () => sandboxes.list()),
         link: (id) => attempt("link", () => sandboxes.link(id)),
         logs: (id) => attempt("logs", () => sandboxes.logs(id)),
+        end: (id) => Effect.uninterruptible(attempt("end", () => sandboxes.end(id))),
         destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),
         doctor: doctorReport(options),
       });

@@ -25,13 +25,14 @@ import {
   writeExit,
   writeRecord,
 } from "./run-directory.ts";
-import { killSandbox, tearDown } from "./teardown.ts";
+import { endSandbox, killSandbox, tearDown } from "./teardown.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
   kernelVerdict,
   measureDisk,
   measureProcesses,
+  newestLines,
   trimLog,
 } from "./watcher.ts";
 
@@ -173,13 +174,19 @@ export class LocalSandboxes {
 
   async logs(id: string): Promise<string> {
     const paths = this.#paths(id);
-    const [old, recent] = await Promise.all([
-      readLogTail(paths.oldLog, LOG_KEPT_BYTES),
-      readLogTail(paths.log, LOG_KEPT_BYTES),
-    ]);
-    return Buffer.from(old + recent)
-      .subarray(-LOG_KEPT_BYTES)
-      .toString("utf8");
+    // The newer file first: what moves to the older one meanwhile is there twice then, and not missing.
+    const recent = await readLogTail(paths.log, LOG_KEPT_BYTES);
+    const old = await readLogTail(paths.oldLog, LOG_KEPT_BYTES);
+    return newestLines(old + recent, LOG_KEPT_BYTES);
+  }
+
+  end(id: string): Promise<void> {
+    return this.#alone(id, async () => {
+      const paths = this.#paths(id);
+      await endSandbox(paths, await readRecord(paths));
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) await this.#ended(entry, "it was ended");
+    });
   }
 
   destroy(id: string): Promise<void> {

@@ -77,12 +77,20 @@ const askToEnd = async (record: SandboxRecord): Promise<void> => {
 };
 
 /**
+ * Ends the sandbox's processes, and leaves its control groups and directory. Nothing there is success.
+ * @throws Error when some cannot be ended
+ */
+export const endSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
+  if (record !== null && launcherAlive(record)) await askToEnd(record);
+  await killSandbox(paths, record);
+};
+
+/**
  * Ends the sandbox and removes its processes, control groups and directory. Nothing there is success.
  * @throws Error when something stays
  */
 export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
-  if (record !== null && launcherAlive(record)) await askToEnd(record);
-  await killSandbox(paths, record);
+  await endSandbox(paths, record);
   const groups = record?.cgroups ?? [];
   const emptied = await waitFor(() => groups.map(removeGroup).every(Boolean), BURIAL_MS);
   await removeTree(paths.root);

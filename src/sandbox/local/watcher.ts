@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
+import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { memoryKills } from "./cgroup.ts";
 import type { LocalLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
@@ -14,6 +14,7 @@ import type { SandboxPaths, SandboxRecord } from "./run-directory.ts";
 
 /** Of a sandbox's output, the newest bytes kept (port.ts `logs`). */
 export const LOG_KEPT_BYTES = 1024 * 1024;
+const NEWLINE = 0x0a;
 /** The files are walked at least this often, and at once when the disk lost this much since the last walk. */
 const DISK_WALK_SECONDS = 15;
 const DISK_LOSS_BYTES = 128 * 1024 * 1024;
@@ -122,9 +123,20 @@ export const measureDisk = async (
   return null;
 };
 
+/** The newest whole lines of a text, at most so many bytes of them. */
+export const newestLines = (text: string, bytes: number): string => {
+  const whole = Buffer.from(text);
+  if (whole.length <= bytes) return text;
+  const newest = whole.subarray(-bytes);
+  // Where the cut is an end of line, the line after it is whole.
+  if (whole[whole.length - bytes - 1] === NEWLINE) return newest.toString("utf8");
+  return newest.subarray(newest.indexOf(NEWLINE) + 1).toString("utf8");
+};
+
 /**
  * Keeps the log bounded: once it outgrew the kept size, its newest part moves to the old file and it starts anew. The
- * sandbox holds the file open for appending and goes on at its new end.
+ * sandbox holds the file open for appending and goes on at its new end. While no service watches, the daemon itself
+ * begins its log anew when that is some times larger (daemon/start.ts).
  */
 export const trimLog = async ({ paths }: Watched, limits: LocalLimits): Promise<void> => {
   const { size } = await stat(paths.log);
@@ -132,10 +144,16 @@ export const trimLog = async ({ paths }: Watched, limits: LocalLimits): Promise<
   if (size <= kept) return;
   const file = await open(paths.log, "r");
   try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(kept), position: size - kept });
-    const dropped = Buffer.from(size > kept * 2 ? `[${size - kept} bytes of output left out]\n` : "");
+    const newest = await file.read({ buffer: Buffer.alloc(kept), position: size - kept });
+    // It shrank under the look: its daemon has begun it anew.
+    if (newest.bytesRead < kept) return;
+    const dropped = size > kept * 2 ? `[${size - kept} bytes of output left out]\n` : "";
     const next = `${paths.oldLog}.next`;
-    await writeFile(next, Buffer.concat([dropped, buffer.subarray(0, bytesRead)]), { mode: 0o600 });
+    const text = newest.buffer.toString("utf8", newest.buffer.indexOf(NEWLINE) + 1);
+    await writeFile(next, dropped + text, { mode: 0o600 });
+    // What came meanwhile is moved too; what comes between this and the truncation is lost, and its numbers tell.
+    const rest = await file.read({ buffer: Buffer.alloc(kept), position: size });
+    await appendFile(next, rest.buffer.subarray(0, rest.bytesRead));
     await rename(next, paths.oldLog);
     await truncate(paths.log, 0);
   } finally {

@@ -12,6 +12,7 @@ import * as Previews from "./previews.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
+import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import { Tables } from "./tables.ts";
 
@@ -27,6 +28,7 @@ export const memoryStore = Layer.mergeAll(
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,
+  SessionLogs.layer,
   Sessions.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
 ).pipe(Layer.provide(Tables.layer));

@@ -47,6 +47,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
     version: version + 1,
     provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
   });
+  if (record.deletedAt !== null) tables.logs.delete(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
   const pending = tables.sessionOutbox.append(id, change.commands);
   if (before.state !== after.state) {

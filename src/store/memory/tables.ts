@@ -182,6 +182,8 @@ export class TableSet {
   /** By project, then by name. */
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly settings = new Map<string, string>();
+  /** By session, then by sandbox. */
+  readonly logs = new Map<string, Map<string, Buffer>>();
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the secret that stands for it now. */
   readonly previews = new Map<string, PreviewRow>();

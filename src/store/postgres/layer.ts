@@ -15,6 +15,7 @@ import * as ProjectChanges from "./project-changes.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
+import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import { stored } from "./statement.ts";
 
@@ -37,6 +38,7 @@ export const postgresStore = Layer.mergeAll(
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,
+  SessionLogs.layer,
   Sessions.layer,
   healthLayer,
 ).pipe(Layer.provide(Layer.mergeAll(EventLog.layer, ProjectChanges.layer)));

@@ -102,6 +102,7 @@ const makeMemory = Effect.gen(function* () {
       WHERE id = ${id} AND version = ${version}
       RETURNING account_id AS "accountId", project_id AS "projectId", version`;
     if (saved === undefined) return yield* new Fenced({ id });
+    if (columns.deletedAt !== undefined) yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
     const actor = { kind: "session", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
     const pending = yield* appendFor(sql, actor, change);
