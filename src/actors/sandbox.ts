@@ -1,4 +1,4 @@
-/** Makes happen what the sandbox machine decides: boot at the provider, watch, destroy, tell the session. */
+/** Makes happen what the sandbox machine decides: boot at the provider, watch, keep its log, destroy, tell the session. */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -9,7 +9,8 @@ import type { DaemonHealth } from "../sandbox/daemon.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
-import { Sandboxes, Sessions } from "../store/port.ts";
+import { storableText } from "../domain/text.ts";
+import { Sandboxes, SessionLogs, Sessions } from "../store/port.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
@@ -48,6 +49,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
   const actors = yield* Actors;
+  const logs = yield* SessionLogs;
   const provider = yield* SandboxProvider;
   const makeSpec = yield* sandboxSpec(options);
   const daemon = yield* DaemonClient;
@@ -89,6 +91,11 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     return { type: "sandbox.lost" as const, failure: lost(exit) };
   });
 
+  const keepLog = Effect.gen(function* () {
+    const text = storableText(yield* logOf(provider.logs(id)));
+    yield* logs.keep({ sandboxId: id, text, now: yield* Clock.currentTimeMillis });
+  });
+
   const report = (
     event: (sandboxId: string) => Parameters<typeof actors.session>[1],
   ): Effect.Effect<undefined, StoreError> =>
@@ -106,7 +113,14 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox"],
-      perform: () => Effect.as(destroyedForSure(provider.destroy(id)), undefined),
+      perform: () =>
+        Effect.gen(function* () {
+          yield* forSure("ended", provider.end(id));
+          // The provider's own record goes with the sandbox: a crash before that finds all of it again.
+          yield* keepLog;
+          yield* forSure("destroyed", provider.destroy(id));
+          return undefined;
+        }),
     },
     reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
     reportFailed: {
@@ -137,12 +151,23 @@ const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: L
     return { type: "daemon.ready" as const };
   }).pipe(Effect.retry(Schedule.spaced(BOOT_POLL)), Effect.orDie);
 
-/** A sandbox that cannot be destroyed is tried again for ever, since what is left runs (I9): 100 ms doubling to 30 s. */
-const destroyedForSure = (destroy: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
-  destroy.pipe(
-    Effect.tapError((error) => Effect.logError("a sandbox could not be destroyed; trying again", { error })),
+/** What is left of a sandbox runs (I9): its end is tried again for ever, 100 ms doubling to 30 s. */
+const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
+  end.pipe(
+    Effect.tapError((error) => Effect.logError(`a sandbox could not be ${what}; trying again`, { error })),
     Effect.retry(backoff("100 millis", "30 seconds")),
     Effect.orDie,
+  );
+
+/** How often an ended sandbox's log is asked for. One that cannot be read must not keep the sandbox for ever. */
+const LOG_ATTEMPTS = 5;
+
+const logOf = (logs: Effect.Effect<string, SandboxError>): Effect.Effect<string> =>
+  logs.pipe(
+    Effect.retry({ schedule: backoff("100 millis", "2 seconds"), times: LOG_ATTEMPTS - 1 }),
+    Effect.catch((error) =>
+      Effect.as(Effect.logError("the log of a sandbox could not be read and is lost", { error }), ""),
+    ),
   );
 
 const notCreated = (error: SandboxError): Failure => failure("sandbox_create_failed", error.message);

@@ -14,7 +14,7 @@ import type { StoredEvent } from "../store/records.ts";
 import { eventWire } from "./wire.ts";
 
 const KEEP_ALIVE = "15 seconds";
-const POLL = "1 second";
+export const POLL = "1 second";
 const PAGE = 100;
 
 export interface EventScope {
@@ -52,9 +52,16 @@ export const eventStream = Effect.fnUntraced(function* (scope: EventScope, reade
     Stream.fromIterable([...opening, ...frames(first)]),
     Stream.paginate(first.cursor, page),
   );
-  const keepAlive = Stream.map(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), () => ": keep\n\n");
-  return Stream.merge(live, keepAlive, { haltStrategy: "left" });
+  return keptOpen(live);
 });
+
+/** With a comment now and then, for as long as the stream itself goes on. */
+export const keptOpen = <E, R>(frames: Stream.Stream<string, E, R>): Stream.Stream<string, E, R> =>
+  Stream.merge(
+    frames,
+    Stream.map(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), () => ": keep\n\n"),
+    { haltStrategy: "left" },
+  );
 
 /** The answer that sends them. */
 export const eventResponse = <E>(events: Stream.Stream<string, E>): HttpServerResponse.HttpServerResponse =>

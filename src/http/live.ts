@@ -3,14 +3,13 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { parseUuid } from "../domain/ids.ts";
-import { SandboxProvider } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
 import { hasPower } from "./access.ts";
 import { badRequest, isApiError, TooMany, type ApiError } from "./api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
 import { eventResponse, eventStream } from "./events.ts";
+import { logStream, logText } from "./logs.ts";
 import { apiErrorResponse } from "./respond.ts";
 
 interface LiveParams {
@@ -62,17 +61,22 @@ const tooManyStreams = () =>
     details: { limit: STREAMS_MAX },
   });
 
+/** Whether the request's token opens what it asks for, asked again while it is answered (threats.md T03). */
+const stillAllowed = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.map(authenticator, (authenticate) =>
+    authenticate(request).pipe(
+      Effect.as(true),
+      Effect.catchIf(isApiError, () => Effect.succeed(false)),
+    ),
+  );
+
 const events = (counted: ReturnType<typeof streamCounter>) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       if (sid === null) yield* projectFor(caller, pid);
       else yield* sessionFor(caller, { pid, sid });
-      const authenticate = yield* authenticator;
       const request = yield* HttpServerRequest.HttpServerRequest;
-      const isAllowed = authenticate(request).pipe(
-        Effect.as(true),
-        Effect.catchIf(isApiError, () => Effect.succeed(false)),
-      );
+      const isAllowed = yield* stillAllowed(request);
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
       return eventResponse(
@@ -81,16 +85,26 @@ const events = (counted: ReturnType<typeof streamCounter>) =>
     }),
   );
 
-/** What the sandbox of a session wrote, while it is there: boot steps, daemon and agent output. */
-const logs = reading((caller, { pid, sid }) =>
-  Effect.gen(function* () {
-    const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
-    const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
-    const provider = yield* SandboxProvider;
-    const text = sandbox === null ? "" : yield* Effect.orElseSucceed(provider.logs(sandbox.id), () => "");
-    return HttpServerResponse.text(text);
-  }),
-);
+/** What the sandboxes of a session wrote: as it comes, or (`?follow=0`) as text. */
+const logs = (counted: ReturnType<typeof streamCounter>) =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const follow = new URL(request.url, "http://service").searchParams.get("follow") ?? "1";
+      if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
+      if (follow !== "1") return yield* badRequest("follow", "expected 0 or 1");
+      const lastEventId = request.headers["last-event-id"] ?? null;
+      const isAllowed = yield* stillAllowed(request);
+      yield* counted(caller.tokenId);
+      return eventResponse(
+        yield* logStream(
+          { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin },
+          { lastEventId, isAllowed },
+        ),
+      );
+    }),
+  );
 
 const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.catch(answering(handler), (error: unknown) =>
@@ -99,11 +113,13 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
 
 export const liveRoutes = Layer.unwrap(
   Effect.sync(() => {
-    const live = answered(events(streamCounter()));
+    // One count for both kinds: the limit is a token's (api.md 1).
+    const counted = streamCounter();
+    const live = answered(events(counted));
     return HttpRouter.addAll([
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
       HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", live),
-      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs)),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs(counted))),
     ]);
   }),
 );

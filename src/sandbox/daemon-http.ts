@@ -1,8 +1,12 @@
 /** The daemon's control surface over HTTP, on whatever link its provider gives. */
-import { Agent, request } from "node:http";
+import { Agent, request, type IncomingMessage } from "node:http";
+import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
+import * as Stream from "effect/Stream";
+import { readLine } from "../domain/log-line.ts";
+import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { DaemonClient, DaemonHealth, DaemonUnreachable } from "./daemon.ts";
 import { linkTarget, type DaemonLink } from "./port.ts";
 
@@ -37,7 +41,70 @@ const get = (link: DaemonLink, path: string): Effect.Effect<string, DaemonUnreac
     return Effect.sync(() => call.destroy());
   });
 
+/** A stream that brings nothing for this long has lost its daemon: that sends a comment every 15 s. */
+const SILENCE_MS = 60_000;
+
+/** Opens the log's stream; it is closed with the scope. */
+const openLog = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
+  Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
+    const headers = { [USER_CONTEXT_HEADER]: asked.context, "last-event-id": String(asked.after) };
+    const call = request({
+      ...linkTarget(link),
+      path: "/platform/logs",
+      headers,
+      agent,
+      timeout: SILENCE_MS,
+    });
+    call.on("timeout", () => call.destroy(new Error(`no sign of life within ${SILENCE_MS} ms`)));
+    call.on("error", (error) => resume(Effect.fail(unreachable(error))));
+    call.on("response", (answer) => {
+      // An error after the answer began is told by whoever reads it.
+      answer.on("error", () => undefined);
+      if (answer.statusCode === 200) return resume(Effect.succeed(answer));
+      call.destroy();
+      resume(
+        Effect.fail(unreachable(new Error(`the log was refused with ${answer.statusCode ?? "nothing"}`))),
+      );
+    });
+    call.end();
+    return Effect.sync(() => call.destroy());
+  });
+
+/** The next bytes of an answer, when they are there; done at its end. Interrupting it takes nothing from the answer. */
+const nextOf = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> =>
+  Effect.callback((resume) => {
+    const look = (): void => {
+      const chunk = answer.read() as Buffer | null;
+      if (chunk !== null) resume(Effect.succeed(chunk));
+      else if (answer.readableEnded) resume(Cause.done());
+      else if (answer.destroyed) resume(Effect.fail(unreachable(new Error("the daemon hung up"))));
+    };
+    const signs = ["readable", "end", "close"] as const;
+    for (const sign of signs) answer.on(sign, look);
+    look();
+    return Effect.sync(() => signs.forEach((sign) => answer.off(sign, look)));
+  });
+
+const DATA = "data: ";
+
+const logs = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
+  Stream.unwrap(
+    Effect.map(
+      Effect.acquireRelease(openLog(link, asked), (answer) => Effect.sync(() => answer.destroy()), {
+        interruptible: true,
+      }),
+      (answer) => Stream.fromEffectRepeat(nextOf(answer)),
+    ),
+  ).pipe(
+    Stream.decodeText,
+    Stream.splitLines,
+    Stream.filter((line) => line.startsWith(DATA)),
+    Stream.map((line) => readLine(line.slice(DATA.length))),
+    Stream.filter((line) => line !== null),
+  );
+
 export const daemonHttp = Layer.succeed(DaemonClient, {
   health: (link) =>
     Effect.flatMap(get(link, "/platform/health"), (text) => Effect.mapError(decodeHealth(text), unreachable)),
+  logs,
 });

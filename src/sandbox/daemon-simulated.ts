@@ -1,6 +1,7 @@
-/** The twin of the daemon's control surface: every daemon is healthy at once and has taken its prompt. */
+/** The twin of the daemon's control surface: every daemon is healthy at once, has taken its prompt, and says nothing. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
 import { DaemonClient, type DaemonHealth } from "./daemon.ts";
 
 const HEALTHY: DaemonHealth = {
@@ -13,4 +14,7 @@ const HEALTHY: DaemonHealth = {
   error: null,
 };
 
-export const simulatedDaemon = Layer.succeed(DaemonClient, { health: () => Effect.succeed(HEALTHY) });
+export const simulatedDaemon = Layer.succeed(DaemonClient, {
+  health: () => Effect.succeed(HEALTHY),
+  logs: () => Stream.never,
+});

@@ -2,6 +2,8 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type * as Stream from "effect/Stream";
+import type { LogLine } from "../domain/log-line.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** The part of `GET /platform/health` that the service acts on; the daemon reports more (api.md 7). */
@@ -37,5 +39,15 @@ export class DaemonClient extends Context.Service<
   {
     /** Health, within 1 s. */
     readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    /**
+     * The numbered lines of its log after a number, and then each as it is written, no faster than they are taken.
+     * Numbers that are left out are lines that it no longer has. Ends with the daemon.
+     *
+     * @param asked `context` is a signed user context for its session.
+     */
+    readonly logs: (
+      link: DaemonLink,
+      asked: { readonly context: string; readonly after: number },
+    ) => Stream.Stream<LogLine, DaemonUnreachable>;
   }
 >()("platform/sandbox/DaemonClient") {}

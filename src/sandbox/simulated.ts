@@ -92,7 +92,13 @@ const openWorld = () => {
   const start = Effect.fnUntraced(function* (spec: SandboxSpec) {
     if (entries.has(spec.id)) return;
     const exit = yield* Deferred.make<SandboxExit>();
-    entries.set(spec.id, { spec, startedAt: yield* Clock.currentTimeMillis, exit, reason: null, log: "simulated sandbox\n" });
+    entries.set(spec.id, {
+      spec,
+      startedAt: yield* Clock.currentTimeMillis,
+      exit,
+      reason: null,
+      log: "simulated sandbox\n",
+    });
   });
 
   const remove = (id: string): Effect.Effect<void> =>

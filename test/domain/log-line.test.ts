@@ -1,12 +1,21 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { BEGINNING, isAfter, leavesGap, readLine, readLog, writeGap, writeLine } from "../../src/domain/log-line.ts";
+import {
+  BEGINNING,
+  isAfter,
+  leavesGap,
+  readLine,
+  readLog,
+  writeGap,
+  writeLine,
+} from "../../src/domain/log-line.ts";
 
 const AT = "2026-11-20T06:52:05.045Z";
 const LATER = "2026-11-20T06:52:06.000Z";
 const entry = (seq: number, more: Readonly<Record<string, unknown>> = {}, at = AT): string =>
   JSON.stringify({ seq, at, event: "listening", port: 8000, ...more });
-const output = (seq: number, line: string): string => entry(seq, { event: "output", source: "runtime", line });
+const output = (seq: number, line: string): string =>
+  entry(seq, { event: "output", source: "runtime", line });
 
 test("reads the daemon's lines, the runtime's output, and what others wrote between them", () => {
   const text = `sh: nothing yet\n${entry(1)}\n${output(2, "hello")}\nnode: warning\nmore\n${entry(3, { event: "boot", step: "ready" }, LATER)}\n`;

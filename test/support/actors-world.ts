@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
+import * as Stream from "effect/Stream";
 import * as TestClock from "effect/testing/TestClock";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
@@ -18,7 +19,7 @@ import { simulatedBackend } from "../../src/git/simulated.ts";
 import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Sandboxes, SessionLogs, Sessions } from "../../src/store/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import { admitSession, makeWorld, NOON } from "../conformance/store-fixture.ts";
 
@@ -56,6 +57,7 @@ const scriptedDaemon = (script: DaemonScript) =>
           ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
           : Effect.succeed(script.health),
       ),
+    logs: () => Stream.never,
   });
 
 const entity = { maxIdleMs: IDLE_MS };
@@ -143,6 +145,12 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
       until(Effect.map(statusOf(id), (now) => now === status)),
     untilSandbox: (sessionId: string, status: SandboxStatus) =>
       until(Effect.map(newestSandbox(sessionId), (row) => row?.status === status)),
+    /** What is kept of the session's logs, boot after boot. */
+    keptLogs: Effect.fnUntraced(function* (sessionId: string) {
+      const logs = Context.get(ports, SessionLogs);
+      const kept = (yield* logs.boots(sessionId)).filter(({ isKept }) => isKept);
+      return yield* Effect.forEach(kept, ({ sandboxId }) => logs.read(sandboxId));
+    }),
     /** What runs at the provider, by id. */
     running: Effect.map(Context.get(ports, SimulatedSandboxes).all, (all) => [...all.keys()]),
   };

@@ -1,6 +1,10 @@
 /** The daemon of every simulated sandbox, as a test wants it to answer. */
+import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import * as Stream from "effect/Stream";
+import type { LogLine } from "../../src/domain/log-line.ts";
 import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 
 const ready: DaemonHealth = {
@@ -33,7 +37,43 @@ const answerOf = (mood: DaemonMood): Effect.Effect<DaemonHealth, DaemonUnreachab
   );
 };
 
+/** What every daemon's log says, while it can be followed. */
+export class ScriptedLog {
+  readonly #lines: LogLine[] = [];
+  readonly #streams = new Set<Queue.Queue<LogLine, DaemonUnreachable>>();
+  /** How many follow it now. */
+  get followers(): number {
+    return this.#streams.size;
+  }
+
+  /** One more line. */
+  say(line: LogLine): void {
+    this.#lines.push(line);
+    for (const stream of this.#streams) Queue.offerUnsafe(stream, line);
+  }
+
+  /** Every daemon hangs up, and has said nothing. */
+  forget(): void {
+    this.#lines.length = 0;
+    const failure = new DaemonUnreachable({ message: "the daemon hung up" });
+    for (const stream of this.#streams) Queue.failCauseUnsafe(stream, Cause.fail(failure));
+  }
+
+  stream(after: number): Stream.Stream<LogLine, DaemonUnreachable> {
+    const opened = Effect.acquireRelease(
+      Effect.map(Queue.unbounded<LogLine, DaemonUnreachable>(), (queue) => {
+        for (const line of this.#lines) if (line.seq > after) Queue.offerUnsafe(queue, line);
+        this.#streams.add(queue);
+        return queue;
+      }),
+      (queue) => Effect.sync(() => this.#streams.delete(queue)),
+    );
+    return Stream.unwrap(Effect.map(opened, Stream.fromQueue));
+  }
+}
+
 export interface DaemonScript {
+  readonly log: ScriptedLog;
   readonly layer: Layer.Layer<DaemonClient>;
   /** From now on every daemon answers so. */
   readonly become: (mood: DaemonMood) => void;
@@ -41,8 +81,13 @@ export interface DaemonScript {
 
 export const scriptedDaemon = (): DaemonScript => {
   let mood: DaemonMood = "ready";
+  const log = new ScriptedLog();
   return {
-    layer: Layer.succeed(DaemonClient, { health: () => Effect.suspend(() => answerOf(mood)) }),
+    layer: Layer.succeed(DaemonClient, {
+      health: () => Effect.suspend(() => answerOf(mood)),
+      logs: (_, { after }) => log.stream(after),
+    }),
+    log,
     become: (next) => {
       mood = next;
     },

@@ -113,6 +113,41 @@ const stream = (id: string, summary: string): RawOperation => ({
   },
 });
 
+const logs: RawOperation = {
+  tag: "live",
+  id: "live.logs",
+  summary:
+    "What the session's sandboxes wrote: boot steps, their daemon's doings, the agent runtime's output.",
+  parameters: [
+    {
+      name: "follow",
+      in: "query",
+      required: false,
+      description: "`1` (the default) streams, `0` answers with what there is, as text.",
+      schema: { type: "string", enum: ["0", "1"] },
+    },
+    headerParameter("Last-Event-ID", "Resumes after this line, or says `event: reset` before the next one."),
+  ],
+  responses: {
+    200: {
+      description:
+        "All boots of the session, oldest first; what is over 1 MiB of them is gone, oldest first. It stays after a " +
+        "sandbox is gone, until the session is deleted. As text, a line each: `<iso time> <source> <line>`. As " +
+        "server-sent events: `event: line`, with the id `<sandbox id>:<number>.<number>` and as data the JSON " +
+        "`{sandbox_id, at, source, line}`. `source` is `daemon`, `runtime` (the agent's) or `sandbox` (anything else); " +
+        "`at` is null, in text `-`, where no time is known. Secrets are masked, control characters are shown as signs, " +
+        "long lines are cut. The stream waits for further lines and for further boots.",
+      content: {
+        "text/event-stream": { schema: { type: "string" } },
+        "text/plain": { schema: { type: "string" } },
+      },
+    },
+    400: refusal("`follow` is neither 0 nor 1."),
+    ...reading,
+    429: refusal("Too many streams of this token."),
+  },
+};
+
 const relayed = (id: string, summary: string): RawOperation => ({
   tag: "relay",
   id,
@@ -184,14 +219,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
   "/v1/projects/{pid}/events": { get: stream("live.project", "A project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "A session's events.") },
-  [`${SESSION}/logs`]: {
-    get: {
-      tag: "live",
-      id: "live.logs",
-      summary: "What the sandbox wrote, its newest 1 MiB.",
-      responses: { 200: answerOf("text/plain", "Text."), ...reading },
-    },
-  },
+  [`${SESSION}/logs`]: { get: logs },
   [`${SESSION}/abort`]: { post: relayed("relay.abort", "Ends the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
     "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),

@@ -1,0 +1,114 @@
+/** What becomes of a sandbox's log when it ends: kept before the sandbox is destroyed, whatever goes wrong on the way. */
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { answered, openActorsWorld, until } from "../support/actors-world.ts";
+
+/** A running session whose sandbox has written a line. */
+const running = Effect.gen(function* () {
+  const world = yield* openActorsWorld();
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  yield* world.untilSession(id, "running");
+  const sandboxId = (yield* world.newestSandbox(id))?.id ?? "";
+  yield* world.sandboxes.write(sandboxId, "a line of its life\n");
+  const gone = until(Effect.map(world.running, (ids) => !ids.includes(sandboxId)));
+  return { ...world, actors, end, id, sandboxId, gone };
+});
+
+const STOP = { type: "stop.requested" } as const;
+const LOG = "simulated sandbox\na line of its life\n";
+
+describe("the log of a sandbox", () => {
+  it.effect("is kept when its session is stopped, and that of the next boot beside it", () =>
+    Effect.gen(function* () {
+      const { actors, id, gone, keptLogs, untilSession, newestSandbox, running: left } = yield* running;
+      yield* answered(actors.session(id, STOP));
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([LOG]);
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: crypto.randomUUID() }));
+      yield* untilSession(id, "running");
+      expect((yield* left).length).toBe(1);
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "active" });
+      yield* answered(actors.session(id, STOP));
+      yield* until(Effect.map(left, (ids) => ids.length === 0));
+      expect(yield* keptLogs(id)).toEqual([LOG, "simulated sandbox\n"]);
+    }),
+  );
+
+  it.effect("is kept when the sandbox is lost", () =>
+    Effect.gen(function* () {
+      const { id, sandboxId, sandboxes, gone, keptLogs, untilSession, session } = yield* running;
+      yield* sandboxes.end(sandboxId, { code: "exited", message: "its PID 1 ended with SIGKILL" });
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.failure).toMatchObject({ code: "sandbox_lost" });
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([LOG]);
+    }),
+  );
+
+  it.effect("is whole: what the sandbox writes while it is made to end belongs to it", () =>
+    Effect.gen(function* () {
+      const { actors, id, sandboxId, sandboxes, gone, keptLogs } = yield* running;
+      yield* sandboxes.fault("end", { kind: "slow", milliseconds: 5_000 });
+      yield* answered(actors.session(id, STOP));
+      yield* TestClock.adjust("1 second");
+      yield* sandboxes.write(sandboxId, "its last words\n");
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([`${LOG}its last words\n`]);
+    }),
+  );
+
+  it.effect("is kept by the next life of the service when the first died before it was", () =>
+    Effect.gen(function* () {
+      const { actors, end, begin, id, sandboxes, gone, keptLogs, running: left } = yield* running;
+      yield* sandboxes.fault("logs", { kind: "hang" });
+      yield* answered(actors.session(id, STOP));
+      yield* TestClock.adjust("10 seconds");
+      yield* end;
+      expect([(yield* left).length, yield* keptLogs(id)]).toEqual([1, []]);
+      yield* begin;
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([LOG]);
+    }),
+  );
+
+  it.effect(
+    "stays as it is when the service died after the sandbox was destroyed and before it noted that",
+    () =>
+      Effect.gen(function* () {
+        const { actors, end, begin, id, sandboxes, gone, keptLogs, inPorts } = yield* running;
+        // It is destroyed, and no answer tells that to this life.
+        yield* sandboxes.fault("destroy", { kind: "lost", message: "the answer was lost" });
+        yield* sandboxes.fault("destroy", { kind: "hang" });
+        yield* answered(actors.session(id, STOP));
+        yield* gone;
+        yield* end;
+        yield* begin;
+        yield* inPorts(TestClock.adjust("5 seconds"));
+        expect(yield* keptLogs(id)).toEqual([LOG]);
+      }),
+  );
+
+  it.effect("that cannot be read does not keep its sandbox from being destroyed [I9]", () =>
+    Effect.gen(function* () {
+      const { actors, id, sandboxes, gone, keptLogs } = yield* running;
+      for (let attempt = 0; attempt < 5; attempt += 1)
+        yield* sandboxes.fault("logs", { kind: "error", message: "no such device" });
+      yield* answered(actors.session(id, STOP));
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([]);
+    }),
+  );
+
+  it.effect("of a deleted session is not kept", () =>
+    Effect.gen(function* () {
+      const { actors, id, gone, keptLogs } = yield* running;
+      yield* answered(actors.session(id, { type: "delete.requested" }));
+      yield* gone;
+      expect(yield* keptLogs(id)).toEqual([]);
+    }),
+  );
+});
