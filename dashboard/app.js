@@ -56,12 +56,18 @@ const NOWHERE = {
  * @property {Extent} extent
  * @property {any} data null until the first answer
  * @property {ApiError | null} error of the last reading
+ * @property {{end: () => void} | null} live what the page follows beside the project's events
  */
 
 /** @param {string} hash @returns {Visit} */
 const visitOf = (hash) => {
   const [path = "", query = ""] = hash.split("?", 2);
-  const stay = { extent: { pages: 1, query: new URLSearchParams(query) }, data: null, error: null };
+  const stay = {
+    extent: { pages: 1, query: new URLSearchParams(query) },
+    data: null,
+    error: null,
+    live: null,
+  };
   for (const [pattern, page] of ROUTES) {
     const match = pattern.exec(path);
     if (match !== null) return { page, params: match.slice(1), ...stay };
@@ -86,6 +92,7 @@ let loading = false;
 let outdated = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let settling;
+let drawing = false;
 
 const draw = () => {
   const { page, data, error } = visit;
@@ -99,7 +106,9 @@ const draw = () => {
   keepingPlace(() =>
     morph(region("main"), [
       error !== null && problem(error, data !== null),
-      ...(data === null ? [error === null && h("p", { class: "loading" }, "Loading…")] : page.view(data, me)),
+      ...(data === null
+        ? [error === null && h("p", { class: "loading" }, "Loading…")]
+        : page.view(data, me, visit.live)),
     ]),
   );
 };
@@ -161,6 +170,24 @@ const refreshSoon = () => {
   settling = setTimeout(refresh, SETTLE_MS);
 };
 
+const drawSoon = () => {
+  if (drawing) return;
+  drawing = true;
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  setTimeout(() => {
+    drawing = false;
+    draw();
+  }, SETTLE_MS);
+};
+
+/** Follows what the page of the address shows beside its project, and no other page's. @param {Visit} former */
+const followPage = (former) => {
+  former.live?.end();
+  former.live = null;
+  const { page, params } = visit;
+  if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon);
+};
+
 /** Follows the project of the address, and no other. */
 const followProject = () => {
   const projectId = signedIn ? (visit.params[0] ?? null) : null;
@@ -184,6 +211,7 @@ const leave = () => {
   signedIn = false;
   me = null;
   visit.data = null;
+  followPage(visit);
   followProject();
   draw();
 };
@@ -195,9 +223,11 @@ const navigate = () => {
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
     // The same page, narrowed otherwise: it stays as it is until the answer is here.
     visit.data = former.data;
+    visit.live = former.live;
     void refresh();
     return;
   }
+  followPage(former);
   followProject();
   draw();
   scrollTo(0, 0);

@@ -1,7 +1,8 @@
 /** One session: how its boot and its life went, why it failed, what it was told, what it said, what it asks to merge. */
-import { getJson, getJsonOrNull, getText } from "./api.js";
+import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
+import { followLog, logView } from "./log.js";
 import { badge, button, callout, code, facts, idTail, projectLink, time, trail } from "./parts.js";
 import { isLive, projectPath, sessionName } from "./project.js";
 
@@ -15,7 +16,6 @@ import { isLive, projectPath, sessionName } from "./project.js";
  * @property {Session} session
  * @property {Sandbox | null} sandbox
  * @property {ChangeRequest[]} changes
- * @property {string | null} logs null when they are gone
  */
 
 export const session = {
@@ -23,13 +23,11 @@ export const session = {
   load: async ([projectId = "", id = ""]) => {
     const project = projectPath(projectId);
     const path = `${project}/sessions/${encodeURIComponent(id)}`;
-    const [owner, found, sandbox, changes, logs] = await Promise.all([
+    const [owner, found, sandbox, changes] = await Promise.all([
       getJson(project),
       getJson(path),
       getJsonOrNull(`${path}/sandbox`),
       getJson(`${project}/change-requests?limit=200`),
-      // The record matters more than its logs: they may be gone, or with a node that is away.
-      getText(`${path}/logs?follow=0`).catch(() => null),
     ]);
     return {
       project: owner,
@@ -38,15 +36,18 @@ export const session = {
       changes: changes.change_requests.filter(
         (/** @type {ChangeRequest} */ change) => change.session_id === id,
       ),
-      logs,
     };
   },
+
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([projectId = "", id = ""], changed) =>
+    followLog(`${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`, changed),
 
   /** @param {SessionPage} data */
   title: (data) => `${sessionName(data.session)} · ${data.session.status}`,
 
-  /** @param {SessionPage} data */
-  view: ({ project, session: found, sandbox, changes, logs }) => [
+  /** @param {SessionPage} data @param {unknown} _me @param {import("./log.js").Log | null} log */
+  view: ({ project, session: found, sandbox, changes }, _me, log) => [
     trail([
       ["Projects", "#/"],
       [project.name, projectLink(project.id)],
@@ -81,35 +82,8 @@ export const session = {
         h("h2", {}, "Prompt"),
         h("pre", { class: "text", tabindex: 0 }, found.initial_prompt),
       ),
-    h(
-      "section",
-      { "data-key": "logs" },
-      h("h2", {}, "Logs"),
-      logs
-        ? h("pre", { class: "logs", tabindex: 0 }, logs.trimEnd().split("\n").flatMap(logLine))
-        : h("p", { class: "quiet" }, "There are no logs."),
-    ),
+    h("section", { "data-key": "logs" }, h("h2", {}, "Logs"), logView(log)),
   ],
-};
-
-/** The daemon logs an object a line; what else a sandbox wrote stays as it is. @param {string} line */
-const logLine = (line) => {
-  const entry = entryOf(line);
-  if (entry === null) return `${line}\n`;
-  const { at, event, source, line: output, ...rest } = entry;
-  const fields = Object.entries(rest).map(([name, value]) => ` ${name}=${String(value)}`);
-  const said = output === undefined ? `${event}${fields.join("")}` : `${source ?? event}: ${output}`;
-  return [h("span", { class: "quiet" }, at.slice(11, 23)), ` ${said}\n`];
-};
-
-/** @param {string} line @returns {{at: string, event: string, source?: string, line?: string} | null} */
-const entryOf = (line) => {
-  try {
-    const entry = JSON.parse(line);
-    return typeof entry?.at === "string" && typeof entry.event === "string" ? entry : null;
-  } catch {
-    return null;
-  }
 };
 
 /** @param {Session} found @param {ChangeRequest[]} changes */

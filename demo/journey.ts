@@ -207,19 +207,15 @@ const runtimeVersion = async (client: Client, path: string): Promise<string> => 
 export const bootSteps = (
   log: string,
 ): { readonly sandbox: number | null; readonly clone: number | null; readonly runtime: number | null } => {
-  const lines = log.split("\n").flatMap((line) => {
-    try {
-      return [JSON.parse(line) as { at: string; event: string; state?: string }];
-    } catch {
-      // Not every line of a sandbox's output is the daemon's.
-      return [];
-    }
-  });
-  const when = (event: string, state?: string): number | null => {
-    const line = lines.find((one) => one.event === event && one.state === state);
-    return line === undefined ? null : Date.parse(line.at);
+  const when = (said: string): number | null => {
+    const [, at] = new RegExp(`^(\\S+) daemon ${said}(?: |$)`, "m").exec(log) ?? [];
+    return at === undefined ? null : Date.parse(at);
   };
-  return { sandbox: when("listening"), clone: when("checked out"), runtime: when("agent runtime", "ready") };
+  return {
+    sandbox: when("listening"),
+    clone: when("checked out"),
+    runtime: when("agent runtime state=ready"),
+  };
 };
 
 /** A delivery id as GitHub makes them. */

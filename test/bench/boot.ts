@@ -93,12 +93,9 @@ const boot = async (life: Life, projectId: string): Promise<Boot> => {
   if (session["status"] !== "running")
     throw new Error(`a boot failed: ${JSON.stringify(session["failure"])}`);
   const accepted = Date.parse(String(session["created_at"]));
-  const lines = (await life.text(`/v1/projects/${projectId}/sessions/${id}/logs`))
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line) as { at: string; event: string });
-  const since = (event: string) =>
-    Date.parse(lines.find((line) => line.event === event)?.at ?? "") - accepted;
+  const log = await life.text(`/v1/projects/${projectId}/sessions/${id}/logs?follow=0`);
+  const since = (said: string) =>
+    Date.parse(new RegExp(`^(\\S+) daemon ${said}(?: |$)`, "m").exec(log)?.[1] ?? "") - accepted;
   await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
   return {
     sandbox: since(LOG_STEPS.sandbox),

@@ -28,7 +28,8 @@ export interface World {
   projects: Json[];
   sessions: Json[];
   sandbox: Json | null;
-  logs: string | null;
+  /** What every session's log says. */
+  logs: Json[];
   listing: Json;
   secrets: string[];
   changes: Json[];
@@ -55,6 +56,10 @@ export interface FakeService {
   readonly writes: string[];
   /** Sends an event to every open stream. */
   readonly emit: (type: string) => void;
+  /** Adds a line to the log; null says that some are missing. */
+  readonly log: (line: Json | null) => void;
+  /** How many follow a log. */
+  readonly logReaders: () => number;
   /** Ends the streams, as a restart of the service does. */
   readonly cutStreams: () => void;
   readonly close: () => void;
@@ -66,6 +71,7 @@ export const startFakeService = async (
 ): Promise<FakeService> => {
   const writes: string[] = [];
   const streams = new Set<http.ServerResponse>();
+  const logs = new Set<http.ServerResponse>();
   const server = http.createServer((request, response) => {
     void serve(request, response);
   });
@@ -89,15 +95,15 @@ export const startFakeService = async (
       if (world.refused !== null) {
         return refuse(response, world.refused.status, world.refused.code, world.refused.error);
       }
-    } else if (world.broken !== null && !pathname.endsWith("/events")) {
+    } else if (world.broken !== null && !/\/(?:events|logs)$/.test(pathname)) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
-    if (pathname.endsWith("/events")) {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write("id: 0\nevent: open\ndata: {}\n\n");
-      streams.add(response);
-      response.on("close", () => streams.delete(response));
-      return;
+    if (pathname.endsWith("/events"))
+      return openStream(response, streams, "id: 0\nevent: open\ndata: {}\n\n");
+    if (pathname.endsWith("/logs")) {
+      const from = Number(request.headers["last-event-id"] ?? 0);
+      const lines = world.logs.slice(from).map((line, index) => lineFrame(line, from + index));
+      return openStream(response, logs, `event: open\ndata: {}\n\n${lines.join("")}`);
     }
     const answer = answerOf(world, `${request.method ?? ""} ${pathname}`, searchParams);
     if (answer === undefined) return refuse(response, 404, "not_found", "There is no such thing.");
@@ -118,14 +124,37 @@ export const startFakeService = async (
       for (const stream of streams)
         stream.write(`id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type })}\n\n`);
     },
+    log: (line) => {
+      if (line !== null) world.logs.push(line);
+      const frame = line === null ? RESET : lineFrame(line, world.logs.length - 1);
+      for (const stream of logs) stream.write(frame);
+    },
+    logReaders: () => logs.size,
     cutStreams: () => {
-      for (const stream of streams) stream.destroy();
+      for (const stream of [...streams, ...logs]) stream.destroy();
     },
     close: () => {
       server.closeAllConnections();
       server.close();
     },
   };
+};
+
+const RESET = "event: reset\ndata: {}\n\n";
+
+/** The id is how many lines there are up to it. */
+const lineFrame = (line: Json, index: number): string =>
+  `id: ${index + 1}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`;
+
+const openStream = (
+  response: http.ServerResponse,
+  among: Set<http.ServerResponse>,
+  beginning: string,
+): void => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(beginning);
+  among.add(response);
+  response.on("close", () => among.delete(response));
 };
 
 const refuse = (response: http.ServerResponse, status: number, code: string, error: string) => {
@@ -185,7 +214,6 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
-  if (group === "sessions" && part === "logs") return world.logs ?? undefined;
   if (group === "triggers") return world.listing;
   if (group === "secrets") return { secrets: world.secrets.map((name) => ({ name })) };
   if (group === "change-requests" && id === undefined) {

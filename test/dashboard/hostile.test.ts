@@ -16,6 +16,7 @@ const KEPT = new Set([
   "session_id",
   "fire_id",
   "replay_of",
+  "sandbox_id",
   "status",
   "type",
   "kind",

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
-import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
+import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -143,7 +143,7 @@ describe.skipIf(!hasChromium)(title, () => {
     it("shows how it boots, its facts, its prompt and its logs", async () => {
       const { page, visit } = await start(world());
       await visit(SESSION);
-      await page.getByRole("heading", { name: "What happened" }).waitFor();
+      await page.getByText("a line of no form").waitFor();
       expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
         "Accepted",
         "Sandbox asked for local",
@@ -163,12 +163,52 @@ describe.skipIf(!hasChromium)(title, () => {
 
     it("says why it failed, also where there is neither sandbox nor log", async () => {
       const all = world();
-      const { page, visit } = await start({ ...all, sandbox: null, logs: null });
+      const { page, visit } = await start({ ...all, sandbox: null, logs: [] });
       await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
       await page.getByText("clone_failed").first().waitFor();
+      await page.getByText("There are no logs.").waitFor();
       const text = await page.locator("main").innerText();
       expect(text).toContain("couldn't find remote ref");
       expect(text).toContain("There are no logs.");
+    });
+
+    it("shows its log as it grows, over the end of a sandbox and of a connection, each line once", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(SESSION);
+      const log = page.locator(".logs");
+      await log.getByText("a line of no form").waitFor();
+      fake.log(logLine("2026-11-20T06:53:00.000Z", "runtime", "a live line"));
+      await log.getByText("06:53:00.000 runtime: a live line").waitFor();
+      fake.cutStreams();
+      fake.world.logs.push(logLine("2026-11-20T06:54:00.000Z", "daemon", "said meanwhile", "0199bbbb"));
+      await log.getByText("said meanwhile").waitFor();
+      fake.log(null);
+      fake.log(logLine("2026-11-20T06:55:00.000Z", "runtime", "\u001b[31mafter a gap", "0199bbbb"));
+      await log.getByText("after a gap").waitFor();
+      expect((await log.innerText()).trimEnd().split("\n")).toEqual([
+        "06:52:05.045 listening port=8000",
+        "06:52:08.980 runtime: opencode server listening",
+        "- sandbox: a line of no form",
+        "06:53:00.000 runtime: a live line",
+        "── the next sandbox ──",
+        "06:54:00.000 said meanwhile",
+        "… lines are missing here …",
+        "06:55:00.000 runtime: ␛[31mafter a gap",
+      ]);
+    });
+
+    it("keeps the newest lines of a long log on the page, and follows no log that is not shown", async () => {
+      const { page, fake, visit } = await start(world());
+      await visit(SESSION);
+      await page.getByText("a line of no form").waitFor();
+      for (let n = 0; n < 3500; n += 1) fake.log(logLine(null, "runtime", `line ${n}.`));
+      await page.getByText("line 3499.").waitFor();
+      const lines = (await page.locator(".logs").innerText()).trimEnd().split("\n");
+      expect([lines.length, lines[0]]).toEqual([3000, "- runtime: line 500."]);
+      expect(fake.logReaders()).toBe(1);
+      await visit(PROJECT);
+      await page.getByRole("link", { name: "on-push" }).first().waitFor();
+      await expect.poll(() => fake.logReaders()).toBe(0);
     });
 
     it("stops after a question, and not when it is declined", async () => {

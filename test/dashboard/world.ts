@@ -37,6 +37,13 @@ index 9daeafb..180cf83 100644
 +printf 'Good day, %s!\\n' "\${1:-world}"
 `;
 
+export const logLine = (at: string | null, source: string, line: string, sandbox = "0199aaaa") => ({
+  sandbox_id: `${sandbox}-0000-7000-8000-000000000001`,
+  at,
+  source,
+  line,
+});
+
 const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   id: SESSION_ID,
   project_id: PROJECT_ID,
@@ -159,11 +166,10 @@ export const makeWorld = (now: number): World => ({
     ended_at: null,
   },
   logs: [
-    '{"at":"2026-11-20T06:52:05.045Z","event":"listening","port":8000}',
-    '{"at":"2026-11-20T06:52:08.980Z","event":"output","source":"runtime","line":"opencode server listening"}',
-    "a line of no form",
-    "",
-  ].join("\n"),
+    logLine("2026-11-20T06:52:05.045Z", "daemon", "listening port=8000"),
+    logLine("2026-11-20T06:52:08.980Z", "runtime", "opencode server listening"),
+    logLine(null, "sandbox", "a line of no form"),
+  ],
   listing: {
     triggers: [
       trigger(now, {}),

@@ -74,9 +74,10 @@ describe("what the demo reads", () => {
   it("takes the steps of a boot from the daemon's log, and null where one is not there", () => {
     const at = "2026-11-20T06:52:05.618Z";
     const log = [
-      "what a program printed",
-      `{"at":"${at}","event":"checked out","commit":"c"}`,
-      `{"at":"2026-11-20T06:52:06.000Z","event":"agent runtime","state":"restarting"}`,
+      `${at} sandbox what a program printed`,
+      `${at} runtime daemon listening port=8000`,
+      `${at} daemon checked out commit=c`,
+      "2026-11-20T06:52:06.000Z daemon agent runtime state=restarting run=1",
     ].join("\n");
     expect(bootSteps(log)).toEqual({ sandbox: null, clone: Date.parse(at), runtime: null });
   });

@@ -1,0 +1,94 @@
+/** A session's log as it comes: the service's stream of it, and the newest lines for the page to show. */
+import { h } from "./dom.js";
+
+/** The page stays quick with so many; the API has the rest. */
+const SHOWN_LINES = 3000;
+/** The browser reconnects by itself and resumes; only after a refusal is a new stream opened, this much later. */
+const REOPEN_MS = 5000;
+
+/** @typedef {{sandbox_id: string, at: string | null, source: string, line: string}} Line */
+
+/**
+ * @typedef {object} Log
+ * @property {(Line | null)[]} lines the newest, oldest first; null where lines are missing
+ * @property {boolean} heard whether the service has answered
+ * @property {() => void} end
+ */
+
+/**
+ * Follows a log.
+ *
+ * @param {string} path of the session in the API
+ * @param {() => void} changed
+ * @returns {Log}
+ */
+export const followLog = (path, changed) => {
+  /** @type {EventSource | null} */
+  let source = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let reopening;
+  /** @type {Log} */
+  const log = {
+    lines: [],
+    heard: false,
+    end: () => {
+      clearTimeout(reopening);
+      source?.close();
+    },
+  };
+  /** @param {Line | null} line */
+  const add = (line) => {
+    log.lines.push(line);
+    if (log.lines.length > SHOWN_LINES) log.lines.splice(0, log.lines.length - SHOWN_LINES);
+    changed();
+  };
+  const open = () => {
+    source = new EventSource(`${path}/logs`);
+    let isFirst = true;
+    source.addEventListener("open", (event) => {
+      // The service's first frame has the same name as the browser's own event.
+      if (event instanceof MessageEvent) return;
+      // A new stream begins at the log's beginning; one that the browser opened again goes on.
+      if (isFirst) log.lines.length = 0;
+      isFirst = false;
+      log.heard = true;
+      changed();
+    });
+    source.addEventListener("line", (event) => add(JSON.parse(event.data)));
+    source.addEventListener("reset", () => add(null));
+    source.addEventListener("error", () => {
+      log.heard = true;
+      changed();
+      if (source?.readyState !== EventSource.CLOSED) return;
+      // eslint-disable-next-line no-restricted-globals -- the browser's timer
+      reopening = setTimeout(open, REOPEN_MS);
+    });
+  };
+  open();
+  return log;
+};
+
+/** @param {Log | null} log */
+export const logView = (log) => {
+  if (log === null || !log.heard) return h("p", { class: "quiet" }, "Loading…");
+  if (log.lines.length === 0) return h("p", { class: "quiet" }, "There are no logs.");
+  return h(
+    "pre",
+    { class: "logs", tabindex: 0 },
+    log.lines.flatMap((line, index) => [...borderBefore(log.lines, index), ...lineView(line)]),
+  );
+};
+
+/** @param {Line | null} line */
+const lineView = (line) => {
+  if (line === null) return [h("span", { class: "quiet" }, "… lines are missing here …"), "\n"];
+  const said = line.source === "daemon" ? line.line : `${line.source}: ${line.line}`;
+  return [h("span", { class: "quiet" }, line.at === null ? "-" : line.at.slice(11, 23)), ` ${said}\n`];
+};
+
+/** Each boot is a sandbox of its own. @param {(Line | null)[]} lines @param {number} index */
+const borderBefore = (lines, index) => {
+  const [before, line] = [lines[index - 1], lines[index]];
+  if (!before || !line || before.sandbox_id === line.sandbox_id) return [];
+  return [h("span", { class: "quiet" }, "── the next sandbox ──"), "\n"];
+};
