@@ -62,6 +62,11 @@ export class LogRing {
       .join("");
   }
 
+  /** How many listen. */
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
   /** Calls after each line that is added, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -16,21 +16,18 @@ const READERS_MAX = 256;
 
 export class LogStreams {
   readonly #ring: LogRing;
-  #open = 0;
 
   constructor(ring: LogRing) {
     this.#ring = ring;
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#open >= READERS_MAX) {
+    if (this.#ring.listeners >= READERS_MAX) {
       return answerError(response, 503, {
         error: "Too many readers follow this log.",
         code: "too_many_streams",
       });
     }
-    this.#open += 1;
-    response.once("close", () => (this.#open -= 1));
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
     follow(this.#ring, response, placeOf(request.headers["last-event-id"]));

@@ -70,20 +70,33 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
     return Effect.sync(() => call.destroy());
   });
 
-/** The next bytes of an answer, when they are there; done at its end. Interrupting it takes nothing from the answer. */
-const nextOf = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> =>
-  Effect.callback((resume) => {
-    const look = (): void => {
-      const chunk = answer.read() as Buffer | null;
-      if (chunk !== null) resume(Effect.succeed(chunk));
-      else if (answer.readableEnded) resume(Cause.done());
-      else if (answer.destroyed) resume(Effect.fail(unreachable(new Error("the daemon hung up"))));
+/**
+ * Takes an answer's bytes as they are asked for.
+ *
+ * @returns the next bytes, when they are there; done at the answer's end. Interrupting it takes nothing from the answer.
+ */
+const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> => {
+  const nobody = (): void => undefined;
+  let look = nobody;
+  for (const sign of ["readable", "end", "close"]) answer.on(sign, () => look());
+  return Effect.callback((resume) => {
+    const tell = (outcome: Effect.Effect<Buffer, DaemonUnreachable | Cause.Done>): void => {
+      // Before the asker hears of it, who may ask again at once.
+      look = nobody;
+      resume(outcome);
     };
-    const signs = ["readable", "end", "close"] as const;
-    for (const sign of signs) answer.on(sign, look);
+    look = () => {
+      const chunk = answer.read() as Buffer | null;
+      if (chunk !== null) tell(Effect.succeed(chunk));
+      else if (answer.readableEnded) tell(Cause.done());
+      else if (answer.destroyed) tell(Effect.fail(unreachable(new Error("the daemon hung up"))));
+    };
     look();
-    return Effect.sync(() => signs.forEach((sign) => answer.off(sign, look)));
+    return Effect.sync(() => {
+      look = nobody;
+    });
   });
+};
 
 const DATA = "data: ";
 
@@ -93,7 +106,7 @@ const logs = (link: DaemonLink, asked: { readonly context: string; readonly afte
       Effect.acquireRelease(openLog(link, asked), (answer) => Effect.sync(() => answer.destroy()), {
         interruptible: true,
       }),
-      (answer) => Stream.fromEffectRepeat(nextOf(answer)),
+      (answer) => Stream.fromEffectRepeat(taker(answer)),
     ),
   ).pipe(
     Stream.decodeText,

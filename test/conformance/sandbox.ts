@@ -141,6 +141,24 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       }),
     ),
     test(
+      "ends a sandbox, once or twice, and keeps its log until it is destroyed",
+      Effect.gen(function* () {
+        const provider = yield* SandboxProvider;
+        const spec = specOf(randomUUID());
+        yield* provider.create(spec);
+        yield* provider.end(spec.id);
+        assert.equal((yield* provider.awaitExit(spec.id)).code, "exited");
+        assert.equal((yield* provider.list).find(({ id }) => id === spec.id)?.state, "exited");
+        const log = yield* provider.logs(spec.id);
+        yield* provider.end(spec.id);
+        assert.equal(yield* provider.logs(spec.id), log);
+        yield* provider.destroy(spec.id);
+        assert.equal(yield* provider.logs(spec.id), "");
+        yield* provider.end(spec.id);
+        assert.deepEqual(yield* subject.leftovers(spec.id), []);
+      }),
+    ),
+    test(
       "leaves nothing behind when a create is interrupted and its sandbox destroyed [R02]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
@@ -187,6 +205,26 @@ const restarts = (subject: Subject): readonly Case[] => {
         );
         yield* service(Effect.flatMap(SandboxProvider, (provider) => provider.destroy(spec.id)));
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
+      }),
+    },
+    {
+      name: "gives a later service the log of a sandbox that ended before it started",
+      run: Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        const first = yield* service(
+          Effect.gen(function* () {
+            const provider = yield* SandboxProvider;
+            yield* provider.create(spec);
+            // By itself, as one does whose daemon was killed.
+            yield* subject.end(spec.id);
+            yield* provider.awaitExit(spec.id);
+            return yield* provider.logs(spec.id);
+          }),
+        );
+        const later = yield* service(Effect.flatMap(SandboxProvider, (provider) => provider.logs(spec.id)));
+        assert.notEqual(first, "");
+        assert.equal(later, first);
+        yield* service(Effect.flatMap(SandboxProvider, (provider) => provider.destroy(spec.id)));
       }),
     },
     {

@@ -261,6 +261,19 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
     },
     {
+      name: "ends a sandbox orderly, and has its log to the last line",
+      run: Effect.gen(function* () {
+        const provider = yield* SandboxProvider;
+        const spec = specOf(randomUUID());
+        yield* sandbox(spec);
+        yield* ask(spec.id, "/platform/health");
+        yield* provider.end(spec.id);
+        assert.equal(yield* provider.logs(spec.id), "stand-in daemon listens\nlast words\n");
+        assert.deepEqual(processesSeeing(`/s/${spec.id}`), []);
+        assert.match((yield* provider.awaitExit(spec.id)).message, /code 0/);
+      }).pipe(Effect.scoped, Effect.provide(subject.layer)),
+    },
+    {
       name: "says what the launcher said when a sandbox cannot start, and leaves nothing [I9]",
       run: Effect.gen(function* () {
         const options = localOptions(setup, "http://127.0.0.1:1");

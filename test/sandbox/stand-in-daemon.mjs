@@ -6,7 +6,10 @@ import { createServer } from "node:http";
 
 const settings = JSON.parse(readFileSync("/run/platform/launch.json", "utf8"));
 rmSync("/run/platform/launch.json");
-process.on("SIGTERM", () => process.exit(0));
+process.on("SIGTERM", () => {
+  process.stdout.write("last words\n");
+  process.exit(0);
+});
 
 const execute = ({ as, argv, detached }, answer) => {
   const [command, ...args] = as === "agent" ? [...settings.prefix, ...argv] : argv;

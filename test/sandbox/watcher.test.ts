@@ -12,6 +12,7 @@ import {
   type Watched,
   measureDisk,
   measureProcesses,
+  newestLines,
   trimLog,
 } from "../../src/sandbox/local/watcher.ts";
 
@@ -135,5 +136,13 @@ describe("the watch over the log", () => {
     expect(kept).toMatch(/^\[\d+ bytes of output left out\]\n/);
     expect(kept.endsWith("newest\n")).toBe(true);
     expect(kept.length).toBeLessThan(LOG_KEPT_BYTES + 100);
+    expect(new Set(kept.split("\n").slice(1))).toEqual(new Set(["old", "newest", ""]));
+  });
+
+  it("takes the newest whole lines of a text", () => {
+    expect(newestLines("one\ntwo\nthree\n", 100)).toBe("one\ntwo\nthree\n");
+    expect(newestLines("one\ntwo\nthree\n", 10)).toBe("two\nthree\n");
+    expect(newestLines("one\ntwo\nthree\n", 9)).toBe("three\n");
+    expect(newestLines("énd\nünï\n", 6)).toBe("ünï\n");
   });
 });
