@@ -106,11 +106,55 @@ const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
     ),
   },
   {
+    name: "get into the daemon or PID 1 by any file, signal, trace, memory call or descriptor [S05]",
+    script: INTRUSION,
+  },
+  {
+    name: "find the daemon's token anywhere it can read",
+    script: any(
+      `grep -rqsa ${canary}-token /run /etc /opt /tmp /dev/shm /workspace "$HOME" /usr/local`,
+      `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/root/run/platform/*.json 2>/dev/null | grep -qa ${canary}-token`,
+    ),
+  },
+  {
     name: "read the daemon's memory, or signal it",
     script: `for pid in $(grep -l 'platform-agen[t]' /proc/[0-9]*/cmdline | cut -d/ -f3); do
       kill -0 "$pid" && exit 0; cat "/proc/$pid/maps" && exit 0; ls "/proc/$pid/fd" && exit 0; done; exit 1`,
   },
 ];
+
+/**
+ * Tries every way into the processes that the agent must not reach, the daemon and PID 1: their files in /proc, signals,
+ * tracing, their memory and their descriptors by system call. Succeeds when any way is open, and names it. The daemon
+ * itself has ways in: run as the daemon it succeeds, or it proves nothing.
+ */
+export const INTRUSION = `perl -MErrno -e '
+  my ($self, @open) = ($$);
+  sub try_call { my ($way, @args) = @_; my $r = syscall(@args);
+    push @open, $way unless $r == -1 && ($!{EPERM} || $!{EACCES} || $!{ENOSYS}); return $r }
+  for my $directory (glob "/proc/[0-9]*") {
+    # A number: of a text syscall would pass the address.
+    my $pid = 0 + ($directory =~ /([0-9]+)$/)[0];
+    open(my $command, "<", "$directory/cmdline") or next;
+    my $line = <$command> // ""; 
+    next unless $line =~ m{/usr/local/bin/platform-(agent|entrypoint)} && $line !~ /perl/;
+    for my $name (qw(environ mem maps auxv syscall stack io smaps pagemap)) {
+      open(my $file, "<", "$directory/$name") or next;
+      sysread($file, my $bytes, 1) and push @open, "$name of $pid";
+    }
+    for my $name (qw(cwd root exe)) { push @open, "$name of $pid" if defined readlink "$directory/$name" }
+    for my $name (qw(fd map_files ns/)) { opendir(my $d, "$directory/$name") and push @open, "$name of $pid" if $name ne "ns/" }
+    push @open, "writing to $pid" if open(my $file, ">>", "$directory/oom_score_adj");
+    push @open, "signal to $pid" if kill(0, $pid);
+    next if $^O ne "linux" || ((qx(uname -m)) !~ /x86_64/);
+    if (try_call("trace of $pid", 101, 16, $pid, 0, 0) == 0) { waitpid($pid, 0); syscall(101, 17, $pid, 0, 0) }
+    if (try_call("seizing $pid", 101, 0x4206, $pid, 0, 0) == 0) { syscall(101, 17, $pid, 0, 0) }
+    my $buffer = "x" x 8; my $place = pack("QQ", unpack("Q", pack("p", $buffer)), 8);
+    try_call("memory of $pid", 310, $pid, $place, 1, $place, 1, 0);
+    my $handle = syscall(434, $pid, 0);
+    if ($handle >= 0) { try_call("descriptor of $pid", 438, $handle, 1, 0); try_call("signal by handle to $pid", 424, $handle, 0, 0, 0) }
+  }
+  print join(", ", @open), "\\n"; exit(@open ? 0 : 1)'`;
 
 const kernel: readonly Probe[] = [
   {

@@ -14,7 +14,7 @@ import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesSeeing } from "../../src/sandbox/local/processes.ts";
 import { sandboxPaths, writeRecord } from "../../src/sandbox/local/run-directory.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
-import { probes } from "../conformance/sandbox-probes.ts";
+import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
@@ -197,6 +197,14 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
           assert.notEqual(code, 127, `a program is missing: ${stderr}`);
         }),
       ),
+    ),
+    inside(
+      "finds ways into the daemon by the same probe as the daemon itself",
+      Effect.gen(function* () {
+        const { code, stdout } = yield* runIn(spec.id, "daemon", INTRUSION);
+        assert.equal(code, 0);
+        for (const way of ["environ of ", "fd of ", "signal to "]) assert.ok(stdout.includes(way), stdout);
+      }),
     ),
     inside(
       "takes down with the sandbox whatever the agent left running",
