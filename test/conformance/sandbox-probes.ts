@@ -22,6 +22,8 @@ export interface ProbeWorld {
 }
 
 const any = (...attempts: string[]): string => attempts.map((attempt) => `{ ${attempt}; }`).join(" || ");
+/** A pattern for a text that is not found in itself: the script is part of its own command line. */
+const unlike = (text: string): string => `${text.slice(0, -1)}[${text.slice(-1)}]`;
 const exists = (...paths: string[]): string => any(...paths.map((path) => `[ -e ${path} ]`));
 
 /** Succeeds when the kernel did anything but refuse: an error about arguments means that its code was reached. */
@@ -112,8 +114,8 @@ const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
   {
     name: "find the daemon's token anywhere it can read",
     script: any(
-      `grep -rqsa ${canary}-token /run /etc /opt /tmp /dev/shm /workspace "$HOME" /usr/local`,
-      `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/root/run/platform/*.json 2>/dev/null | grep -qa ${canary}-token`,
+      `grep -rqsa '${unlike(`${canary}-token`)}' /run /etc /opt /tmp /dev/shm /workspace "$HOME" /usr/local`,
+      `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/root/run/platform/*.json 2>/dev/null | grep -qa '${unlike(`${canary}-token`)}'`,
     ),
   },
   {
@@ -130,8 +132,8 @@ const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
  */
 export const INTRUSION = `perl -MErrno -e '
   my ($self, @open) = ($$);
-  sub try_call { my ($way, @args) = @_; my $r = syscall(@args);
-    push @open, $way unless $r == -1 && ($!{EPERM} || $!{EACCES} || $!{ENOSYS}); return $r }
+  sub try_call { my ($way, $number, @args) = @_; my $r = syscall($number, @args);
+    push @open, "$way (" . ($r == -1 ? $! + 0 : "done") . ")" unless $r == -1 && ($!{EPERM} || $!{EACCES} || $!{ENOSYS}); return $r }
   for my $directory (glob "/proc/[0-9]*") {
     # A number: of a text syscall would pass the address.
     my $pid = 0 + ($directory =~ /([0-9]+)$/)[0];

@@ -1,0 +1,106 @@
+/** The runtime's interpreter over real processes, with the clock in the test's hand. */
+import { readFileSync } from "node:fs";
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { plainAdapter } from "../../daemon/adapters/plain.ts";
+import { Allowance } from "../../daemon/allowance.ts";
+import { LogRing } from "../../daemon/log-ring.ts";
+import { makeLog } from "../../daemon/log.ts";
+import type { Launch } from "../../daemon/process.ts";
+import { Redactor } from "../../daemon/redact.ts";
+import { Report } from "../../daemon/report.ts";
+import { superviseRuntime } from "../../daemon/runtime.ts";
+import { CRASH_BUDGET } from "../../src/machines/agent-runtime.ts";
+import { freePort } from "./support/running.ts";
+
+/** Lets real processes get on, and the clock with them, until something holds. */
+const until = Effect.fnUntraced(function* (holds: () => boolean) {
+  for (let step = 0; step < 20_000; step += 1) {
+    if (holds()) return;
+    yield* TestClock.adjust("100 millis");
+    yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)));
+  }
+  return yield* Effect.die(new Error("what was waited for did not come"));
+});
+
+/** A supervised runtime that runs a shell script. */
+const supervised = Effect.fnUntraced(function* (script: () => string) {
+  const redactor = new Redactor(["canary-secret"]);
+  const report = new Report({ version: "0", redactor, repoUrl: "http://r", branch: "b" });
+  const allowance = new Allowance();
+  const lines: string[] = [];
+  const ring = new LogRing((line) => lines.push(line));
+  const port = yield* Effect.promise(freePort);
+  const launch = (): Launch => ({
+    prefix: [],
+    command: ["sh", "-c", script()],
+    env: { PATH: process.env["PATH"] ?? "", PORT: String(port) },
+    cwd: "/",
+  });
+  const runtime = yield* superviseRuntime({
+    launch,
+    adapter: plainAdapter(port),
+    report,
+    redactor,
+    log: makeLog({ redactor, ring, allowance }),
+    allowance,
+    whenCheckedOut: Effect.void,
+  });
+  return { report, runtime, lines };
+});
+
+describe("the agent runtime", () => {
+  it.effect("that crashes ten times in five minutes is failed in health, and starts again when asked to [R12]", () =>
+    Effect.gen(function* () {
+      let starts = 0;
+      let script = "echo out of canary-secret cheese >&2; exit 7";
+      const { report, runtime } = yield* supervised(() => {
+        starts += 1;
+        return script;
+      });
+      yield* until(() => report.runtime.state === "failed");
+      expect(starts).toBe(CRASH_BUDGET);
+      const { status, runtime: told, error } = report.health();
+      expect([status, told.state, told.pid]).toEqual(["error", "failed", null]);
+      expect(told.last_exit).toMatchObject({ code: 7, signal: null, output: ["out of [redacted] cheese"] });
+      expect(error).toContain("the agent runtime ended with code 7; its last output: out of [redacted] cheese");
+      // It stays so, however long nobody asks.
+      yield* TestClock.adjust("1 hour");
+      expect([report.runtime.state, starts]).toEqual(["failed", CRASH_BUDGET]);
+      script = `exec node -e 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;
+      yield* runtime.restart;
+      yield* until(() => report.runtime.state === "ready");
+      expect([starts, report.health().error]).toEqual([CRASH_BUDGET + 1, null]);
+    }).pipe(Effect.scoped),
+  );
+
+  it.effect("that is killed takes its whole group with it, and is started again", () =>
+    Effect.gen(function* () {
+      // The child ignores what a terminal or a polite supervisor would send.
+      const script = `sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 7004' & exec sleep 7005`;
+      const { report, lines } = yield* supervised(() => script);
+      const child = (): number => {
+        const said = lines.map((line) => JSON.parse(line) as { event: string; line?: string });
+        return Number(said.find(({ event }) => event === "output")?.line ?? 0);
+      };
+      yield* until(() => child() > 0 && report.runtime.pid !== null);
+      const [own, left] = [report.runtime.pid ?? 0, child()];
+      process.kill(own, "SIGKILL");
+      yield* until(() => report.runtime.last_exit !== null);
+      expect(report.runtime.last_exit).toMatchObject({ code: null, signal: "SIGKILL" });
+      yield* until(() => !isThere(left));
+      yield* until(() => report.runtime.pid !== null && report.runtime.pid !== own);
+    }).pipe(Effect.scoped),
+  );
+});
+
+/** A process that ended but was not reaped by its new parent yet counts as gone. */
+const isThere = (pid: number): boolean => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+};
