@@ -8,7 +8,7 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/(store/(port|change-requests|previews|journal|records|faults)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
+  "^src/(store/(port|change-requests|previews|session-logs|journal|records|faults)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";

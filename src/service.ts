@@ -65,12 +65,12 @@ import type {
   Projects,
   Sandboxes,
   Secrets,
-  SessionLogs,
   Sessions,
   StoreHealth,
 } from "./store/port.ts";
 import type { ChangeRequests } from "./store/change-requests.ts";
 import type { Previews } from "./store/previews.ts";
+import type { SessionLogs } from "./store/session-logs.ts";
 
 /** Everything the service touches the world through. */
 export type Ports =

@@ -10,7 +10,8 @@ import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { storableText } from "../domain/text.ts";
-import { Sandboxes, SessionLogs, Sessions } from "../store/port.ts";
+import { Sandboxes, Sessions } from "../store/port.ts";
+import { SessionLogs } from "../store/session-logs.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
@@ -49,7 +50,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
   const actors = yield* Actors;
-  const logs = yield* SessionLogs;
+  const destroyed = yield* sandboxDestroyer(id);
   const provider = yield* SandboxProvider;
   const makeSpec = yield* sandboxSpec(options);
   const daemon = yield* DaemonClient;
@@ -91,17 +92,12 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     return { type: "sandbox.lost" as const, failure: lost(exit) };
   });
 
-  const keepLog = Effect.gen(function* () {
-    const text = storableText(yield* logOf(provider.logs(id)));
-    yield* logs.keep({ sandboxId: id, text, now: yield* Clock.currentTimeMillis });
-  });
-
   const report = (
     event: (sandboxId: string) => Parameters<typeof actors.session>[1],
   ): Effect.Effect<undefined, StoreError> =>
     Effect.flatMap(record, ({ sessionId }) => told(actors.session(sessionId, event(id))));
 
-  const handlers: Handlers<SandboxEvent, SandboxCommand> = {
+  return {
     bootSandbox: {
       perform: () => boot,
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
@@ -113,14 +109,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox"],
-      perform: () =>
-        Effect.gen(function* () {
-          yield* forSure("ended", provider.end(id));
-          // The provider's own record goes with the sandbox: a crash before that finds all of it again.
-          yield* keepLog;
-          yield* forSure("destroyed", provider.destroy(id));
-          return undefined;
-        }),
+      perform: () => Effect.as(destroyed, undefined),
     },
     reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
     reportFailed: {
@@ -131,8 +120,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
       perform: (command) =>
         report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
     },
-  };
-  return handlers;
+  } satisfies Handlers<SandboxEvent, SandboxCommand>;
 });
 
 /** What the daemon said last, for the sentence that explains a boot that failed. */
@@ -150,6 +138,21 @@ const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: L
       return yield* Effect.fail("booting" as const);
     return { type: "daemon.ready" as const };
   }).pipe(Effect.retry(Schedule.spaced(BOOT_POLL)), Effect.orDie);
+
+/**
+ * Ends a sandbox, keeps its log, and destroys it. The provider's own record of the log goes with the sandbox: a crash
+ * before that finds all of it again.
+ */
+const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
+  const logs = yield* SessionLogs;
+  const provider = yield* SandboxProvider;
+  return Effect.gen(function* () {
+    yield* forSure("ended", provider.end(id));
+    const text = storableText(yield* logOf(provider.logs(id)));
+    yield* logs.keep({ sandboxId: id, text, now: yield* Clock.currentTimeMillis });
+    yield* forSure("destroyed", provider.destroy(id));
+  });
+});
 
 /** What is left of a sandbox runs (I9): its end is tried again for ever, 100 ms doubling to 30 s. */
 const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>

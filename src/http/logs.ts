@@ -27,7 +27,8 @@ import { signUserContext } from "../domain/user-context.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
-import { Events, SessionLogs, type LoggedBoot } from "../store/port.ts";
+import { Events } from "../store/port.ts";
+import { SessionLogs, type LoggedBoot } from "../store/session-logs.ts";
 import { keptOpen, POLL, type EventReader } from "./events.ts";
 
 /** Whose log is read, and by whom. */

@@ -70,13 +70,14 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
     return Effect.sync(() => call.destroy());
   });
 
+const nobody = (): void => undefined;
+
 /**
  * Takes an answer's bytes as they are asked for.
  *
  * @returns the next bytes, when they are there; done at the answer's end. Interrupting it takes nothing from the answer.
  */
 const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> => {
-  const nobody = (): void => undefined;
   let look = nobody;
   for (const sign of ["readable", "end", "close"]) answer.on(sign, () => look());
   return Effect.callback((resume) => {

@@ -17,11 +17,11 @@ import {
   type Events,
   type Fires,
   type Secrets,
-  type SessionLogs,
   type StoreHealth,
 } from "../../src/store/port.ts";
 import { type ChangeRequests } from "../../src/store/change-requests.ts";
 import type { Previews } from "../../src/store/previews.ts";
+import type { SessionLogs } from "../../src/store/session-logs.ts";
 import type { NewFire, NewSession } from "../../src/store/records.ts";
 
 export type Store =

@@ -1,7 +1,8 @@
 /** Conformance: logs that are kept after their sandboxes. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { LOG_KEPT_BYTES, Sandboxes, SessionLogs } from "../../src/store/port.ts";
+import { Sandboxes } from "../../src/store/port.ts";
+import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/session-logs.ts";
 import {
   admitSession,
   makeWorld,

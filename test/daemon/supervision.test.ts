@@ -52,28 +52,32 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
 });
 
 describe("the agent runtime", () => {
-  it.effect("that crashes ten times in five minutes is failed in health, and starts again when asked to [R12]", () =>
-    Effect.gen(function* () {
-      let starts = 0;
-      let script = "echo out of canary-secret cheese >&2; exit 7";
-      const { report, runtime } = yield* supervised(() => {
-        starts += 1;
-        return script;
-      });
-      yield* until(() => report.runtime.state === "failed");
-      expect(starts).toBe(CRASH_BUDGET);
-      const { status, runtime: told, error } = report.health();
-      expect([status, told.state, told.pid]).toEqual(["error", "failed", null]);
-      expect(told.last_exit).toMatchObject({ code: 7, signal: null, output: ["out of [redacted] cheese"] });
-      expect(error).toContain("the agent runtime ended with code 7; its last output: out of [redacted] cheese");
-      // It stays so, however long nobody asks.
-      yield* TestClock.adjust("1 hour");
-      expect([report.runtime.state, starts]).toEqual(["failed", CRASH_BUDGET]);
-      script = `exec node -e 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;
-      yield* runtime.restart;
-      yield* until(() => report.runtime.state === "ready");
-      expect([starts, report.health().error]).toEqual([CRASH_BUDGET + 1, null]);
-    }).pipe(Effect.scoped),
+  it.effect(
+    "that crashes ten times in five minutes is failed in health, and starts again when asked to [R12]",
+    () =>
+      Effect.gen(function* () {
+        let starts = 0;
+        let script = "echo out of canary-secret cheese >&2; exit 7";
+        const { report, runtime } = yield* supervised(() => {
+          starts += 1;
+          return script;
+        });
+        yield* until(() => report.runtime.state === "failed");
+        expect(starts).toBe(CRASH_BUDGET);
+        const { status, runtime: told, error } = report.health();
+        expect([status, told.state, told.pid]).toEqual(["error", "failed", null]);
+        expect(told.last_exit).toMatchObject({ code: 7, signal: null, output: ["out of [redacted] cheese"] });
+        expect(error).toContain(
+          "the agent runtime ended with code 7; its last output: out of [redacted] cheese",
+        );
+        // It stays so, however long nobody asks.
+        yield* TestClock.adjust("1 hour");
+        expect([report.runtime.state, starts]).toEqual(["failed", CRASH_BUDGET]);
+        script = `exec node -e 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;
+        yield* runtime.restart;
+        yield* until(() => report.runtime.state === "ready");
+        expect([starts, report.health().error]).toEqual([CRASH_BUDGET + 1, null]);
+      }).pipe(Effect.scoped),
   );
 
   it.effect("that is killed takes its whole group with it, and is started again", () =>

@@ -15,7 +15,13 @@ beforeEach(async () => {
 afterEach(() => served.stop());
 
 const line = (seq: number): string =>
-  JSON.stringify({ seq, at: "2026-11-20T06:52:05.045Z", event: "output", source: "runtime", line: `ünï ${seq}` });
+  JSON.stringify({
+    seq,
+    at: "2026-11-20T06:52:05.045Z",
+    event: "output",
+    source: "runtime",
+    line: `ünï ${seq}`,
+  });
 const say = (count: number): void => {
   for (let n = 0; n < count; n += 1) served.ring.add(line);
 };

@@ -203,7 +203,6 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
       Effect.gen(function* () {
         const { code, stdout } = yield* runIn(spec.id, "daemon", INTRUSION);
         assert.equal(code, 0);
-        // The filter refuses more than another user's process does.
         const calls = setup.form === "bubblewrap" ? [] : ["signal by handle to "];
         for (const way of ["environ of ", "fd of ", "signal to ", ...calls])
           assert.ok(stdout.includes(way), stdout);
@@ -281,7 +280,6 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
         yield* provider.end(spec.id);
         assert.equal(yield* provider.logs(spec.id), "stand-in daemon listens\nlast words\n");
         assert.deepEqual(processesSeeing(`/s/${spec.id}`), []);
-        assert.equal((yield* provider.awaitExit(spec.id)).code, "exited");
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
     },
     {

@@ -19,7 +19,8 @@ import { simulatedBackend } from "../../src/git/simulated.ts";
 import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sandboxes, SessionLogs, Sessions } from "../../src/store/port.ts";
+import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import { SessionLogs } from "../../src/store/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import { admitSession, makeWorld, NOON } from "../conformance/store-fixture.ts";
 

@@ -2,8 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { newestOf } from "../kept-log.ts";
-import { LOG_KEPT_BYTES, SessionLogs, type LoggedBoot } from "../port.ts";
+import { LOG_KEPT_BYTES, newestOf, SessionLogs, type LoggedBoot } from "../session-logs.ts";
 import { at, stored } from "./statement.ts";
 
 type KeepRequest = Parameters<(typeof SessionLogs)["Service"]["keep"]>[0];
