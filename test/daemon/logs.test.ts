@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RING_BYTES } from "../../daemon/log-ring.ts";
@@ -166,6 +167,20 @@ test("no secret reaches the log, also where it comes in two writes [I16, G05]", 
   expect(reader.entries.filter(({ line }) => line?.includes("[redacted]"))).toHaveLength(canaries.length * 3);
 });
 
+test("no secret is in what the daemon says last when it fails itself [I16]", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "0.0.0.0", () => resolve()));
+  const { port } = taken.address() as AddressInfo;
+  const daemon = await start({
+    agentEnv: { PROJECT_SECRET: "EADDRINUSE" },
+    environment: { PLATFORM_SERVICE_PORT: String(port) },
+  });
+  const failed = await daemon.logged("daemon failed");
+  expect(failed["message"]).toContain("[redacted]: address already in use");
+  expect(daemon.output).not.toContain("EADDRINUSE");
+  await new Promise((resolve) => taken.close(resolve));
+});
+
 test("a flood of output neither fills the daemon's memory nor keeps its health from answering", async () => {
   const daemon = await start();
   await daemon.logged("ready");
@@ -180,8 +195,8 @@ test("a flood of output neither fills the daemon's memory nor keeps its health f
   for (const health of await Promise.all(asked)) expect(health).toMatchObject({ status: "ready" });
   const status = readFileSync(`/proc/${daemon.child?.pid ?? 0}/status`, "utf8");
   const peakKiB = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
-  // A Node of its own takes about 100 MiB; the flood is 200 MB.
-  expect(peakKiB).toBeLessThan(250 * 1024);
+  // A Node with much garbage takes about 200 MiB; the flood is 500 MB.
+  expect(peakKiB).toBeLessThan(350 * 1024);
   await daemon.logged("output is left out: it comes faster than 1 MiB/s");
   await vi.waitFor(async () => {
     await say(daemon, "after the flood\n");

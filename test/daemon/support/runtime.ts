@@ -12,10 +12,10 @@ const say = async (request: IncomingMessage, response: ServerResponse): Promise<
   response.end();
 };
 
-/** Prints 200 MB as fast as they are taken, and answers when they are. */
+/** Prints 500 MB as fast as they are taken, and answers when they are. */
 const flood = (response: ServerResponse): void => {
   const block = Buffer.from(`${"flood ".repeat(20)}\n`.repeat(8264));
-  let left = 200;
+  let left = 500;
   const more = (): void => {
     left -= 1;
     process.stdout.write(block, left === 0 ? () => response.end() : more);
