@@ -12,7 +12,9 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type { LaunchSettings } from "../src/domain/launch.ts";
 import { runDaemon } from "./daemon.ts";
-import { readSettings, type Layout } from "./settings.ts";
+import { LogRing } from "./log-ring.ts";
+import { Redactor } from "./redact.ts";
+import { readSettings, secretsOf, type Layout } from "./settings.ts";
 
 /** Nothing but the daemon runs: no clone, and a runtime that ends at once. */
 const LAUNCH: LaunchSettings = {
@@ -68,9 +70,10 @@ const startAndAsk = async (layout: Layout): Promise<void> => {
     runDaemon({
       settings,
       version: "0.0.0",
-      write: (line) => {
+      redactor: new Redactor(secretsOf(settings)),
+      ring: new LogRing((line) => {
         if (line.includes('"listening"')) listening.resolve();
-      },
+      }),
     }),
   );
   daemon.addObserver(() => listening.reject(new Error("the daemon ended before it listened")));

@@ -12,6 +12,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "vitest";
+import { LogRing } from "../../daemon/log-ring.ts";
 import { Redactor } from "../../daemon/redact.ts";
 import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
@@ -114,6 +115,7 @@ const startDaemon = async (service: TestService, sid: string): Promise<DaemonSer
     runtimePort: 4096,
     blockedPorts: [8000, 4096, 3128],
     report,
+    ring: new LogRing(() => undefined),
     abort: () => Promise.resolve(false),
   });
 };
