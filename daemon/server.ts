@@ -12,14 +12,15 @@ import {
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
-import { Proxy, responseOn, type Upstream } from "../src/proxy/proxy.ts";
+import { Proxy, type Upstream } from "../src/proxy/proxy.ts";
+import { responseOn } from "../src/proxy/tunnel.ts";
 import {
   answerError,
+  answerFailure,
   answerJson,
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
-  answerUnreachable,
 } from "./answer.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
@@ -43,7 +44,7 @@ const KEEP_ALIVE_MS = 65_000;
 
 export class DaemonServer {
   readonly #options: ServerOptions;
-  readonly #proxy = new Proxy(answerUnreachable);
+  readonly #proxy = new Proxy(answerFailure);
   readonly #servers: Server[] = [];
 
   constructor(options: ServerOptions) {

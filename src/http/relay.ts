@@ -14,12 +14,21 @@ import * as Effect from "effect/Effect";
 import { tokenHash, tokenKind, parseUuid } from "../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { Keyring } from "../actors/keyring.ts";
-import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
+import { Proxy, type AnswerFailure, type Failure, type Upstream } from "../proxy/proxy.ts";
+import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
 import type { Session } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { BadGateway, Conflict, Internal, isApiError } from "./api/errors.ts";
+import {
+  BadGateway,
+  Conflict,
+  GatewayTimeout,
+  Internal,
+  isApiError,
+  RequestTimeout,
+  type ApiError,
+} from "./api/errors.ts";
 import { answering, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
 import { answerRaw, requestId } from "./respond.ts";
@@ -91,11 +100,18 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
   return caller ?? (yield* unauthorized());
 });
 
-const unreachable = (response: ServerResponse): void =>
-  answerRaw(
-    response,
+const FAILURES: Readonly<Record<Failure, () => ApiError>> = {
+  unreachable: () =>
     new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
-  );
+  silent: () =>
+    new GatewayTimeout({
+      error: "The sandbox's daemon is there and does not answer.",
+      code: "upstream_timeout",
+    }),
+  body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),
+};
+
+const answerFailure: AnswerFailure = (response, _to, why) => answerRaw(response, FAILURES[why]());
 
 /** The relay's raw routes, for the listener; they live as long as the scope. */
 export const makeRelay = Effect.gen(function* () {
@@ -103,7 +119,7 @@ export const makeRelay = Effect.gen(function* () {
   const context = yield* Effect.context<Needs>();
   const scope = yield* Effect.scope;
   const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(unreachable)),
+    Effect.sync(() => new Proxy(answerFailure)),
     (opened) => Effect.sync(() => opened.close()),
   );
 

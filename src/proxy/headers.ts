@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 
 /** Connection-level headers (RFC 9110, 7.6.1). `Trailer` stays: trailers are passed on. */
-const HOP_BY_HOP = new Set([
+const HOP_BY_HOP = [
   "connection",
   "keep-alive",
   "proxy-connection",
@@ -12,10 +12,14 @@ const HOP_BY_HOP = new Set([
   "te",
   "transfer-encoding",
   "upgrade",
-]);
+];
 
-/** Never handed on: the context, the caller's credential, and what only we may say (X11, X13). */
-const OURS = new Set([
+/** Of an answer only what belongs to its connection is dropped. */
+const NOT_OF_ANSWERS: ReadonlySet<string> = new Set(HOP_BY_HOP);
+
+/** Of a request also the context, the caller's credential, and what only we may say (X11, X13). */
+const NOT_OF_REQUESTS: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   USER_CONTEXT_HEADER,
   "authorization",
   "host",
@@ -29,66 +33,118 @@ const OURS = new Set([
   "x-forwarded-server",
 ]);
 
-/** Some servers read `_` as `-`, so a header is judged as if it had been written so (threats.md X11). */
-const canonical = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+const NONE: ReadonlySet<string> = new Set();
 
-export const pairs = (raw: readonly string[]): [string, string][] => {
-  const found: [string, string][] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) found.push([raw[at] ?? "", raw[at + 1] ?? ""]);
-  return found;
+/** Some servers read `_` as `-`, so a header is judged as if it had been written so (threats.md X11). */
+const canonical = (name: string): string => {
+  const lower = name.toLowerCase();
+  return lower.includes("_") ? lower.replaceAll("_", "-") : lower;
 };
 
+/** What a sender may say of its connection and name no header by it. */
+const PLAIN_CONNECTION = /^(?:keep-alive|close|upgrade)$/i;
+
 /** Names that the sender's Connection header declares to be for this hop only (threats.md X10). */
-const listed = (headers: readonly [string, string][]): Set<string> =>
-  new Set(
-    headers
-      .filter(([name]) => canonical(name) === "connection")
-      .flatMap(([, value]) => value.split(","))
-      .map((name) => canonical(name.trim())),
-  );
+const listed = (raw: readonly string[], connection: string | undefined): ReadonlySet<string> => {
+  if (connection === undefined || PLAIN_CONNECTION.test(connection)) return NONE;
+  const names = new Set<string>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if (canonical(raw[at] ?? "") !== "connection") continue;
+    for (const name of (raw[at + 1] ?? "").split(",")) names.add(canonical(name.trim()));
+  }
+  return names;
+};
 
 /** Every value of a header, one element for each time it was sent. */
-export const valuesOf = (request: IncomingMessage, header: string): string[] =>
-  pairs(request.rawHeaders)
-    .filter(([name]) => name.toLowerCase() === header)
-    .map(([, value]) => value);
+export const valuesOf = (request: IncomingMessage, header: string): string[] => {
+  const raw = request.rawHeaders;
+  const values: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] ?? "";
+    if (name.length === header.length && name.toLowerCase() === header) values.push(raw[at + 1] ?? "");
+  }
+  return values;
+};
 
 /** Methods whose request Node would frame as chunked although no body comes. */
 const EXPECTS_BODY = new Set(["POST", "PUT", "PATCH"]);
 
-/** The framing is ours: what the parser understood of the request, stated once (threats.md X14). */
-const framing = (request: IncomingMessage): string[] => {
-  if (request.headers["transfer-encoding"] !== undefined) return ["transfer-encoding", "chunked"];
-  const length = request.headers["content-length"];
-  if (length !== undefined) return ["content-length", length];
-  return EXPECTS_BODY.has(request.method ?? "") ? ["content-length", "0"] : [];
+/** Whether a body belongs to the request, be it empty when it comes. */
+export const hasBody = ({ headers }: IncomingMessage): boolean => {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
 };
 
-/** Raw headers of the request to `host`. */
-export const requestHeaders = (request: IncomingMessage, host: string): string[] => {
-  const headers = pairs(request.rawHeaders);
-  const dropped = listed(headers);
-  const passed = headers.filter(([raw]) => {
-    const name = canonical(raw);
-    return !HOP_BY_HOP.has(name) && !OURS.has(name) && !dropped.has(name);
-  });
-  return [
-    "host",
-    host,
-    ...passed.flat(),
-    ...framing(request),
-    "x-forwarded-for",
-    request.socket.remoteAddress ?? "unknown",
-    "x-forwarded-host",
-    request.headers.host ?? "",
-    "x-forwarded-proto",
-    "http",
-  ];
+/** The framing is ours: what the parser understood of the request, stated once (threats.md X14). */
+const addFraming = (request: IncomingMessage, to: string[]): void => {
+  const length = request.headers["content-length"];
+  if (request.headers["transfer-encoding"] !== undefined) to.push("transfer-encoding", "chunked");
+  else if (length !== undefined) to.push("content-length", length);
+  else if (EXPECTS_BODY.has(request.method ?? "")) to.push("content-length", "0");
 };
+
+/** What is said of where a request goes. */
+export interface Addressed {
+  /** Value of the Host header. */
+  readonly host: string;
+  /** Raw headers to add, name before value. */
+  readonly headers: readonly string[];
+  /**
+   * More names that are not taken from the client, lower case. Of ours, `x-forwarded-…` may be among them: then they
+   * are left to `headers`.
+   */
+  readonly drop?: ReadonlySet<string>;
+}
+
+/** Raw headers of the request to an upstream. */
+export const requestHeaders = (
+  request: IncomingMessage,
+  { host, headers: added, drop = NONE }: Addressed,
+): string[] => {
+  const { rawHeaders: raw, headers } = request;
+  const dropped = listed(raw, headers.connection);
+  const passed = ["host", host];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [written = "", value = ""] = [raw[at], raw[at + 1]];
+    const name = canonical(written);
+    if (!NOT_OF_REQUESTS.has(name) && !dropped.has(name) && !drop.has(name)) passed.push(written, value);
+  }
+  addFraming(request, passed);
+  const say = (name: string, value: string): void => {
+    if (!drop.has(name)) passed.push(name, value);
+  };
+  say("x-forwarded-for", request.socket.remoteAddress ?? "unknown");
+  say("x-forwarded-host", headers.host ?? "");
+  say("x-forwarded-proto", "http");
+  passed.push(...added);
+  return passed;
+};
+
+const NO_CONTENT = 204;
 
 /** Raw headers of the answer to the client: all but those of the hop to the upstream. */
 export const responseHeaders = (answer: IncomingMessage): string[] => {
-  const headers = pairs(answer.rawHeaders);
-  const dropped = listed(headers);
-  return headers.filter(([name]) => !HOP_BY_HOP.has(canonical(name)) && !dropped.has(canonical(name))).flat();
+  const raw = answer.rawHeaders;
+  const dropped = listed(raw, answer.headers.connection);
+  const passed: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [written = "", value = ""] = [raw[at], raw[at + 1]];
+    const name = canonical(written);
+    if (NOT_OF_ANSWERS.has(name) || dropped.has(name)) continue;
+    // RFC 9110, 8.6: no body, no length; a client that believed it would wait for ever.
+    if (name === "content-length" && answer.statusCode === NO_CONTENT) continue;
+    passed.push(written, value);
+  }
+  return passed;
+};
+
+/** Trailers as pairs; what may not be said in front may not be said behind. */
+export const trailers = (from: IncomingMessage): [string, string][] => {
+  const raw = from.rawTrailers;
+  const found: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [name = "", value = ""] = [raw[at], raw[at + 1]];
+    if (!NOT_OF_REQUESTS.has(canonical(name))) found.push([name, value]);
+  }
+  return found;
 };

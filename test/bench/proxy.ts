@@ -29,7 +29,15 @@ import {
 } from "./proxy/contenders.ts";
 import { SESSION_ID, TOKEN } from "./proxy/listening.ts";
 import type { Body, Held, Latency, Order, Outcome, Requests } from "./proxy/load.ts";
-import { summary, table, type Contender, type Idle, type IdleRound, type Measure, type Round } from "./proxy/report.ts";
+import {
+  summary,
+  table,
+  type Contender,
+  type Idle,
+  type IdleRound,
+  type Measure,
+  type Round,
+} from "./proxy/report.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
 
 const { values } = parseArgs({
@@ -93,7 +101,12 @@ const headers = (): Record<string, string> => ({
   "x-request-id": "0192d3a4-0000-7000-8000-0000000000bb",
   [USER_CONTEXT_HEADER]: signUserContext(
     // oxlint-disable-next-line no-restricted-properties -- a context is held against the machine's clock
-    { userId: "0192d3a4-0000-7000-8000-0000000000cc", sessionId: SESSION_ID, role: "user", nowMs: Date.now() },
+    {
+      userId: "0192d3a4-0000-7000-8000-0000000000cc",
+      sessionId: SESSION_ID,
+      role: "user",
+      nowMs: Date.now(),
+    },
     TOKEN,
   ),
 });
@@ -108,7 +121,10 @@ interface Way {
 
 const measure = async ({ plain, streams }: Way, generator: Generator): Promise<Measure> => {
   const target = ({ port }: At, where: string) => ({ port, path: where, headers: headers() });
-  const costing = async <A extends Outcome>({ pid }: At, order: Order): Promise<A & { readonly cpuMs: number }> => {
+  const costing = async <A extends Outcome>(
+    { pid }: At,
+    order: Order,
+  ): Promise<A & { readonly cpuMs: number }> => {
     const before = cpuMsOf(pid);
     const outcome = await generator.ask<A>(order);
     return { ...outcome, cpuMs: cpuMsOf(pid) - before };
@@ -190,7 +206,8 @@ const runRequests = async (upstreams: Upstreams, generator: Generator): Promise<
     }
     for (let number = 0; number <= rounds; number += 1) {
       const measured: [Contender, Measure][] = [];
-      for (const [name, way] of turned([...ways], number)) measured.push([name, await measure(way, generator)]);
+      for (const [name, way] of turned([...ways], number))
+        measured.push([name, await measure(way, generator)]);
       const result = Object.fromEntries(measured) as Round;
       if (number > 0) results.push(result);
       const told = NAMES.map((name) => `${name} ${Math.round(result[name].cpuUs)} µs`).join(", ");
@@ -209,7 +226,8 @@ const runIdle = async ({ streams }: Upstreams, generator: Generator): Promise<Id
   const results: IdleRound[] = [];
   for (let number = 0; number < Math.min(rounds, IDLE_ROUNDS); number += 1) {
     const measured: [Name, Idle][] = [];
-    for (const name of turned(NAMES, number)) measured.push([name, await measureIdle(name, streams, generator)]);
+    for (const name of turned(NAMES, number))
+      measured.push([name, await measureIdle(name, streams, generator)]);
     results.push(Object.fromEntries(measured) as IdleRound);
   }
   return results;

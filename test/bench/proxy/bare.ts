@@ -15,7 +15,14 @@ const pool = new Pool(`http://127.0.0.1:${upstreamPort()}`, {
   headersTimeout: 0,
   bodyTimeout: 0,
 });
-const DROPPED = new Set([USER_CONTEXT_HEADER, "authorization", "host", "connection", "keep-alive", "upgrade"]);
+const DROPPED = new Set([
+  USER_CONTEXT_HEADER,
+  "authorization",
+  "host",
+  "connection",
+  "keep-alive",
+  "upgrade",
+]);
 
 const isAuthentic = ({ headersDistinct }: IncomingMessage): boolean =>
   Result.isSuccess(
