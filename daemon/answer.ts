@@ -31,6 +31,15 @@ export const answerError = (response: ServerResponse, status: number, body: Erro
 export const answerRefusal = (response: ServerResponse, { status, code, error }: Refusal): void =>
   answerError(response, status, { error, code });
 
+/** What comes behind it on its connection is not to be trusted. */
+export const answerMalformed = (response: ServerResponse, instead: string): void => {
+  response.setHeader("connection", "close");
+  answerError(response, 400, {
+    error: `The request is malformed: ${instead}.`,
+    code: "malformed_request",
+  });
+};
+
 export const answerUnauthenticated = (response: ServerResponse, reason: UserContextRefusal): void =>
   answerError(response, 401, {
     error: "This request needs a valid signed user context.",

@@ -11,6 +11,7 @@ import {
   verifyUserContext,
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
+import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
 import { Proxy, type Upstream } from "../src/proxy/proxy.ts";
 import { responseOn } from "../src/proxy/tunnel.ts";
@@ -18,6 +19,7 @@ import {
   answerError,
   answerFailure,
   answerJson,
+  answerMalformed,
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
@@ -87,6 +89,8 @@ export class DaemonServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
+    const ambiguity = ambiguityOf(request);
+    if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const route = this.#route(request);
     if (route.kind === "health") return answerJson(response, 200, this.#options.report.health());
     const refusal = this.#refusal(request);
@@ -100,6 +104,8 @@ export class DaemonServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const response = responseOn(request, socket);
+    const ambiguity = upgradeAmbiguityOf(request);
+    if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const refusal = this.#refusal(request);
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     const route = this.#route(request);

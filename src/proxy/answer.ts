@@ -72,12 +72,21 @@ export const breakOff = (response: ServerResponse): void => {
   response.destroy();
 };
 
+/** A first piece up to this is written together with the head. */
+const SMALL_BYTES = 8 * 1024;
+
+/** Node joins a head and text to one string, and a head and bytes to a list that costs more to write: as text then. */
+const writeSmall = (response: ServerResponse, chunk: Buffer): boolean =>
+  response.write(chunk.toString("latin1"), "latin1");
+
 /** Passes the body of an answer on whose head is written. */
 export const passBody = (answer: IncomingMessage, response: ServerResponse): void => {
   let isSilent = true;
   answer.on("data", (chunk: Buffer) => {
+    const isWritten =
+      isSilent && chunk.length <= SMALL_BYTES ? writeSmall(response, chunk) : response.write(chunk);
     isSilent = false;
-    if (!response.write(chunk)) answer.pause();
+    if (!isWritten) answer.pause();
   });
   response.on("drain", () => answer.resume());
   answer.on("end", () => {
