@@ -174,6 +174,7 @@ class Waiting implements Watched {
   #isHeldBack: boolean;
   #isOver = false;
   #why: Failure = "unreachable";
+  #answer: IncomingMessage | null = null;
 
   constructor(passing: Passing, means: Means) {
     const { request, response, upstream } = passing;
@@ -185,7 +186,12 @@ class Waiting implements Watched {
     passHints(upstream, response);
     upstream.on("response", (answer) => this.#answered(answer));
     upstream.on("error", () => {
-      // Once there is an answer, its own end tells how it went: it may be whole although sending on failed.
+      // An answer that is all here is whole although sending on failed; of one that is not, Node takes a reset for the
+      // end where neither a length nor chunks tell it.
+      if (this.#answer?.complete === false) breakOff(response);
+    });
+    // Not every end of a request without an answer is an error to Node (101 that nobody asked for).
+    upstream.on("close", () => {
       if (!this.#isOver) this.fail(this.#why);
     });
     means.watch.add(this);
@@ -232,6 +238,7 @@ class Waiting implements Watched {
   #answered(answer: IncomingMessage): void {
     const { response } = this.#passing;
     this.end();
+    this.#answer = answer;
     if (writeHead(response, answer)) return passBody(answer, response);
     answer.destroy();
     this.fail("unreachable");

@@ -70,7 +70,8 @@ describe("a daemon behind the relay", () => {
   it.each(REFUSED)("sees nothing of $name, nor of what follows it [X14, W20, W21]", async (smuggling) => {
     const answer = await exchange(port, bytesOf(smuggling, { target, credential: credential() }) + last());
     // What follows may be refused once more; it is not answered as the request it looks like.
-    expect(new Set(answer.match(/HTTP\/1\.1 \d+/g))).toEqual(new Set(["HTTP/1.1 400"]));
+    for (const status of answer.match(/HTTP\/1\.1 \d+/g) ?? [answer])
+      expect(status).toMatch(/^HTTP\/1\.1 40[04]$/);
     expect(daemon.bytes).toBe("");
   });
 
