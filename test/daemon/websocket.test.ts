@@ -1,8 +1,8 @@
 /** A real WebSocket client and server with the daemon between them. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { Socket } from "node:net";
+import { createServer, request, type Server } from "node:http";
+import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer, type ServerOptions } from "ws";
 import { signUserContext } from "../../src/domain/user-context.ts";
@@ -163,32 +163,51 @@ describe("a WebSocket through the daemon", () => {
 });
 
 describe("an upgraded connection", () => {
-  /** Agrees, says something when the client has ended its half, and then ends its own. */
-  const startLastWord = async (): Promise<{ readonly port: number; readonly sockets: Socket[] }> => {
-    const server = createServer();
-    const sockets: Socket[] = [];
-    server.on("upgrade", (_, socket: Socket) => {
-      sockets.push(socket);
-      socket
-        .on("error", () => undefined)
-        .on("end", () => socket.end("last word"))
-        .resume();
-      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
-    });
-    return { port: await served.upstream(server), sockets };
-  };
+  const AGREED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
-  test("lets one side end and still listen", async () => {
-    const { port, sockets } = await startLastWord();
-    const handshake = served.open(`/proxy/${port}/`, {
-      headers: { connection: "Upgrade", upgrade: "websocket" },
+  /** An upstream that agrees and then does as it is told; its connection, and the client's. */
+  const joined = async (serve: (socket: Socket) => void): Promise<readonly [Socket, Socket]> => {
+    const server = createServer();
+    server.on("upgrade", (_, socket: Socket) => {
+      socket.on("error", () => undefined);
+      socket.write(AGREED);
+      serve(socket);
+    });
+    const port = await served.upstream(server);
+    const agreed = once(server, "upgrade");
+    const headers = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "x-platform-user-context": contextHeader(),
+    };
+    // Such a client says itself when its half ends.
+    const handshake = request({
+      path: `/proxy/${port}/`,
+      headers,
+      createConnection: () => connect({ path: served.socketPath, allowHalfOpen: true }),
     });
     handshake.end();
-    const [, socket] = (await once(handshake, "upgrade")) as [unknown, Socket];
-    socket.allowHalfOpen = true;
-    const closed = once(sockets[0] ?? socket, "close");
-    socket.end("first word");
-    expect(String(await socket.setEncoding("utf8").toArray())).toBe("last word");
+    const [, client, head] = (await once(handshake, "upgrade")) as [unknown, Socket, Buffer];
+    if (head.length > 0) client.unshift(head);
+    const [, upstream] = (await agreed) as [unknown, Socket];
+    return [client, upstream];
+  };
+
+  test("lets the client end and still listen", async () => {
+    const [client, upstream] = await joined((socket) =>
+      socket.on("end", () => socket.end("last word")).resume(),
+    );
+    const closed = once(upstream, "close");
+    client.end("first word");
+    expect(String(await client.setEncoding("utf8").toArray())).toBe("last word");
     await closed;
+  });
+
+  test("lets the upstream end and still listen", async () => {
+    const [client, upstream] = await joined((socket) => socket.end("first word"));
+    expect(String(await client.setEncoding("utf8").toArray())).toBe("first word");
+    const heard = upstream.setEncoding("utf8").toArray();
+    client.end("last word");
+    expect(String(await heard)).toBe("last word");
   });
 });
