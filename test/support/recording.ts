@@ -12,6 +12,8 @@ export class Recording {
   onBytes: (socket: Socket, soFar: string) => void = (socket, soFar) => {
     if (soFar.includes("\r\n\r\n")) socket.write(OK);
   };
+  /** Called when the other side has ended its half. */
+  onEnd: (socket: Socket) => void = (socket) => void socket.end();
   readonly server: Server = createServer({ allowHalfOpen: true }, (socket) => this.#take(socket));
 
   static async start(): Promise<Recording> {
@@ -40,7 +42,7 @@ export class Recording {
     const index = this.connections.push("") - 1;
     this.sockets.push(socket);
     socket.on("error", () => undefined);
-    socket.on("end", () => socket.end());
+    socket.on("end", () => this.onEnd(socket));
     socket.on("data", (chunk: Buffer) => {
       const soFar = (this.connections[index] ?? "") + chunk.toString("latin1");
       this.connections[index] = soFar;
