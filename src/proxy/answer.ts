@@ -86,9 +86,10 @@ export const passBody = (answer: IncomingMessage, response: ServerResponse): voi
     const isWritten =
       isSilent && chunk.length <= SMALL_BYTES ? writeSmall(response, chunk) : response.write(chunk);
     isSilent = false;
-    if (!isWritten) answer.pause();
+    if (isWritten) return;
+    answer.pause();
+    response.once("drain", () => answer.resume());
   });
-  response.on("drain", () => answer.resume());
   answer.on("end", () => {
     isSilent = false;
     if (addTrailers(answer, response)) response.end();

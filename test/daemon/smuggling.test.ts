@@ -35,10 +35,13 @@ const last = () =>
 
 describe("an upstream", () => {
   test.each(REFUSED)("sees nothing of $name, nor of what follows it [X14, W20]", async (smuggling) => {
-    const answer = await send(bytesOf(smuggling, { target: target(), credential: credential() }) + last());
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer.match(/HTTP\/1\.1 \d/g)).toHaveLength(1);
-    expect(upstream.bytes).toBe("");
+    for (const behind of ["", last()]) {
+      const bytes = bytesOf(smuggling, { target: target(), credential: credential() });
+      const answer = await send(bytes + behind);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer.match(/HTTP\/1\.1 \d/g)).toHaveLength(1);
+      expect(upstream.bytes).toBe("");
+    }
   });
 
   test.each(BROKEN_BODIES)(

@@ -41,6 +41,7 @@ export const REFUSED: readonly Smuggling[] = [
   { name: "a blank in a name", head: "X A: b\r\nContent-Length: 0" },
   { name: "two Hosts", head: "Host: y\r\nContent-Length: 0" },
   { name: "chunks in HTTP/1.0", first: (to) => `POST ${to} HTTP/1.0`, head: CHUNKED, body: "0\r\n\r\n" },
+  { name: "HTTP/0.9", first: (to) => `GET ${to} HTTP/0.9`, head: "X-A: b" },
   { name: "HTTP/1.2", first: (to) => `GET ${to} HTTP/1.2`, head: "X-A: b" },
   { name: "HTTP/2.0", first: (to) => `GET ${to} HTTP/2.0`, head: "X-A: b" },
   { name: "no version", first: (to) => `GET ${to}`, head: "X-A: b" },
