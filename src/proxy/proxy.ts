@@ -169,6 +169,7 @@ class Waiting implements Watched {
   readonly #means: Means;
   #since = performance.now();
   #bytes = 0;
+  readonly #place: number;
   #isSending: boolean;
   /** The client waits for the upstream's word before it sends. */
   #isHeldBack: boolean;
@@ -194,13 +195,14 @@ class Waiting implements Watched {
     upstream.on("close", () => {
       if (!this.#isOver) this.fail(this.#why);
     });
-    means.watch.add(this);
+    this.#place = means.watch.add(this);
   }
 
   /** There is an answer, or nobody who would take one. */
   end(): void {
+    if (this.#isOver) return;
     this.#isOver = true;
-    this.#means.watch.delete(this);
+    this.#means.watch.delete(this.#place);
   }
 
   fail(why: Failure): void {
