@@ -100,16 +100,18 @@ const headers = (): Record<string, string> => ({
   "user-agent": "bench",
   "x-request-id": "0192d3a4-0000-7000-8000-0000000000bb",
   [USER_CONTEXT_HEADER]: signUserContext(
-    // oxlint-disable-next-line no-restricted-properties -- a context is held against the machine's clock
     {
       userId: "0192d3a4-0000-7000-8000-0000000000cc",
       sessionId: SESSION_ID,
       role: "user",
+      // oxlint-disable-next-line no-restricted-properties -- a context is held against the machine's clock
       nowMs: Date.now(),
     },
     TOKEN,
   ),
 });
+
+const target = ({ port }: At, where: string) => ({ port, path: where, headers: headers() });
 
 type At = Pick<Started, "pid" | "port">;
 
@@ -120,7 +122,6 @@ interface Way {
 }
 
 const measure = async ({ plain, streams }: Way, generator: Generator): Promise<Measure> => {
-  const target = ({ port }: At, where: string) => ({ port, path: where, headers: headers() });
   const costing = async <A extends Outcome>(
     { pid }: At,
     order: Order,
@@ -157,11 +158,11 @@ const measureIdle = async (name: Name, upstream: Started, generator: Generator):
   const hold = async (what: "sse" | "websocket") => {
     const proxy = await START[name](upstream.port);
     try {
-      const target = { port: proxy.port, path: `/${what}`, headers: headers() };
-      await generator.ask<Held>({ kind: "hold", what, count: 20, ...target });
+      const order = { kind: "hold", what, ...target(proxy, `/${what}`) } as const;
+      await generator.ask<Held>({ ...order, count: 20 });
       await generator.ask<Held>({ kind: "release", tellPort: upstream.port });
       const before = await proxy.memory();
-      await generator.ask<Held>({ kind: "hold", what, count: held, ...target });
+      await generator.ask<Held>({ ...order, count: held });
       const after = await proxy.memory();
       const { alive } = await generator.ask<Held>({ kind: "release", tellPort: upstream.port });
       return { bytesEach: (after - before) / held, alive };

@@ -42,6 +42,17 @@ const signed = (change: { token?: string; sessionId?: string; ageS?: number } = 
     change.token ?? TOKEN,
   );
 
+/** Signed as it stands: what our own signer would never write. */
+const signedText = (text: string): string => {
+  const payload = Buffer.from(text).toString("base64url");
+  return `${payload}.${createHmac("sha256", TOKEN).update(payload).digest("base64url")}`;
+};
+const claims = (): Record<string, unknown> => {
+  // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
+  const iat = Math.floor(Date.now() / 1000);
+  return { user_id: "user-1", session_id: SESSION_ID, role: "owner", iat, exp: iat + 60 };
+};
+
 describe("the user context", () => {
   test("is not needed for health, by GET or HEAD", async () => {
     const { response, body } = await served.ask("/platform/health", { headers: ["host", "x"] });
@@ -75,17 +86,6 @@ describe("the user context", () => {
     );
     expect(reached).toEqual([]);
   });
-
-  /** Signed as it stands: what our own signer would never write. */
-  const signedText = (text: string): string => {
-    const payload = Buffer.from(text).toString("base64url");
-    return `${payload}.${createHmac("sha256", TOKEN).update(payload).digest("base64url")}`;
-  };
-  const claims = (): Record<string, unknown> => {
-    // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
-    const iat = Math.floor(Date.now() / 1000);
-    return { user_id: "user-1", session_id: SESSION_ID, role: "owner", iat, exp: iat + 60 };
-  };
 
   test.each([
     ["a newline in the user id [A06]", () => JSON.stringify({ ...claims(), user_id: "a\nb" })],

@@ -1,6 +1,6 @@
 /** What the daemon says when it cannot pass a request on, and what it never takes from a request. */
 import { once } from "node:events";
-import { createServer, request, type IncomingMessage } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextHeader, Served, type Answer } from "./support/served.ts";
 import { freePort, Running } from "./support/running.ts";
@@ -89,7 +89,7 @@ test("a runtime that is killed amid a stream ends it as an error, is started ane
   const daemon = await Running.start();
   try {
     await daemon.logged("ready");
-    const stream = request({
+    const stream = httpRequest({
       socketPath: daemon.layout.socket,
       path: "/stream",
       headers: { "x-platform-user-context": daemon.context() },

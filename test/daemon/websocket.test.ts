@@ -162,6 +162,14 @@ describe("a WebSocket through the daemon", () => {
   });
 });
 
+/** All that comes until the other side ends its half; ours stays as it is. */
+const heardOn = async (socket: Socket): Promise<string> => {
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await once(socket, "end");
+  return text;
+};
+
 describe("an upgraded connection", () => {
   const AGREED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
@@ -191,14 +199,6 @@ describe("an upgraded connection", () => {
     if (head.length > 0) client.unshift(head);
     const [, upstream] = (await agreed) as [unknown, Socket];
     return [client, upstream];
-  };
-
-  /** All that comes until the other side ends its half; ours stays as it is. */
-  const heardOn = async (socket: Socket): Promise<string> => {
-    let text = "";
-    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    await once(socket, "end");
-    return text;
   };
 
   test("lets the client end and still listen", async () => {
