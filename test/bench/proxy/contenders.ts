@@ -23,6 +23,13 @@ export type Start = (upstreamPort: number) => Promise<Started>;
 
 const PAGE_BYTES = 4096;
 
+const SETTLE_MS = 1000;
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
 const residentBytes = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
 
@@ -45,8 +52,12 @@ export const startProgram = async (program: string, upstreamPort = 0): Promise<S
     pid,
     port,
     memory: async () => {
-      child.send("collect");
-      await word(child);
+      // What the first collection frees is given back to the system a moment later.
+      for (const settle of [SETTLE_MS, 0]) {
+        child.send("collect");
+        await word(child);
+        await pause(settle);
+      }
       return residentBytes(pid);
     },
     stop: async () => {
