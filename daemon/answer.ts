@@ -1,6 +1,7 @@
 /** The daemon's own answers: JSON, errors in the one shape of api.md 1. */
 import type { ServerResponse } from "node:http";
 import type { UserContextRefusal } from "../src/domain/user-context.ts";
+import type { Failure, Upstream } from "../src/proxy/proxy.ts";
 import type { Refusal } from "./route.ts";
 
 export interface ErrorBody {
@@ -30,6 +31,15 @@ export const answerError = (response: ServerResponse, status: number, body: Erro
 export const answerRefusal = (response: ServerResponse, { status, code, error }: Refusal): void =>
   answerError(response, status, { error, code });
 
+/** What comes behind it on its connection is not to be trusted. */
+export const answerMalformed = (response: ServerResponse, instead: string): void => {
+  response.setHeader("connection", "close");
+  answerError(response, 400, {
+    error: `The request is malformed: ${instead}.`,
+    code: "malformed_request",
+  });
+};
+
 export const answerUnauthenticated = (response: ServerResponse, reason: UserContextRefusal): void =>
   answerError(response, 401, {
     error: "This request needs a valid signed user context.",
@@ -45,8 +55,22 @@ export const answerNotReady = (response: ServerResponse): void => {
   });
 };
 
-export const answerUnreachable = (response: ServerResponse, { host }: { readonly host: string }): void =>
-  answerError(response, 502, {
+/** What the client hears of a request that could not be passed on to the end. */
+const FAILURES: Readonly<Record<Failure, (host: string) => { readonly status: number } & ErrorBody>> = {
+  unreachable: (host) => ({
+    status: 502,
     error: `${host} in the sandbox did not answer: nothing listens there, or it hung up.`,
     code: "upstream_unreachable",
-  });
+  }),
+  silent: (host) => ({
+    status: 504,
+    error: `${host} in the sandbox is there and does not answer.`,
+    code: "upstream_timeout",
+  }),
+  body_stalled: () => ({ status: 408, error: "The body did not arrive in time.", code: "body_timeout" }),
+};
+
+export const answerFailure = (response: ServerResponse, { host }: Upstream, why: Failure): void => {
+  const { status, ...body } = FAILURES[why](host);
+  answerError(response, status, body);
+};

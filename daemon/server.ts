@@ -11,15 +11,18 @@ import {
   verifyUserContext,
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
+import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
-import { Proxy, responseOn, type Upstream } from "../src/proxy/proxy.ts";
+import { Proxy, type Upstream } from "../src/proxy/proxy.ts";
+import { responseOn } from "../src/proxy/tunnel.ts";
 import {
   answerError,
+  answerFailure,
   answerJson,
+  answerMalformed,
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
-  answerUnreachable,
 } from "./answer.ts";
 import type { LogRing } from "./log-ring.ts";
 import { LogStreams } from "./log-stream.ts";
@@ -47,7 +50,7 @@ const KEEP_ALIVE_MS = 65_000;
 
 export class DaemonServer {
   readonly #options: ServerOptions;
-  readonly #proxy = new Proxy(answerUnreachable);
+  readonly #proxy = new Proxy(answerFailure);
   readonly #servers: Server[] = [];
   readonly #logs: LogStreams;
 
@@ -92,6 +95,8 @@ export class DaemonServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
+    const ambiguity = ambiguityOf(request);
+    if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const route = this.#route(request);
     if (route.kind === "health") return answerJson(response, 200, this.#options.report.health());
     const refusal = this.#refusal(request);
@@ -106,6 +111,8 @@ export class DaemonServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const response = responseOn(request, socket);
+    const ambiguity = upgradeAmbiguityOf(request);
+    if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const refusal = this.#refusal(request);
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     const route = this.#route(request);

@@ -45,15 +45,16 @@ import {
   type PreviewAddress,
   type PreviewPlace,
 } from "../domain/preview.ts";
-import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
+import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
+import { responseOn } from "../proxy/tunnel.ts";
 import { Identity } from "../store/port.ts";
 import { Previews } from "../store/previews.ts";
 import { Caller } from "./api/access.ts";
-import { BadGateway, Forbidden, NotFound, Unauthorized } from "./api/errors.ts";
+import { Forbidden, NotFound, Unauthorized } from "./api/errors.ts";
 import { answeredBy } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
-import { runningSession, upstreamOf } from "./relay.ts";
+import { RELAY_FAILURES, runningSession, upstreamOf } from "./relay.ts";
 import { requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 import { instant } from "./wire.ts";
@@ -196,11 +197,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   return { kind: "pass", to: { ...upstream, forwarded, rewrite } } satisfies Decision;
 });
 
-const unreachable = (response: ServerResponse): void =>
-  answerPage(
-    response,
-    new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
-  );
+const answerFailure: AnswerFailure = (response, _to, why) => answerPage(response, RELAY_FAILURES[why]());
 
 const stranger = (): NotFound =>
   new NotFound({ error: "There is no preview at this address.", code: "not_found" });
@@ -213,7 +210,7 @@ export const makePreviews = Effect.gen(function* () {
   const { previews: address, publicUrl } = yield* Addresses;
   const ownHost = new URL(publicUrl).host;
   const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(unreachable)),
+    Effect.sync(() => new Proxy(answerFailure)),
     (opened) => Effect.sync(() => opened.close()),
   );
 

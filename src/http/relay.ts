@@ -15,12 +15,13 @@ import { tokenHash, tokenKind, parseUuid } from "../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { Activity } from "../actors/activity.ts";
 import { Keyring } from "../actors/keyring.ts";
-import { Proxy, responseOn, type Upstream } from "../proxy/proxy.ts";
+import { Proxy, type AnswerFailure, type Failure, type Upstream } from "../proxy/proxy.ts";
+import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
 import type { Principal, Session } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { BadGateway, Conflict } from "./api/errors.ts";
+import { BadGateway, Conflict, GatewayTimeout, RequestTimeout, type ApiError } from "./api/errors.ts";
 import { answeredBy, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
 import { answerRaw, requestId } from "./respond.ts";
@@ -88,12 +89,14 @@ export const upstreamOf = Effect.fnUntraced(function* (
     },
     keyring.serviceKey(session.sandboxId),
   );
-  touch(session.id);
+  const heard = (): void => touch(session.id);
+  heard();
   const upstream: Upstream = {
     at: linkTarget(link),
     path,
     host: "daemon",
     headers: [USER_CONTEXT_HEADER, context],
+    heard,
   };
   return upstream;
 });
@@ -111,11 +114,19 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
   return caller ?? (yield* unauthorized());
 });
 
-const unreachable = (response: ServerResponse): void =>
-  answerRaw(
-    response,
+/** Why there is no answer, as an error of the API's. */
+export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
+  unreachable: () =>
     new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
-  );
+  silent: () =>
+    new GatewayTimeout({
+      error: "The sandbox's daemon is there and does not answer.",
+      code: "upstream_timeout",
+    }),
+  body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),
+};
+
+const answerFailure: AnswerFailure = (response, _to, why) => answerRaw(response, RELAY_FAILURES[why]());
 
 /** The relay's raw routes, for the listener; they live as long as the scope. */
 export const makeRelay = Effect.gen(function* () {
@@ -123,7 +134,7 @@ export const makeRelay = Effect.gen(function* () {
   const context = yield* Effect.context<Needs>();
   const scope = yield* Effect.scope;
   const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(unreachable)),
+    Effect.sync(() => new Proxy(answerFailure)),
     (opened) => Effect.sync(() => opened.close()),
   );
 

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { routeMiss } from "./routes.ts";
 import { answerRaw, apiErrorResponse, requestId, RETRY_AFTER_SECONDS } from "./respond.ts";
@@ -75,7 +76,7 @@ export const openListener = Effect.fnUntraced(function* ({
   server.on("upgrade", (request, socket, head) => {
     // Node has let go of the socket: a reset that nobody listens for would end the process.
     socket.on("error", () => socket.destroy());
-    if (protocolFault(request) === null) upgrade(request, socket, head);
+    if (protocolFault(request, upgradeAmbiguityOf(request)) === null) upgrade(request, socket, head);
     else refuseUpgrade(socket);
   });
   yield* Effect.acquireRelease(listen(server, host, port), () => drain(server));
@@ -172,18 +173,10 @@ const drain = (server: Server) => {
   );
 };
 
-const VERSIONS = new Set(["1.0", "1.1"]);
-
-/** What Node accepts and we do not (threats.md W21, W25): other versions, two Host headers, chunks in HTTP/1.0, a broken escape. */
-const protocolFault = (request: IncomingMessage): ApiError | null => {
-  if (!VERSIONS.has(request.httpVersion)) return malformed("send HTTP/1.1");
-  const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
-  if (hosts.length > 1) return malformed("send one Host header");
-  if (request.httpVersion === "1.0" && request.headers["transfer-encoding"] !== undefined) {
-    return malformed("HTTP/1.0 has no transfer encoding");
-  }
+/** What Node accepts and we do not (threats.md W21, W25): ambiguous framing, other targets than a path, a broken escape. */
+const protocolFault = (request: IncomingMessage, ambiguity = ambiguityOf(request)): ApiError | null => {
+  if (ambiguity !== null) return malformed(ambiguity);
   const [target = ""] = (request.url ?? "").split("?");
-  if (!target.startsWith("/")) return malformed("the request target is not a path");
   try {
     decodeURIComponent(target);
     return null;

@@ -3,26 +3,29 @@
  * 127.0.0.1 (spec.md 4.3, api.md 3 and 7). Shared by both, since what must be right is the same.
  *
  *  Q1 Bytes flow with back-pressure both ways; nothing is collected, nothing open is timed out.
- *  Q2 A client that leaves takes its upstream request with it.
+ *  Q2 A client that leaves takes its upstream request with it. One that closes its half of the connection has left.
  *  Q3 An upstream that dies mid-way breaks the client's connection: half an answer never looks whole.
  *  Q4 Nothing is ever sent twice.
  *  Q5 Nothing an upstream answers can end the process that passes it on.
+ *  Q6 Who waits for a first word does not wait for ever (watch.ts); what has begun to be answered has no limit.
  *
- * Built on node:http on both sides: with kept connections it costs about 1.15 times the CPU of undici's dispatch
- * (56 to 60 against 48 to 52 µs a request, same run), passes `Expect`, 1xx, trailers both ways and upgrades, which
- * undici refuses or drops, and the bundle starts sooner without a second HTTP library.
+ * Built on node:http on both sides: its strict parser reads both, it passes `Expect`, 1xx, trailers both ways and
+ * upgrades, and the daemon's bundle starts without a second HTTP library. ARCHITECTURE.md has the figures.
  */
 import {
   Agent,
   request as httpRequest,
-  ServerResponse,
   type ClientRequest,
-  type InformationEvent,
+  type ClientRequestArgs,
   type IncomingMessage,
+  type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { pairs, requestHeaders, responseHeaders, type HeaderRules } from "./headers.ts";
+import { addTrailers, breakOff, destroySoon, passBody, passHints, writeHead } from "./answer.ts";
+import { hasBody, requestHeaders, type HeaderRules } from "./headers.ts";
+import { Tunnels } from "./tunnel.ts";
+import { LIMITS, Watch, type Limits, type Watched } from "./watch.ts";
 
 /** Where a request goes: never a host of the client's (threats.md X03, X04), decided by whoever made this. */
 export interface Upstream extends HeaderRules {
@@ -30,43 +33,72 @@ export interface Upstream extends HeaderRules {
   readonly path: string;
   /** Raw headers to add, name before value. */
   readonly headers: readonly string[];
+  /** Called for what the client sends once its request is under way: an upload, an upgraded connection. */
+  readonly heard?: () => void;
 }
 
-/** Answers a client whose upstream did not answer; called while no byte of an answer was sent. */
-export type AnswerUnreachable = (response: ServerResponse, to: Upstream) => void;
+/**
+ * Why there is no answer to pass on: nothing listens or it hung up (502), it does not answer (504), or the client's
+ * body stopped coming (408).
+ */
+export type Failure = "unreachable" | "silent" | "body_stalled";
+
+/** Answers a client in the upstream's place; called while no byte of an answer was sent. */
+export type AnswerFailure = (response: ServerResponse, to: Upstream, why: Failure) => void;
 
 const UPGRADE = ["connection", "Upgrade", "upgrade", "websocket"];
 
 /** Idle connections are let go before an upstream resets them: a reset met by a request could not be retried (Q4). */
 const IDLE_MS = 1000;
 
-export class Proxy {
-  readonly #agent = new Agent({ keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" });
-  readonly #upgraded = new Set<Duplex>();
-  readonly #unreachable: AnswerUnreachable;
+/** Node's agent, which asks for a name four times a request: a short one does. */
+class Connections extends Agent {
+  constructor() {
+    super({ keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" });
+  }
 
-  constructor(unreachable: AnswerUnreachable) {
-    this.#unreachable = unreachable;
+  override getName(
+    options: { readonly host?: unknown; readonly port?: unknown; readonly socketPath?: unknown } = {},
+  ) {
+    return options.socketPath === undefined
+      ? `${String(options.host)}:${String(options.port)}`
+      : String(options.socketPath);
+  }
+}
+
+export class Proxy {
+  readonly #agent = new Connections();
+  readonly #tunnels: Tunnels;
+  readonly #watch: Watch;
+  readonly #limits: Limits;
+  readonly #answerFailure: AnswerFailure;
+
+  constructor(answerFailure: AnswerFailure, limits: Limits = LIMITS) {
+    this.#answerFailure = answerFailure;
+    this.#limits = limits;
+    this.#tunnels = new Tunnels(limits.halfOpenMs);
+    this.#watch = new Watch(limits);
   }
 
   /** Passes one request on and its answer back. */
   pass(request: IncomingMessage, response: ServerResponse, to: Upstream): void {
     // Q2: the client may have left while it was decided where its request goes.
     if (response.closed) return;
-    const upstream = open(request, to, this.#agent);
-    upstream.on("continue", () => response.writeContinue());
-    upstream.on("information", (early) => passHints(early, response));
-    const broken = (): void => {
-      if (response.headersSent) response.destroy();
-      else this.#unreachable(response, to);
-    };
-    upstream.on("response", (answer) => passAnswer(answer, response, { to, broken }));
-    upstream.on("error", broken);
-    // Q2: `close` without `finish` is a client that went away.
+    const upstream = open(request, to, { agent: this.#agent });
+    const waiting = this.#waitFor(upstream, { request, response, to });
     response.on("close", () => {
+      // Q2: `close` without `finish` is a client that went away.
       if (!response.writableFinished) upstream.destroy();
+      waiting.end();
+      // All is answered: what the client still sends is nobody's, and is not listened to for long.
+      if (!request.complete && !request.destroyed) {
+        upstream.destroy();
+        request.resume();
+        destroySoon(request.socket, () => request.complete);
+      }
     });
-    passBody(request, upstream);
+    if (hasBody(request)) sendBody(request, upstream, to.heard);
+    else upstream.end();
   }
 
   /**
@@ -80,153 +112,183 @@ export class Proxy {
     { socket: client, head, to }: { readonly socket: Duplex; readonly head: Buffer; readonly to: Upstream },
   ): void {
     if (client.destroyed) return;
-    const upstream = open(request, to, false);
+    const upstream = open(request, to, { agent: false, more: UPGRADE });
+    const waiting = this.#waitFor(upstream, { request, response, to });
     // Q2: as long as nobody reads the client its end goes unseen; `read(0)` finds it and takes nothing.
     const look = (): void => void client.read(0);
     const leave = (): void => void client.destroy();
     client.on("readable", look).on("end", leave);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
+      waiting.end();
       client.off("readable", look).off("end", leave);
-      if (!writeHead(response, answer, { status: 101, more: UPGRADE, to })) {
+      if (!writeHead(response, answer, { ...to, more: UPGRADE })) {
         socket.destroy();
-        return broken();
+        return waiting.fail("unreachable");
       }
       response.flushHeaders();
       response.detachSocket(client as Socket);
       if (upstreamHead.length > 0) client.write(upstreamHead);
       if (head.length > 0) socket.write(head);
-      this.#join(client, socket);
+      if (to.heard !== undefined) client.on("data", to.heard);
+      this.#tunnels.join(client, socket);
     });
-    const broken = (): void => {
-      if (response.headersSent) client.destroy();
-      else this.#unreachable(response, to);
-    };
-    upstream.on("response", (answer) => passAnswer(answer, response, { to, broken }));
-    upstream.on("error", broken);
-    client.on("close", () => upstream.destroy());
+    client.on("close", () => {
+      waiting.end();
+      // After the upgrade the tunnel decides what becomes of the other side.
+      if (response.statusCode !== 101) upstream.destroy();
+    });
     upstream.end();
   }
 
   /** Ends what is still open. */
   close(): void {
-    for (const socket of this.#upgraded) socket.destroy();
+    this.#tunnels.close();
     this.#agent.destroy();
+    this.#watch.close();
   }
 
-  #join(client: Duplex, upstream: Duplex): void {
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      this.#upgraded.add(from);
-      if ("setNoDelay" in from && typeof from.setNoDelay === "function") from.setNoDelay(true);
-      if ("setTimeout" in from && typeof from.setTimeout === "function") from.setTimeout(0);
-      from.on("error", () => to.destroy());
-      from.on("close", () => {
-        this.#upgraded.delete(from);
-        to.destroy();
-      });
-      from.pipe(to);
-    }
+  #waitFor(upstream: ClientRequest, passing: Omit<Passing, "upstream">): Waiting {
+    return new Waiting(
+      { ...passing, upstream },
+      { watch: this.#watch, limits: this.#limits, answerFailure: this.#answerFailure },
+    );
   }
 }
 
-/** Answers on the bare socket of an upgrade request with Node's own serialiser. */
-export const responseOn = (request: IncomingMessage, socket: Duplex): ServerResponse => {
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  socket.on("error", () => socket.destroy());
-  response.assignSocket(socket as Socket);
-  response.on("finish", () => {
-    if (response.statusCode === 101) return;
-    socket.end();
-    // A refused peer may keep its half open, and no timeout of Node's would end it.
-    // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's sockets, below Effect
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  });
-  return response;
-};
+interface Passing {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly to: Upstream;
+  readonly upstream: ClientRequest;
+}
 
-const LINGER_MS = 2000;
+interface Means {
+  readonly watch: Watch;
+  readonly limits: Limits;
+  readonly answerFailure: AnswerFailure;
+}
 
-const open = (request: IncomingMessage, to: Upstream, agent: Agent | false): ClientRequest => {
-  const headers = [...requestHeaders(request, to), ...to.headers];
-  if (agent === false) headers.push(...UPGRADE);
-  return httpRequest({
+/** A request that has no answer yet (Q6). */
+class Waiting implements Watched {
+  readonly #passing: Passing;
+  readonly #means: Means;
+  #since = performance.now();
+  #bytes = 0;
+  readonly #place: number;
+  #isSending: boolean;
+  /** The client waits for the upstream's word before it sends. */
+  #isHeldBack: boolean;
+  #isOver = false;
+  #why: Failure = "unreachable";
+  #answer: IncomingMessage | null = null;
+
+  constructor(passing: Passing, means: Means) {
+    const { request, response, upstream } = passing;
+    this.#passing = passing;
+    this.#means = means;
+    this.#isSending = hasBody(request);
+    this.#isHeldBack = request.headers.expect !== undefined;
+    if (this.#isHeldBack) upstream.once("continue", () => this.#agreed());
+    passHints(upstream, response);
+    upstream.on("response", (answer) => this.#answered(answer));
+    upstream.on("error", () => {
+      // An answer that is all here is whole although sending on failed; of one that is not, Node takes a reset for the
+      // end where neither a length nor chunks tell it.
+      if (this.#answer?.complete === false) breakOff(response);
+    });
+    // Not every end of a request without an answer is an error to Node (101 that nobody asked for).
+    upstream.on("close", () => {
+      if (!this.#isOver) this.fail(this.#why);
+    });
+    this.#place = means.watch.add(this);
+  }
+
+  /** There is an answer, or nobody who would take one. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#means.watch.delete(this.#place);
+  }
+
+  fail(why: Failure): void {
+    const { response, to } = this.#passing;
+    this.end();
+    if (response.headersSent) breakOff(response);
+    else if (!response.closed) this.#means.answerFailure(response, to, why);
+  }
+
+  look(now: number): void {
+    const { upstream, request } = this.#passing;
+    const { connectMs, answerMs, bodyMs } = this.#means.limits;
+    if (upstream.socket?.connecting !== false) return this.#hold(now, connectMs, "silent");
+    if (!this.#isSending || this.#isHeldBack) return this.#hold(now, answerMs, "silent");
+    this.#isSending = !request.complete;
+    // Its sender is not late as long as bytes come, or nobody asks for more of them.
+    const { bytesRead } = request.socket;
+    if (bytesRead !== this.#bytes || upstream.writableNeedDrain || request.complete) this.#since = now;
+    this.#bytes = bytesRead;
+    this.#hold(now, bodyMs, "body_stalled");
+  }
+
+  #hold(now: number, limitMs: number, why: Failure): void {
+    if (now - this.#since < limitMs) return;
+    this.#why = why;
+    this.#passing.upstream.destroy(new Error(why));
+  }
+
+  #agreed(): void {
+    this.#isHeldBack = false;
+    this.#since = performance.now();
+    this.#passing.response.writeContinue();
+  }
+
+  #answered(answer: IncomingMessage): void {
+    const { response, to } = this.#passing;
+    this.end();
+    this.#answer = answer;
+    if (writeHead(response, answer, to)) return passBody(answer, response);
+    answer.destroy();
+    this.fail("unreachable");
+  }
+}
+
+interface Opening {
+  readonly agent: Agent | false;
+  readonly more?: readonly string[];
+}
+
+const open = (request: IncomingMessage, to: Upstream, { agent, more = [] }: Opening): ClientRequest => {
+  const headers = requestHeaders(request, to, to.headers);
+  headers.push(...more);
+  const options: ClientRequestArgs & { readonly allowHalfOpen: boolean } = {
     ...to.at,
-    method: request.method,
+    method: request.method ?? "GET",
     path: to.path,
     headers,
     agent,
     setHost: false,
-  });
+    // A side of an upgraded connection that has said all it had may still listen.
+    allowHalfOpen: agent === false,
+  };
+  return httpRequest(options);
 };
 
-const passBody = (request: IncomingMessage, upstream: ClientRequest): void => {
-  // An upload is told to the upstream at once: it may answer, or agree to `Expect`, before the first byte of it.
-  upstream.flushHeaders();
-  request.pipe(upstream, { end: false });
+/** Passes the body of a request on; whoever breaks off is noticed by the response's end. */
+const sendBody = (request: IncomingMessage, upstream: ClientRequest, heard?: () => void): void => {
+  let isSilent = true;
+  request.on("data", (chunk: Buffer) => {
+    isSilent = false;
+    heard?.();
+    if (!upstream.destroyed && !upstream.write(chunk)) request.pause();
+  });
+  upstream.on("drain", () => request.resume());
   request.on("end", () => {
+    isSilent = false;
     if (addTrailers(request, upstream)) upstream.end();
     else upstream.destroy();
   });
-};
-
-/**
- * Q5: an answer that Node's writer does not take (a control character in the reason, a status of no class) is as good
- * as none: it must end one request, and never the process that passes it on.
- */
-const writeHead = (
-  response: ServerResponse,
-  answer: IncomingMessage,
-  { status, more, to }: { readonly status: number; readonly more: readonly string[]; readonly to: Upstream },
-): boolean => {
-  try {
-    response.writeHead(status, answer.statusMessage, [...responseHeaders(answer, to), ...more]);
-    return true;
-  } catch {
-    // What was refused is kept on the response, and would be refused again with whatever is answered instead.
-    response.statusMessage = "";
-    return false;
-  }
-};
-
-/** Passes trailers on; false where Node's writer does not take them (Q5). */
-const addTrailers = (from: IncomingMessage, to: ServerResponse | ClientRequest): boolean => {
-  try {
-    if (from.rawTrailers.length > 0) to.addTrailers(pairs(from.rawTrailers));
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-/** Early hints help and bind nobody: the ones Node's writer does not take are dropped. */
-const passHints = ({ statusCode, headers }: InformationEvent, response: ServerResponse): void => {
-  if (statusCode !== 103 || headers["link"] === undefined) return;
-  try {
-    response.writeEarlyHints({ link: headers["link"] });
-  } catch {
-    // Q5: the answer itself is still to come.
-  }
-};
-
-const passAnswer = (
-  answer: IncomingMessage,
-  response: ServerResponse,
-  { to, broken }: { readonly to: Upstream; readonly broken: () => void },
-): void => {
-  if (!writeHead(response, answer, { status: answer.statusCode ?? 502, more: [], to })) {
-    answer.destroy();
-    return broken();
-  }
-  // Headers of a slow stream arrive before its first event.
-  response.flushHeaders();
-  answer.pipe(response, { end: false });
-  answer.on("end", () => {
-    if (addTrailers(answer, response)) response.end();
-    else response.destroy();
+  // An upload is told to the upstream at once: it may answer, or agree to `Expect`, before the first byte of it.
+  process.nextTick(() => {
+    if (isSilent) upstream.flushHeaders();
   });
-  // Q3: Node reports an answer cut short as an error, never as an end.
-  answer.on("error", () => response.destroy());
 };

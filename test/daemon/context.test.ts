@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -41,6 +42,17 @@ const signed = (change: { token?: string; sessionId?: string; ageS?: number } = 
     change.token ?? TOKEN,
   );
 
+/** Signed as it stands: what our own signer would never write. */
+const signedText = (text: string): string => {
+  const payload = Buffer.from(text).toString("base64url");
+  return `${payload}.${createHmac("sha256", TOKEN).update(payload).digest("base64url")}`;
+};
+const claims = (): Record<string, unknown> => {
+  // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
+  const iat = Math.floor(Date.now() / 1000);
+  return { user_id: "user-1", session_id: SESSION_ID, role: "owner", iat, exp: iat + 60 };
+};
+
 describe("the user context", () => {
   test("is not needed for health, by GET or HEAD", async () => {
     const { response, body } = await served.ask("/platform/health", { headers: ["host", "x"] });
@@ -72,6 +84,45 @@ describe("the user context", () => {
     expect(reasonOf(await served.ask("/", { headers: withContext(value()) }))).toBe(
       `401 invalid_user_context ${reason}`,
     );
+    expect(reached).toEqual([]);
+  });
+
+  test.each([
+    ["a newline in the user id [A06]", () => JSON.stringify({ ...claims(), user_id: "a\nb" })],
+    ["a NUL in the user id [A06]", () => JSON.stringify({ ...claims(), user_id: "a\0b" })],
+    ["a user id of 10 kB [A06]", () => JSON.stringify({ ...claims(), user_id: "x".repeat(10_000) })],
+    [
+      "a key twice, the good one last [A08]",
+      () => `{"user_id":"user-2",${JSON.stringify(claims()).slice(1)}`,
+    ],
+    [
+      "a key twice, the good one first [A08]",
+      () => `${JSON.stringify(claims()).slice(0, -1)},"exp":9999999999}`,
+    ],
+    ["a key twice, once escaped [A08]", () => `{"ex\\u0070":1,${JSON.stringify(claims()).slice(1)}`],
+    ["a field more [A03]", () => JSON.stringify({ ...claims(), alg: "none" })],
+    [
+      "a life of a minute and a second [A07]",
+      () => JSON.stringify({ ...claims(), exp: Number(claims()["iat"]) + 61 }),
+    ],
+  ])("is refused although it is signed: %s", async (_, text) => {
+    const answer = await served.ask("/", { headers: withContext(signedText(text())) });
+    expect(reasonOf(answer)).toBe("401 invalid_user_context malformed");
+    expect(reached).toEqual([]);
+    expect((await served.ask("/", { headers: withContext(signedText(JSON.stringify(claims()))) })).body).toBe(
+      "runtime",
+    );
+  });
+
+  test("is refused with any bit of it flipped, whatever else the flip makes of the request [A05]", async () => {
+    const value = Buffer.from(signed(), "latin1");
+    const flips = Array.from({ length: value.length * 8 }, (_, bit) => {
+      const flipped = Buffer.from(value);
+      flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      return `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Platform-User-Context: ${flipped.toString("latin1")}\r\n\r\n`;
+    });
+    for (const bytes of flips)
+      expect(await served.raw(Buffer.from(bytes, "latin1"))).toMatch(/^HTTP\/1\.1 40[01] /);
     expect(reached).toEqual([]);
   });
 

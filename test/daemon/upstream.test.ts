@@ -1,5 +1,6 @@
 /** What the daemon says when it cannot pass a request on, and what it never takes from a request. */
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextHeader, Served, type Answer } from "./support/served.ts";
 import { freePort, Running } from "./support/running.ts";
@@ -79,6 +80,34 @@ test("an abort without a run answers that nothing was aborted, at any time, and 
       Array.from({ length: 10 }, () => nothing),
     );
     expect(await daemon.health()).toMatchObject({ status: "ready", runtime: { restarts: 0 } });
+  } finally {
+    await daemon.dispose();
+  }
+});
+
+test("a runtime that is killed amid a stream ends it as an error, is started anew, and health tells [R12]", async () => {
+  const daemon = await Running.start();
+  try {
+    await daemon.logged("ready");
+    const stream = httpRequest({
+      socketPath: daemon.layout.socket,
+      path: "/stream",
+      headers: { "x-platform-user-context": daemon.context() },
+      agent: false,
+    });
+    stream.end();
+    const [response] = (await once(stream, "response")) as [IncomingMessage];
+    await once(response, "data");
+    const { pid } = (await daemon.health()).runtime;
+    const broken = once(response, "error");
+    process.kill(pid ?? 0, "SIGKILL");
+    expect([((await broken)[0] as Error).message, response.complete]).toEqual(["aborted", false]);
+    await daemon.logged("agent runtime", { state: "ready", run: 2 });
+    expect(await daemon.health()).toMatchObject({
+      status: "ready",
+      runtime: { state: "ready", restarts: 1, last_exit: { code: null, signal: "SIGKILL" } },
+    });
+    expect((await daemon.ask("/")).body).toBe("runtime");
   } finally {
     await daemon.dispose();
   }

@@ -205,3 +205,28 @@ test("refuses two context headers, also when Node has joined them [X12]", () => 
   expect(verify(header, header)).toBe("malformed");
   expect(verify(`${header}, ${header}`)).toBe("malformed");
 });
+
+test.each([
+  ["as it is", {}],
+  ["a user id of 128 characters", { user_id: "x".repeat(128) }],
+  ["a user id of 129 characters", { user_id: "x".repeat(129) }],
+  ["a user id that begins with a point", { user_id: ".x" }],
+  ["a user id with a quote", { user_id: 'x"' }],
+  ["a role of 33 letters", { role: "x".repeat(33) }],
+  ["a role in capitals", { role: "OWNER" }],
+  ["a session id that is none", { session_id: "0" }],
+  ["instants of 1970", { iat: 0, exp: 60 }],
+  ["an instant before 1970", { iat: -1 }],
+  ["instants beyond doubles' whole numbers", { iat: 2 ** 53, exp: 2 ** 53 }],
+])("reads the form that it writes itself as it reads any other: %s", (_what, change) => {
+  const payload = { ...claims, ...change };
+  expect(verify(sign(payload))).toBe(verify(sign(JSON.stringify(payload, null, 1))));
+});
+
+test.each(["01790000000", "1790000000.0", "1.79e9", "+1790000000", " 1790000000"])(
+  "takes the instant %s no otherwise in its own form than JSON does",
+  (iat) => {
+    const own = JSON.stringify(claims).replace(String(nowS), iat);
+    expect(verify(sign(own))).toBe(verify(sign(own.replace("{", "{ "))));
+  },
+);

@@ -17,6 +17,7 @@ import { Activity } from "../../src/actors/activity.ts";
 import { signUserContext, verifyUserContext } from "../../src/domain/user-context.ts";
 import { makeRelay } from "../../src/http/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { recordedActivity } from "../support/activity.ts";
 import { exchange, parseAnswer, type RawAnswer } from "../support/raw-http.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {
@@ -85,11 +86,7 @@ beforeAll(async () => {
       const provider = yield* SandboxProvider;
       return yield* makeRelay.pipe(
         Effect.provideService(SandboxProvider, { ...provider, link }),
-        Effect.provideService(Activity, {
-          touch: (id) => void touched.push(id),
-          last: () => 0,
-          keep: () => undefined,
-        }),
+        Effect.provideService(Activity, recordedActivity(touched)),
         Scope.provide(scope),
       );
     }),

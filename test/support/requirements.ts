@@ -2,10 +2,16 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 
-const onPath = (program: string): boolean =>
-  (process.env["PATH"] ?? "")
-    .split(path.delimiter)
-    .some((directory) => existsSync(path.join(directory, program)));
+/** Where Debian has the programs of administrators, which not everybody's PATH names. */
+const ALSO = ["/usr/sbin"];
+
+const program = (name: string): string | undefined =>
+  [...(process.env["PATH"] ?? "").split(path.delimiter), ...ALSO]
+    .map((directory) => path.join(directory, name))
+    .find((file) => existsSync(file));
 
 /** `local` sandboxes run on Linux with bubblewrap; the weaker form without it has its own tests. */
-export const sandboxesStartHere = process.platform === "linux" && onPath("bwrap");
+export const sandboxesStartHere = process.platform === "linux" && program("bwrap") !== undefined;
+
+/** nginx, as an upstream behind the proxy. */
+export const nginxProgram = program("nginx");

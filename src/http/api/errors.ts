@@ -31,6 +31,9 @@ export class TooMany extends Schema.Error<TooMany>("TooMany")(fields, { httpApiS
 export class Internal extends Schema.Error<Internal>("Internal")(fields, { httpApiStatus: 500 }) {}
 export class BadGateway extends Schema.Error<BadGateway>("BadGateway")(fields, { httpApiStatus: 502 }) {}
 export class Unavailable extends Schema.Error<Unavailable>("Unavailable")(fields, { httpApiStatus: 503 }) {}
+export class GatewayTimeout extends Schema.Error<GatewayTimeout>("GatewayTimeout")(fields, {
+  httpApiStatus: 504,
+}) {}
 
 const STATUSES = [
   [BadRequest, 400],
@@ -46,6 +49,7 @@ const STATUSES = [
   [Internal, 500],
   [BadGateway, 502],
   [Unavailable, 503],
+  [GatewayTimeout, 504],
 ] as const;
 
 export type ApiError = InstanceType<(typeof STATUSES)[number][0]>;

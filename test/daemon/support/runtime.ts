@@ -51,6 +51,9 @@ const server = createServer((request, response) => {
         JSON.stringify({ own: process.pid, child: spawn("sleep", ["1000"], { stdio: "ignore" }).pid }),
       );
       return;
+    case "/stream":
+      response.write("data: begun\n\n");
+      return;
     default:
       response.end("runtime");
   }

@@ -105,7 +105,7 @@ export class Served {
   }
 
   /** Sends bytes as they are, and returns everything that comes back until the connection ends. */
-  raw(text: string): Promise<string> {
+  raw(text: string | Buffer): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.socketPath);
       let got = "";

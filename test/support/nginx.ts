@@ -1,0 +1,95 @@
+/** nginx as an ordinary user's process on loopback, with everything it writes in a directory of its own. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { nginxProgram } from "./requirements.ts";
+
+export interface Nginx {
+  /** Of the master, whose child is the one worker. */
+  readonly pid: number;
+  readonly port: number;
+  /** What its `root` may name: files put here are served. */
+  readonly files: string;
+  readonly stop: () => Promise<void>;
+}
+
+const NOBODY = 65_534;
+const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+const AGAIN_MS = 20;
+const STARTS_WITHIN_MS = 10_000;
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+};
+
+const listens = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.destroy());
+    socket.on("connect", () => resolve(true));
+    socket.on("error", () => resolve(false));
+  });
+
+const configuration = (directory: string, http: string): string => `
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 8192;
+pid ${directory}/pid;
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  default_type application/octet-stream;
+  ${TEMPORARY.map((name) => `${name}_temp_path ${directory}/${name};`).join("\n  ")}
+  ${http}
+}
+`;
+
+/**
+ * Starts it and waits until it listens.
+ *
+ * @param http the http block's content, given the port to listen on and the directory of files.
+ */
+export const startNginx = async (http: (port: number, files: string) => string): Promise<Nginx> => {
+  if (nginxProgram === undefined) throw new Error("this machine has no nginx");
+  const directory = mkdtempSync(path.join(tmpdir(), "nginx-"));
+  const files = path.join(directory, "files");
+  mkdirSync(files);
+  const port = await freePort();
+  writeFileSync(path.join(directory, "nginx.conf"), configuration(directory, http(port, files)));
+  // As root it would change to a user that may not exist: it starts as nobody instead.
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) for (const place of [directory, files]) chownSync(place, NOBODY, NOBODY);
+  const child = spawn(nginxProgram, ["-p", directory, "-e", "stderr", "-c", "nginx.conf"], {
+    stdio: ["ignore", "ignore", "pipe"],
+    ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4096)));
+  const ended = once(child, "exit");
+  const deadline = performance.now() + STARTS_WITHIN_MS;
+  while (!(await listens(port))) {
+    if (child.exitCode !== null || performance.now() > deadline)
+      throw new Error(`nginx did not start:\n${said}`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, AGAIN_MS);
+    });
+  }
+  return {
+    pid: child.pid ?? 0,
+    port,
+    files,
+    stop: async () => {
+      child.kill("SIGTERM");
+      await ended;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+};
