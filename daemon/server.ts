@@ -21,8 +21,10 @@ import {
   answerUnauthenticated,
   answerUnreachable,
 } from "./answer.ts";
+import { readJson } from "./body.ts";
+import type { ControlSurface } from "./control.ts";
 import type { Report } from "./report.ts";
-import { decideRoute, type Route } from "./route.ts";
+import { decideRoute, type ControlName, type Route } from "./route.ts";
 
 export interface ServerOptions {
   readonly token: string;
@@ -33,6 +35,8 @@ export interface ServerOptions {
   readonly report: Report;
   /** Aborts the agent's current turn; false when there was none. */
   readonly abort: () => Promise<boolean>;
+  /** Refresh, env and save. */
+  readonly control: ControlSurface;
 }
 
 /** Headers must have arrived within this time (api.md 1). */
@@ -92,6 +96,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
+    if (route.kind === "control") return void this.#control(route.name, request, response);
     const to = this.#upstream(route);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
@@ -146,6 +151,13 @@ export class DaemonServer {
         code: "bad_request",
       });
     }
+  }
+
+  async #control(name: ControlName, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const read = await readJson(request, response);
+    const answer = "value" in read ? await this.#options.control(name, read.value) : read;
+    if ("done" in answer) answerJson(response, 200, answer.done);
+    else answerError(response, answer.status, answer.body);
   }
 
   #abort(response: ServerResponse): void {

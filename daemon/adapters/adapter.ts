@@ -44,6 +44,8 @@ export interface RuntimeAdapter {
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
   readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
+  /** Whether a turn is in progress now; false where the adapter cannot know. */
+  readonly isBusy: Effect.Effect<boolean, HttpFailure>;
   /** Aborts turns in progress; false when there was none. */
   readonly abort: Effect.Effect<boolean, HttpFailure>;
 }

@@ -58,6 +58,7 @@ export const opencodeAdapter = (port: number): RuntimeAdapter => {
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: (prompt) => deliver(api, prompt),
     followTurns: (observer) => followTurns(api, observer),
+    isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
       yield* Effect.forEach(busy, (id) => api.post(`/session/${id}/abort`), { discard: true });

@@ -13,5 +13,6 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
   followTurns: () => Effect.never,
+  isBusy: Effect.succeed(false),
   abort: Effect.succeed(false),
 });

@@ -73,6 +73,7 @@ beforeAll(async () => {
     blockedPorts: [],
     report,
     abort: () => Promise.resolve(false),
+    control: (name) => Promise.resolve({ done: { name } }),
   });
   await daemon.listen({ path: socket });
   const routes = await service.inside(

@@ -51,6 +51,7 @@ export class Served {
       blockedPorts: [8000, BLOCKED_PORT, 3128],
       report: served.report,
       abort: () => Promise.resolve((served.aborts += 1) > 0),
+      control: (name) => Promise.resolve({ done: { name } }),
     });
     served.#server = server;
     await server.listen({ path: served.socketPath });
