@@ -63,6 +63,8 @@ const MAX_LINE_LENGTH = 500;
 const MAX_PENDING_LENGTH = 64 * 1024;
 /** How long a restarted runtime may take to answer before whoever asked for it is told that it does not. */
 const RENEW_DEADLINE = "60 seconds";
+/** Crashes in a row after which it counts as not answering; the machine goes on trying. */
+const RENEW_CRASHES = 3;
 /** A runtime that does not say in this time whether it is busy is taken by what it said before. */
 const BUSY_WITHIN = "1 second";
 const MAILBOX = 64;
@@ -133,10 +135,10 @@ class Interpreter {
       const { run } = this.#shown.context;
       yield* this.tell({ type: "restart.requested" });
       const settled = yield* Effect.timeoutOption(
-        this.#seen(
-          ({ state, context }) =>
-            state === "stopped" || (context.run > run && (state === "ready" || state === "failed")),
-        ),
+        this.#seen(({ state, context }) => {
+          if (state === "restarting") return context.run >= run + RENEW_CRASHES;
+          return state === "stopped" || (context.run > run && state !== "starting");
+        }),
         RENEW_DEADLINE,
       );
       return {

@@ -117,7 +117,7 @@ export const save = (settings: Settings): Effect.Effect<Saved> => {
 class Saving {
   readonly #settings: Settings;
   readonly #draft: string;
-  readonly #skipped: (readonly [path: string, reason: SkipReason])[] = [];
+  readonly #skipped = new Map<string, SkipReason>();
   #adds = 0;
 
   constructor(settings: Settings, draft: string) {
@@ -130,7 +130,7 @@ class Saving {
       const { head, branch, hidden, links } = readIndex(yield* this.#output(this.#opening));
       if (hidden.length > 0) yield* this.#updateIndex("--no-skip-worktree", hidden);
       const tree = readWorkTree(yield* this.#output(this.#inDraft("list", LIST_SCRIPT)), { hidden, links });
-      for (const [path, reason] of tree.skipped) this.#skipped.push([path, reason]);
+      for (const [path, reason] of tree.skipped) this.#skipped.set(path, reason);
       yield* this.#takeIn(tree);
       yield* this.#restore(tree, head);
       const { repoUrl, branch: session } = this.#settings;
@@ -143,11 +143,11 @@ class Saving {
 
   /** Those that matter most first; the last entry says how many there are beyond. */
   get skipped(): Saved["skipped"] {
-    const named = this.#skipped
+    const named = [...this.#skipped]
       .toSorted(([, a], [, b]) => Number(a === "ignored") - Number(b === "ignored"))
       .slice(0, MAX_SKIPPED)
       .map(([path, reason]) => ({ path: textOf(path), reason: REASONS[reason] }));
-    const rest = this.#skipped.length - named.length;
+    const rest = this.#skipped.size - named.length;
     return rest === 0 ? named : [...named, { path: "…", reason: `${rest} more were skipped` }];
   }
 
@@ -174,7 +174,7 @@ class Saving {
       const { code } = yield* this.#finished(this.#indexUpdate("--add --remove --replace", paths));
       if (code === 0) return;
       const [first] = paths;
-      if (paths.length === 1 && first !== undefined) return void this.#skipped.push([first, "unreadable"]);
+      if (paths.length === 1 && first !== undefined) return void this.#skipped.set(first, "unreadable");
       const half = Math.ceil(paths.length / 2);
       yield* this.#add(paths.slice(0, half));
       yield* this.#add(paths.slice(half));
@@ -182,13 +182,14 @@ class Saving {
   }
 
   /** What is not stored is in the commit as HEAD has it, also where the agent had staged it. */
-  #restore({ left }: WorkTree, head: string | null): Effect.Effect<void, SaveFailure> {
-    if (left.size === 0) return Effect.void;
+  #restore(tree: WorkTree, head: string | null): Effect.Effect<void, SaveFailure> {
+    if (tree.left.size === 0) return Effect.void;
     const script = 'git diff-index --cached --raw -z --no-renames --abbrev=40 "$1"';
     return Effect.gen({ self: this }, function* () {
       const differing = yield* this.#output(this.#inDraft("compare", script, [head ?? EMPTY_TREE]));
-      const input = restoration(differing, left);
-      if (input.length === 0) return;
+      const { paths, input } = restoration(differing, tree);
+      if (paths.length === 0) return;
+      for (const path of paths) this.#skipped.set(path, tree.left.get(path) ?? "unreadable");
       yield* this.#output({ ...this.#inDraft("restore", "git update-index -z --index-info"), input });
     });
   }

@@ -24,8 +24,8 @@ export interface WorkTree {
   /** Changed or new. */
   readonly added: readonly string[];
   readonly skipped: readonly (readonly [path: string, reason: SkipReason])[];
-  /** Paths that must not be stored as they are. */
-  readonly left: ReadonlySet<string>;
+  /** Paths that must not be stored as they are, whether they changed or not. */
+  readonly left: ReadonlyMap<string, SkipReason>;
 }
 
 /**
@@ -110,7 +110,7 @@ export const readWorkTree = (
       ...closed.filter(([path]) => !isIgnored(path)),
       ...ignored.map((path) => [path, "ignored"] as const),
     ],
-    left: new Set(left.keys()),
+    left,
   };
 };
 
@@ -140,18 +140,24 @@ const within =
   };
 
 /**
- * What `git update-index --index-info` is to be told, so that paths that were left out are again as they were.
+ * Entries of the index that are to be again as the commit has them, since their files were left out.
  *
  * @param differing raw `git diff-index` of the index against the commit.
+ * @returns the paths, and what `git update-index --index-info` is to be told.
  */
-export const restoration = (differing: Buffer, left: ReadonlySet<string>): Buffer => {
+export const restoration = (
+  differing: Buffer,
+  { left }: Pick<WorkTree, "left">,
+): { readonly paths: readonly string[]; readonly input: Buffer } => {
   const records = differing.toString("latin1").split("\0");
-  const lines: string[] = [];
+  const paths: string[] = [];
+  let lines = "";
   for (let at = 0; at + 1 < records.length; at += 2) {
     const path = records[at + 1] ?? "";
     const [, mode, object] = /^:(\d{6}) \d{6} ([0-9a-f]{40}) /.exec(records[at] ?? "") ?? [];
     if (mode === undefined || object === undefined || !left.has(path)) continue;
-    lines.push(`${mode === "000000" ? "0" : mode} ${object} 0\t${path}\0`);
+    paths.push(path);
+    lines += `${mode === "000000" ? "0" : mode} ${object} 0\t${path}\0`;
   }
-  return Buffer.from(lines.join(""), "latin1");
+  return { paths, input: Buffer.from(lines, "latin1") };
 };
