@@ -19,6 +19,7 @@ import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
 import { recoveryLayer } from "./actors/recovery.ts";
 import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
+import { secretsLayer } from "./actors/secrets.ts";
 import { dueInstantsLayer, schedulerLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
 import { timersLayer } from "./actors/timers.ts";
@@ -126,6 +127,7 @@ export const actorLayers = <E>({
     schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
+    secretsLayer({ nodeId }),
   );
   return duties.pipe(
     Layer.provideMerge(triggerActors({ ...entity, ...config })),

@@ -7,9 +7,14 @@ const HEALTHY: DaemonHealth = {
   status: "ready",
   runtime: { state: "ready" },
   repo: { ready: true, branch: null, commit: null },
+  turn: { active: false },
   bootstrap: { state: "done" },
   boot: [],
   error: null,
 };
 
-export const simulatedDaemon = Layer.succeed(DaemonClient, { health: () => Effect.succeed(HEALTHY) });
+export const simulatedDaemon = Layer.succeed(DaemonClient, {
+  health: () => Effect.succeed(HEALTHY),
+  env: (_link, _context, { revision, env }) =>
+    Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
+});

@@ -15,6 +15,8 @@ export const DaemonHealth = Schema.Struct({
     branch: Schema.NullOr(Schema.String),
     commit: Schema.NullOr(Schema.String),
   }),
+  /** `active` is null where the runtime's turns cannot be known. */
+  turn: Schema.Struct({ active: Schema.NullOr(Schema.Boolean) }),
   bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
   boot: Schema.Array(Schema.Struct({ step: Schema.String, at_ms: Schema.Finite })),
   error: Schema.NullOr(Schema.String),
@@ -26,10 +28,37 @@ export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("
   message: Schema.String,
 }) {}
 
+/** A change of the agent runtime's environment (`POST /platform/env`): null takes a variable away. */
+export interface EnvironmentChange {
+  readonly revision: string;
+  readonly env: Readonly<Record<string, string | null>>;
+}
+
+/** What the daemon says of it; `revision` is the one that holds, a newer one where the daemon has that already. */
+export const EnvironmentChanged = Schema.Struct({
+  changed: Schema.Array(Schema.String),
+  revision: Schema.String,
+  restarted: Schema.Boolean,
+  turn_interrupted: Schema.Boolean,
+});
+export type EnvironmentChanged = typeof EnvironmentChanged.Type;
+
+/** Longest body that the control surface takes (api.md 7). */
+export const CONTROL_BODY_BYTES = 1024 * 1024;
+
 export class DaemonClient extends Context.Service<
   DaemonClient,
   {
     /** Health, within 1 s. */
     readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    /**
+     * Changes the environment and waits until the restarted runtime answers, within 3 min: another change or a refresh
+     * may come first. `context` is the signed user context. No failure holds a value.
+     */
+    readonly env: (
+      link: DaemonLink,
+      context: string,
+      change: EnvironmentChange,
+    ) => Effect.Effect<EnvironmentChanged, DaemonUnreachable>;
   }
 >()("platform/sandbox/DaemonClient") {}

@@ -8,6 +8,7 @@ import { checkEvents, checkPages } from "./store-events.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
+import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 
@@ -21,6 +22,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkTriggers(check);
     checkRequests(check);
     checkRecords(check);
+    checkGivenSecrets(check);
     checkChangeRequests(check);
     checkPages(check);
     checkEvents(check);

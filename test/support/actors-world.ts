@@ -26,6 +26,7 @@ export const READY: DaemonHealth = {
   status: "ready",
   runtime: { state: "ready" },
   repo: { ready: true, branch: "main", commit: "c0ffee" },
+  turn: { active: false },
   bootstrap: { state: "done" },
   boot: [],
   error: null,
@@ -55,6 +56,7 @@ const scriptedDaemon = (script: DaemonScript) =>
           ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
           : Effect.succeed(script.health),
       ),
+    env: () => Effect.die(new Error("no secret changes here")),
   });
 
 const entity = { maxIdleMs: IDLE_MS };

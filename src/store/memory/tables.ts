@@ -16,6 +16,7 @@ import type {
   ChangeRequest,
   CloneCredential,
   Fire,
+  GivenSecrets,
   GoodManifest,
   ManifestFailure,
   NewSession,
@@ -69,6 +70,8 @@ export interface SandboxRow {
   readonly record: Sandbox;
   readonly snapshot: SandboxSnapshot;
   readonly version: number;
+  /** null: nothing was noted. */
+  readonly secrets: GivenSecrets | null;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;
