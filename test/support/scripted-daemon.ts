@@ -50,6 +50,8 @@ export interface DaemonScript {
   readonly layer: Layer.Layer<DaemonClient>;
   /** From now on every daemon answers so. */
   readonly become: (mood: DaemonMood) => void;
+  /** How often health was asked for. */
+  readonly asked: () => number;
   /** Changes of the environment, oldest first. */
   readonly envs: readonly AskedEnv[];
   /** This many changes are taken by the daemon, and their answers lost. */
@@ -59,6 +61,7 @@ export interface DaemonScript {
 export const scriptedDaemon = (): DaemonScript => {
   let mood: DaemonMood = "ready";
   let lost = 0;
+  let asked = 0;
   const envs: AskedEnv[] = [];
   const env = (context: string, change: EnvironmentChange) =>
     Effect.suspend(() => {
@@ -77,12 +80,17 @@ export const scriptedDaemon = (): DaemonScript => {
     });
   return {
     layer: Layer.succeed(DaemonClient, {
-      health: () => Effect.suspend(() => answerOf(mood)),
+      health: () =>
+        Effect.suspend(() => {
+          asked += 1;
+          return answerOf(mood);
+        }),
       env: (_link, context, change) => env(context, change),
     }),
     become: (next) => {
       mood = next;
     },
+    asked: () => asked,
     envs,
     loseAnswers: (count) => {
       lost = count;

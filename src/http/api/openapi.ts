@@ -192,6 +192,9 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       responses: { 200: answerOf("text/plain", "Text."), ...reading },
     },
   },
+  [`${SESSION}/refresh`]: {
+    post: relayed("relay.refresh", "Fetches the session branch and restarts the agent runtime in place."),
+  },
   [`${SESSION}/abort`]: { post: relayed("relay.abort", "Ends the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
     "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),
