@@ -12,6 +12,7 @@ import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import { cutText, storableText } from "../src/domain/text.ts";
+import type { RuntimeAdapter } from "./adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "./agent-env.ts";
 import { invalid, type Refused } from "./answer.ts";
 import type { ConfigDir } from "./config-dir.ts";
@@ -40,6 +41,7 @@ export interface Controlled {
 
 export interface ControlOptions {
   readonly settings: Settings;
+  readonly adapter: RuntimeAdapter;
   readonly report: Report;
   readonly redactor: Redactor;
   readonly log: Log;
@@ -121,9 +123,9 @@ class Control {
   }
 
   get #pullAndRenew(): Effect.Effect<ControlAnswer> {
-    const { settings, report, log, controlled } = this.#options;
+    const { settings, adapter, report, log, controlled } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const pulled = yield* this.#withCredential(pull(settings, settings.repoUrl), failureOf);
+      const pulled = yield* this.#withCredential(pull(settings, adapter.ownEdit), failureOf);
       if (pulled.outcome === "failed")
         return refusal(
           502,

@@ -27,18 +27,26 @@ const UNCOMMITTED = 11;
 const DIVERGED = 12;
 
 /**
- * $1 URL, $2 session branch. Prints the commit before and after, and the manifest.
+ * $1 URL, $2 session branch, $3 what the runtime itself adds to files (RuntimeAdapter.ownEdit) or nothing. Prints the
+ * commit before and after, and the manifest.
  *
  * The checks come before the first ref is moved; git's own, in checkout and merge, cover what the agent does meanwhile.
  */
 const SCRIPT = `
 set -e
-own="refs/heads/$2" remote="refs/remotes/origin/$2"
+own="refs/heads/$2" remote="refs/remotes/origin/$2" edit=$3
 for state in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG rebase-merge rebase-apply; do
   [ ! -e "$(git rev-parse --git-path "$state")" ] || exit ${UNCOMMITTED}
 done
 changes=$(git status --porcelain --untracked-files=normal --ignore-submodules=dirty)
-[ -z "$changes" ] || exit ${UNCOMMITTED}
+is_edited() {
+  [ -n "$edit" ] || return 1
+  case $1 in " M "*.json | " M "*.jsonc) ;; *) return 1 ;; esac
+  [ "$(sed -z "s|$edit||" "\${1#" M "}" | git hash-object --stdin)" = "$(git rev-parse "HEAD:\${1#" M "}")" ]
+}
+printf '%s\\n' "$changes" | while IFS= read -r change; do
+  [ -z "$change" ] || is_edited "$change" || exit ${UNCOMMITTED}
+done || exit ${UNCOMMITTED}
 git fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules "$1" "+$own:$remote"
 before=$(git rev-parse --quiet --verify "HEAD^{commit}") || before=
 mine=$(git rev-parse --quiet --verify "$own^{commit}") || mine=
@@ -51,6 +59,9 @@ careful() {
   case $said in *"would be overwritten"*) exit ${UNCOMMITTED} ;; esac
   exit 1
 }
+printf '%s\\n' "$changes" | while IFS= read -r change; do
+  [ -z "$change" ] || git checkout --quiet -- "\${change#" M "}"
+done
 if [ "$(git symbolic-ref --quiet HEAD)" != "$own" ]; then
   [ -n "$mine" ] || git branch --quiet --no-track "$2" "$remote"
   careful checkout --quiet --no-overwrite-ignore "$2" --
@@ -64,11 +75,11 @@ git show HEAD:platform.toml 2>/dev/null || :
 const failed = (message: string): Pulled => ({ outcome: "failed", message });
 
 /** Fast-forwards; fails never, hangs never. */
-export const pull = (settings: Settings, repoUrl: string): Effect.Effect<Pulled> => {
+export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<Pulled> => {
   const launch = agentScript(settings, {
     name: "refresh",
     script: SCRIPT,
-    parameters: [repoUrl, settings.branch],
+    parameters: [settings.repoUrl, settings.branch, ownEdit ?? ""],
   });
   return runToEnd(launch).pipe(
     Effect.flatMap((finished): Effect.Effect<Pulled> => {

@@ -6,6 +6,7 @@ import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
 export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
+  ownEdit: null,
   // Any answer will do: a 404 is an answer.
   probe: callHttp({ url: `http://127.0.0.1:${port}/`, timeoutMs: PROBE_TIMEOUT_MS }).pipe(
     Effect.asVoid,

@@ -77,11 +77,13 @@ export const changesFrom = (
   former: GivenSecrets,
   { given, values }: OpenedSecrets,
 ): readonly EnvironmentChange[] => {
-  const gone = Object.keys(former.versions).filter((name) => given.versions[name] === undefined);
+  const gone = Object.keys(former.versions)
+    .filter((name) => given.versions[name] === undefined)
+    .map((name) => [name, null] as const);
   const changed = Object.entries(values).filter(([name]) => given.versions[name] !== former.versions[name]);
   const parts: Record<string, string | null>[] = [{}];
   let room = CONTROL_BODY_BYTES - BODY_FRAME_BYTES;
-  for (const [name, value] of [...gone.map((name) => [name, null] as const), ...changed]) {
+  for (const [name, value] of [...gone, ...changed]) {
     const bytes = Buffer.byteLength(JSON.stringify({ [name]: value }));
     if (bytes > room) {
       parts.push({});

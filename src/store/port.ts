@@ -190,10 +190,7 @@ export class Sandboxes extends Context.Service<
     readonly get: (id: string) => Stored<Sandbox | null>;
     readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
     readonly unsettled: Stored<readonly string[]>;
-    /**
-     * Notes what the sandbox is given, where `former` is the revision noted before, null for none.
-     * @returns whether it was.
-     */
+    /** Notes what it is given, where `former` is the revision noted before (null: none). False: it is not. */
     readonly noteSecrets: (id: string, former: number | null, given: GivenSecrets) => Stored<boolean>;
     /** Active ones of this node that were given another revision of the secrets than their project has now. */
     readonly outdated: (nodeId: string) => Stored<readonly OutdatedSandbox[]>;

@@ -47,6 +47,7 @@ describe("a changed secret", () => {
     expect(await sent(1)).toEqual([{ revision: await revisionOf(), env: { AFTER: "first value" } }]);
     const { PLATFORM_TOKEN: token = "" } = await sandboxEnvironment(service, sid);
     const [asked] = service.daemon.envs;
+    // oxlint-disable-next-line no-restricted-properties -- the service reads the machine's clock
     const expected = { token, sessionId: sid, nowMs: Date.now() };
     expect(verifyUserContext([asked?.context ?? ""], expected)).toMatchObject({
       success: { user_id: "service", session_id: sid, role: "service" },
@@ -89,6 +90,7 @@ describe("a changed secret", () => {
     await putSecret(service, pid, "ONE", "a value");
     await sent(1);
     const { PLATFORM_TOKEN: token = "" } = await sandboxEnvironment(service, still);
+    // oxlint-disable-next-line no-restricted-properties -- the service reads the machine's clock
     const expected = { token, sessionId: still, nowMs: Date.now() };
     expect(verifyUserContext([service.daemon.envs[0]?.context ?? ""], expected)._tag).toBe("Success");
     expectStatus(await service.request("POST", `/v1/projects/${pid}/sessions/${sid}/restart`), 202);
