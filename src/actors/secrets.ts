@@ -21,7 +21,7 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import { Projects, Sandboxes, Secrets } from "../store/port.ts";
 import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
-import { backoff, dutyRound } from "./supervisor.ts";
+import { dutyRound } from "./supervisor.ts";
 
 /** How long a lost signal may leave a sandbox behind. */
 const POLL = "5 seconds";
@@ -29,8 +29,6 @@ const POLL = "5 seconds";
 const TURN_POLL = "1 second";
 /** Runtimes that are restarted at a time. */
 const AT_ONCE = 8;
-/** Attempts at a daemon that does not take a change, before the next look begins anew. */
-const ATTEMPTS = 6;
 /** What a change's body holds beside its variables. */
 const BODY_FRAME_BYTES = 1024;
 
@@ -135,6 +133,8 @@ const makeDelivery = Effect.gen(function* () {
     const { id, sessionId, projectId, given: former } = sandbox;
     const link = yield* provider.link(id);
     const opened = yield* Effect.provideContext(openSecrets(projectId), services);
+    // First, so that the restarted runtime reaches what a new key is for.
+    yield* provider.setSecretNames(id, Object.keys(opened.values));
     for (const change of changesFrom(former, opened)) {
       const nowMs = yield* Clock.currentTimeMillis;
       const acting = { userId: "service", sessionId, role: "service", nowMs };
@@ -151,18 +151,17 @@ const makeDelivery = Effect.gen(function* () {
 
   return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
     const { id, sessionId } = sandbox;
-    const turnOver = Effect.repeat(isBusy(id), {
+    // Asked when it is this one's place to be restarted: a turn may begin while it waits for that.
+    const attempt = Effect.gen(function* () {
+      const busy = yield* isBusy(id);
+      if (!busy) yield* send(sandbox);
+      return busy;
+    });
+    const delivery = Effect.repeat(restarts.withPermit(attempt), {
       schedule: Schedule.spaced(TURN_POLL),
       while: (busy) => busy,
-    });
-    const delivery = Effect.andThen(turnOver, restarts.withPermit(send(sandbox))).pipe(
+    }).pipe(
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
-      Effect.retry({
-        while: ({ _tag }) => _tag === "DaemonUnreachable",
-        schedule: backoff("1 second", "1 minute"),
-        times: ATTEMPTS,
-      }),
-      // A sandbox that is not there is none of this node's any more; the next look tells.
       Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
     );
     return dutyRound("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));

@@ -129,6 +129,7 @@ describe("what is not stored is named", () => {
     write(daemon, "debug.log");
     write(daemon, "node_modules/one/index.js");
     write(daemon, "node_modules/two/index.js");
+    execFileSync("git", ["init", "-q", join(daemon.layout.workspace, "node_modules/two")]);
     for (const name of ["new.bin", "tracked.bin", "staged.bin", "added.bin", "limit.bin"]) {
       write(daemon, name, "");
       truncateSync(join(daemon.layout.workspace, name), name === "limit.bin" ? large - 1 : large);

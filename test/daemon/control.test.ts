@@ -1,5 +1,7 @@
 /** The control surface of a real daemon: what it takes, `POST /platform/env`, and that its calls take turns (api.md 7). */
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { isThere, Running, type RunOptions } from "./support/running.ts";
@@ -73,12 +75,23 @@ describe("every control path", () => {
 
   test("takes a body that waits for 100 Continue, and only POST", async () => {
     const daemon = await ready();
-    const { status } = await daemon.ask("/platform/env", {
+    const body = '{"revision": "1", "env": {}}';
+    const call = request({
+      socketPath: daemon.layout.socket,
+      path: "/platform/env",
       method: "POST",
-      headers: { "x-platform-user-context": daemon.context(), expect: "100-continue" },
-      body: '{"revision": "1", "env": {}}',
+      headers: {
+        "x-platform-user-context": daemon.context(),
+        expect: "100-continue",
+        "content-length": body.length,
+      },
+      agent: false,
     });
-    expect(status).toBe(200);
+    call.flushHeaders();
+    await once(call, "continue");
+    call.end(body);
+    const [answer] = (await once(call, "response")) as [IncomingMessage];
+    expect(answer.resume().statusCode).toBe(200);
     for (const name of CONTROLS) {
       expect((await daemon.ask(`/platform/${name}`)).status).toBe(405);
       expect((await daemon.ask(`/platform/${name}/`, { method: "POST", body: "{}" })).status).toBe(404);

@@ -24,6 +24,10 @@ const TIMEOUT_MS = 180_000;
 const ONE_ANSWER = (port: number): string =>
   `node -e 'require("http").createServer((q,r)=>r.end(JSON.stringify({env:process.env,uid:process.getuid()}),()=>process.exit())).listen(${port},"127.0.0.1")'`;
 
+/** Answers with what the egress proxy says to a tunnel to a model's host, and ends. */
+const TUNNEL = (port: number): string =>
+  `node -e 'require("http").request({port:3128,method:"CONNECT",path:"api.anthropic.com:443"}).on("connect",s=>require("http").createServer((q,r)=>r.end(String(s.statusCode),()=>process.exit())).listen(${port},"127.0.0.1")).end()'`;
+
 interface AgentSide {
   readonly env: Readonly<Record<string, string>>;
   readonly uid: number;
@@ -176,6 +180,21 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
         PLATFORM_PROJECT_SECRETS_REVISION: revision,
       });
       expect(await life.text(`${session()}/logs?follow=0`)).not.toContain("line one");
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "reaches a model's host once its key is among the secrets",
+    async () => {
+      await prompt(TUNNEL(5186));
+      expect(await answerOf(5186)).toBe(403);
+      const ready = await runtimesReady();
+      await life.call("PUT", `/v1/projects/${projectId}/secrets/ANTHROPIC_API_KEY`, { value: "a key" });
+      await vi.waitFor(async () => expect(await runtimesReady()).toBeGreaterThan(ready), POLL);
+      await prompt(TUNNEL(5187));
+      // Whether the name is resolved is the machine's to say; it is allowed to be.
+      expect(await answerOf(5187)).not.toBe(403);
     },
     TIMEOUT_MS,
   );
