@@ -83,6 +83,7 @@ export class Running {
     const running = new Running(directory, [options.runtimePort ?? (await freePort()), await freePort()]);
     mkdirSync(running.layout.workspace);
     mkdirSync(join(directory, "home"));
+    mkdirSync(join(directory, "tmp"));
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
     await running.service.start();
     options.prepare?.(running.service);
@@ -212,7 +213,11 @@ export class Running {
       agentCommand: options.agentCommand ?? [process.execPath, RUNTIME, String(this.runtimePort)],
       adapter: options.adapter ?? "plain",
       agentEnv: options.agentEnv ?? {},
-      commonEnv: { PATH: process.env["PATH"] ?? "", HOME: join(directory, "home") },
+      commonEnv: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: join(directory, "home"),
+        TMPDIR: join(directory, "tmp"),
+      },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });

@@ -1,7 +1,6 @@
 /** Saves of a running daemon, and what became of them in the remote repository. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { Running } from "./running.ts";
@@ -18,7 +17,8 @@ export const save = async (daemon: Running): Promise<Saved> => {
   const [status, saved] = await daemon.control("save");
   expect(status).toBe(200);
   expect(fingerprint(daemon)).toEqual(before);
-  expect(readdirSync(tmpdir()).filter((name) => name.startsWith("platform-save-"))).toEqual([]);
+  // Its draft is gone.
+  expect(readdirSync(join(daemon.directory, "tmp"))).toEqual([]);
   return saved as unknown as Saved;
 };
 
