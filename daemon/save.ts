@@ -127,9 +127,9 @@ class Saving {
 
   get run(): Effect.Effect<string | null, SaveFailure> {
     return Effect.gen({ self: this }, function* () {
-      const { head, branch, hidden, links } = readIndex(yield* this.#output(this.#opening));
+      const { head, branch, hidden } = readIndex(yield* this.#output(this.#opening));
       if (hidden.length > 0) yield* this.#updateIndex("--no-skip-worktree", hidden);
-      const tree = readWorkTree(yield* this.#output(this.#inDraft("list", LIST_SCRIPT)), { hidden, links });
+      const tree = readWorkTree(yield* this.#output(this.#inDraft("list", LIST_SCRIPT)), { hidden });
       for (const [path, reason] of tree.skipped) this.#skipped.set(path, reason);
       yield* this.#takeIn(tree);
       yield* this.#restore(tree, head);

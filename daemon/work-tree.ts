@@ -14,8 +14,6 @@ export interface IndexListing {
   readonly branch: string | null;
   /** Entries that git was told not to look for in the work tree. */
   readonly hidden: readonly string[];
-  /** Submodules. */
-  readonly links: ReadonlySet<string>;
 }
 
 export interface WorkTree {
@@ -64,24 +62,20 @@ const commitOf = (text: string | undefined): string | null =>
 export const readIndex = (listing: Buffer): IndexListing => {
   const [[head, branch] = [], entries = []] = sections(listing);
   const read = entries.flatMap((entry) => {
-    const [, tag = "", mode = "", path = ""] = /^(\S) (\d+) [0-9a-f]+ \d\t([^]*)$/.exec(entry) ?? [];
-    return path === "" ? [] : [{ tag, mode, path }];
+    const [, tag = "", path = ""] = /^(\S) \d+ [0-9a-f]+ \d\t([^]*)$/.exec(entry) ?? [];
+    return path === "" ? [] : [{ tag, path }];
   });
   return {
     head: commitOf(head),
     branch: commitOf(branch),
     hidden: read.filter(({ tag }) => tag === "S").map(({ path }) => path),
-    links: new Set(read.filter(({ mode }) => mode === "160000").map(({ path }) => path)),
   };
 };
 
 const FOUND: Readonly<Record<string, SkipReason>> = { L: "too_large", U: "unreadable", S: "special" };
 
 /** Reads what `LIST_SCRIPT` prints. */
-export const readWorkTree = (
-  listing: Buffer,
-  { hidden, links }: Pick<IndexListing, "hidden" | "links">,
-): WorkTree => {
+export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hidden">): WorkTree => {
   const [changes = [], untracked = [], ignored = [], found = []] = sections(listing);
   const left = new Map<string, SkipReason>();
   const closed: (readonly [string, SkipReason])[] = [];
@@ -92,15 +86,12 @@ export const readWorkTree = (
     else if (kind === "D") closed.push([`${path}/`, "unreadable"]);
     else if (path.endsWith("/.git")) closed.push([path.slice(0, -".git".length), "nested_repository"]);
   }
-  const { removed, changed, conflicting } = readChanges(changes, new Set(hidden));
+  const { removed, changed } = readChanges(changes, new Set(hidden));
   // A directory among them is a nested repository.
-  const candidates = [...new Set([...changed, ...untracked])].filter(
-    (path) => !path.endsWith("/") && !links.has(path),
-  );
+  const candidates = [...new Set([...changed, ...untracked])].filter((path) => !path.endsWith("/"));
   const isIgnored = within(new Set(ignored));
   return {
-    // One that is left out and in conflict has no one version to keep.
-    removed: [...removed, ...conflicting.filter((path) => left.has(path))],
+    removed,
     added: candidates.filter((path) => !left.has(path)),
     skipped: [
       ...candidates.flatMap((path) => {
@@ -118,15 +109,13 @@ export const readWorkTree = (
 const readChanges = (records: readonly string[], hidden: ReadonlySet<string>) => {
   const removed: string[] = [];
   const changed: string[] = [];
-  const conflicting: string[] = [];
   for (let at = 0; at + 1 < records.length; at += 2) {
     const [status, path = ""] = [records[at], records[at + 1]];
-    if (status === "U") conflicting.push(path);
     if (status !== "D") changed.push(path);
     // A hidden one need not be there: a sparse checkout has only some of its files.
     else if (!hidden.has(path)) removed.push(path);
   }
-  return { removed, changed, conflicting };
+  return { removed, changed };
 };
 
 /** Whether a directory, written with a slash at its end, is one of these or lies in one. */
