@@ -10,6 +10,26 @@ export interface ErrorBody {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+/** A refusal before it is sent. */
+export interface Refused {
+  readonly status: number;
+  readonly body: ErrorBody;
+}
+
+/**
+ * What is wrong with a JSON body, as the service words it (api.md 1 "Bad input").
+ *
+ * @param path of the field; empty for the body itself.
+ */
+export const invalid = (path: string, message: string, code = "invalid_request"): Refused => ({
+  status: 400,
+  body: {
+    error: `The body is not valid: ${path === "" ? "" : `${path}: `}${message.replace(/\.$/, "")}.`,
+    code,
+    details: { issues: [{ path, message }] },
+  },
+});
+
 export const answerJson = (response: ServerResponse, status: number, body: unknown): void => {
   const bytes = Buffer.from(JSON.stringify(body));
   response.writeHead(status, {

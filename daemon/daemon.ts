@@ -14,11 +14,13 @@ import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
 import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
+import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { makeControl, type Controlled } from "./control.ts";
 import { fetchCredential, renewCredential } from "./credential.ts";
 import { writeForAgent } from "./files.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";
@@ -48,6 +50,9 @@ interface Parts {
   readonly log: Log;
   readonly ring: LogRing;
   readonly allowance: Allowance;
+  readonly agentEnv: AgentEnv;
+  /** What the control surface works on, once it stands. */
+  readonly controlled: Deferred.Deferred<Controlled>;
 }
 
 export interface DaemonOptions {
@@ -69,7 +74,9 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
     onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
   });
   const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort);
-  const parts: Parts = { settings, adapter, report, redactor, log, ring, allowance };
+  const agentEnv = new AgentEnv(settings, redactor);
+  const controlled = Deferred.makeUnsafe<Controlled>();
+  const parts: Parts = { settings, adapter, report, redactor, log, ring, allowance, agentEnv, controlled };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
     Effect.andThen(Effect.never),
@@ -79,8 +86,9 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
 };
 
 /** Listens on the port and the socket until the scope closes. */
-const serve = ({ settings, adapter, report, log, ring }: Parts): Effect.Effect<void, never, Scope.Scope> =>
+const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { settings, adapter, report, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
     const server = new DaemonServer({
       token: settings.token,
@@ -90,6 +98,7 @@ const serve = ({ settings, adapter, report, log, ring }: Parts): Effect.Effect<v
       report,
       ring,
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
+      control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });
     yield* Effect.acquireRelease(
       Effect.promise(() => {
@@ -118,6 +127,10 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     launch: () => runtimeLaunch(parts, configDir),
     whenCheckedOut: Deferred.await(checkedOut),
   });
+  const setConfigDir: Controlled["setConfigDir"] = ({ path }) => {
+    configDir = path;
+  };
+  yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir });
   const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
   if (checkout !== null) {
     configDir = checkout.configDir.path;
@@ -138,13 +151,14 @@ const settleConfigDir = (
 };
 
 /** The whole environment of the agent's side; what the platform sets wins over a secret of the same name. */
-const runtimeLaunch = ({ settings, adapter }: Parts, configDir: string): Launch => ({
+const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
   prefix: settings.launch.prefix,
   command: settings.launch.agentCommand,
   cwd: settings.layout.workspace,
   env: {
-    ...settings.launch.agentEnv,
+    ...agentEnv.secrets,
     ...settings.injected,
+    ...agentEnv.variables,
     ...settings.launch.commonEnv,
     ...gitEnvironment(settings),
     ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),

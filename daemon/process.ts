@@ -3,7 +3,7 @@
  * privileges away, ended as a whole group (api.md 7).
  */
 import { spawn, type ChildProcessByStdio } from "node:child_process";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
@@ -14,6 +14,8 @@ export interface Launch {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** Its whole standard input; none where it is left out. */
+  readonly input?: Uint8Array;
 }
 
 export interface Exit {
@@ -27,6 +29,13 @@ export interface Finished extends Exit {
   readonly stderr: string;
 }
 
+/** The same with the bytes of its standard output; `isWhole` is false where those were cut off. */
+export interface FinishedBytes extends Exit {
+  readonly stdout: Buffer;
+  readonly stderr: string;
+  readonly isWhole: boolean;
+}
+
 /** The program could not be started at all. */
 export class LaunchFailure extends Schema.TaggedError<LaunchFailure>()("LaunchFailure", {
   message: Schema.String,
@@ -38,9 +47,11 @@ const TERM_GRACE_MS = 5000;
 /** How long output may still come after the process itself has ended. */
 const OUTPUT_GRACE_MS = 1000;
 
+type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
+
 /** A started process group. */
 export class ProcessGroup {
-  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly #child: Child;
   /** From then on its number may be another group's. */
   #gone = false;
   /**
@@ -49,7 +60,7 @@ export class ProcessGroup {
    */
   readonly exit: Effect.Effect<Exit, LaunchFailure>;
 
-  private constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
+  private constructor(child: Child) {
     this.#child = child;
     const ended = new Promise<Exit | LaunchFailure>((resolve) => {
       child.once("error", (error) => resolve(new LaunchFailure({ message: error.message })));
@@ -78,13 +89,14 @@ export class ProcessGroup {
   ): Effect.Effect<ProcessGroup> {
     return Effect.sync(() => {
       const [program = "", ...args] = [...launch.prefix, ...launch.command];
-      const child = spawn(program, args, {
-        cwd: launch.cwd,
-        env: { ...launch.env },
-        // A group of its own, so that one signal reaches everything it started.
-        detached: true,
-        stdio: ["ignore", "pipe", "pipe"],
-      });
+      // A group of its own, so that one signal reaches everything it started.
+      const options = { cwd: launch.cwd, env: { ...launch.env }, detached: true };
+      const child: Child =
+        launch.input === undefined
+          ? spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
+          : spawn(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
+      // A program that ends without reading everything says so by its exit code.
+      child.stdin?.on("error", () => undefined).end(launch.input);
       child.stdout.on("data", (chunk: Buffer) => onOutput("stdout", chunk));
       child.stderr.on("data", (chunk: Buffer) => onOutput("stderr", chunk));
       return new ProcessGroup(child);
@@ -119,32 +131,52 @@ export class ProcessGroup {
 }
 
 /** Runs a command to its end and collects its output. Interrupting it ends the whole group. */
-export const runToEnd = (launch: Launch): Effect.Effect<Finished, LaunchFailure> => {
-  const collected = { stdout: new Output(), stderr: new Output() };
+export const runToEnd = (launch: Launch): Effect.Effect<Finished, LaunchFailure> =>
+  Effect.map(runForBytes(launch, MAX_OUTPUT_BYTES), ({ code, signal, stdout, stderr }) => ({
+    code,
+    signal,
+    stdout: stdout.toString("utf8"),
+    stderr,
+  }));
+
+/** As `runToEnd`, for output that is no text, up to so many bytes of it. */
+export const runForBytes = (
+  launch: Launch,
+  maxBytes: number,
+): Effect.Effect<FinishedBytes, LaunchFailure> => {
+  const collected = { stdout: new Output(maxBytes), stderr: new Output(MAX_OUTPUT_BYTES) };
   return Effect.acquireUseRelease(
     ProcessGroup.start(launch, (stream, chunk) => collected[stream].add(chunk)),
     (group) =>
       Effect.map(group.exit, (exit) => ({
         ...exit,
-        stdout: collected.stdout.text,
-        stderr: collected.stderr.text,
+        stdout: collected.stdout.bytes,
+        stderr: collected.stderr.bytes.toString("utf8"),
+        isWhole: !collected.stdout.isCut,
       })),
     (group) => group.end,
   );
 };
 
 class Output {
+  isCut = false;
   readonly #chunks: Buffer[] = [];
+  readonly #maxBytes: number;
   #length = 0;
 
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
   add(chunk: Buffer): void {
-    const room = MAX_OUTPUT_BYTES - this.#length;
+    const room = this.#maxBytes - this.#length;
+    if (chunk.length > room) this.isCut = true;
     if (room <= 0) return;
     this.#chunks.push(chunk.subarray(0, room));
     this.#length += Math.min(room, chunk.length);
   }
 
-  get text(): string {
-    return Buffer.concat(this.#chunks).toString("utf8");
+  get bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
   }
 }

@@ -117,6 +117,12 @@ export class Report {
     this.#checkoutFailed = true;
   }
 
+  /** How far the first checkout is. */
+  get checkout(): "running" | "done" | "failed" {
+    if (this.#repo.ready) return "done";
+    return this.#checkoutFailed ? "failed" : "running";
+  }
+
   /** Whether requests may be passed to the agent runtime: it answers, and what it will read is checked out. */
   get serving(): boolean {
     return this.#repo.ready && this.#runtime.state === "ready";

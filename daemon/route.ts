@@ -10,9 +10,13 @@ export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
   | { readonly kind: "logs" }
+  | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
   | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Control paths that take a JSON body (api.md 7). */
+export type ControlName = "refresh" | "env" | "save";
 
 export interface Refusal {
   readonly status: 400 | 403 | 404 | 405;
@@ -26,6 +30,11 @@ export interface Target {
   readonly url: string;
 }
 
+const CONTROLS: ReadonlyMap<string, ControlName> = new Map([
+  ["/platform/refresh", "refresh"],
+  ["/platform/env", "env"],
+  ["/platform/save", "save"],
+]);
 const PORT = /^[1-9][0-9]{0,4}$/;
 const MAX_PORT = 65_535;
 
@@ -58,7 +67,10 @@ const controlRoute = (method: string, path: string): Route => {
     if (method === "GET") return { kind: "logs" };
     return refused(405, "method_not_allowed", "The log is read with GET.");
   }
-  return refused(404, "not_found", "The daemon has no such control path.");
+  const name = CONTROLS.get(path);
+  if (name === undefined) return refused(404, "not_found", "The daemon has no such control path.");
+  if (method === "POST") return { kind: "control", name };
+  return refused(405, "method_not_allowed", "This control path is asked with POST.");
 };
 
 /** `/proxy/{port}` and everything below it; the port in plain decimal only (threats.md fact 4). */

@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
@@ -42,6 +43,15 @@ export interface RuntimeOptions {
 export interface Runtime {
   /** Returns when the machine has taken the request. */
   readonly restart: Effect.Effect<void>;
+  /** Restarts it, and returns when the new process answers, or will not within `RENEW_DEADLINE`. */
+  readonly renew: Effect.Effect<Renewed>;
+}
+
+/** What became of a restart. */
+export interface Renewed {
+  readonly answers: boolean;
+  /** Whether the former process was in the middle of a turn. */
+  readonly turnInterrupted: boolean;
 }
 
 /** Between two questions whether a starting runtime answers. */
@@ -51,6 +61,12 @@ const FOLLOW_AGAIN = "1 second";
 /** How many of the last output lines are kept for the health report, and how much of each. */
 const KEPT_LINES = 20;
 const MAX_LINE_LENGTH = 500;
+/** How long a restarted runtime may take to answer before whoever asked for it is told that it does not. */
+const RENEW_DEADLINE = "60 seconds";
+/** Crashes in a row after which it counts as not answering; the machine goes on trying. */
+const RENEW_CRASHES = 3;
+/** A runtime that does not say in this time whether it is busy is taken by what it said before. */
+const BUSY_WITHIN = "1 second";
 const MAILBOX = 64;
 /** Crashes of a handler, not of the runtime: those are the machine's to count. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
@@ -76,7 +92,7 @@ export const superviseRuntime = Effect.fnUntraced(function* (
   );
   yield* Deferred.succeed(interpreter.actor, actor);
   yield* Effect.addFinalizer(() => interpreter.tell({ type: "stop.requested" }));
-  return { restart: interpreter.tell({ type: "restart.requested" }) };
+  return { restart: interpreter.tell({ type: "restart.requested" }), renew: interpreter.renew };
 });
 
 class Interpreter {
@@ -89,6 +105,11 @@ class Interpreter {
     },
   };
   readonly #options: RuntimeOptions;
+  /** The machine as it was shown last, and who wants to see it next. */
+  #shown = agentRuntime.start({}).snapshot;
+  readonly #watching = new Set<(snapshot: AgentRuntimeSnapshot) => void>();
+  /** The newest run that ended in the middle of a turn. */
+  #cutRun = 0;
   /** The newest run's process. */
   #current: { readonly run: number; readonly group: ProcessGroup } | null = null;
 
@@ -105,8 +126,45 @@ class Interpreter {
     );
   }
 
-  show({ state, context }: AgentRuntimeSnapshot): void {
+  /** Whatever runs is ended, and what runs then was started with what `launch` says now. */
+  get renew(): Effect.Effect<Renewed> {
+    const { adapter, report } = this.#options;
+    return Effect.gen({ self: this }, function* () {
+      const asked = Effect.timeoutOption(Effect.result(adapter.isBusy), BUSY_WITHIN);
+      const busy = report.serving ? yield* asked : Option.none();
+      const { run } = this.#shown.context;
+      yield* this.tell({ type: "restart.requested" });
+      const settled = yield* Effect.timeoutOption(
+        this.#seen(({ state, context }) => {
+          if (state === "restarting") return context.run >= run + RENEW_CRASHES;
+          return state === "stopped" || (context.run > run && state !== "starting");
+        }),
+        RENEW_DEADLINE,
+      );
+      return {
+        answers: Option.isSome(settled) && settled.value.state === "ready",
+        turnInterrupted:
+          this.#cutRun === run || (Option.isSome(busy) && Result.getOrElse(busy.value, () => false)),
+      };
+    });
+  }
+
+  /** The first snapshot, from the current one on, of which it holds. */
+  #seen(holds: (snapshot: AgentRuntimeSnapshot) => boolean): Effect.Effect<AgentRuntimeSnapshot> {
+    return Effect.callback((resume) => {
+      const look = (snapshot: AgentRuntimeSnapshot): void => {
+        if (holds(snapshot)) resume(Effect.succeed(snapshot));
+      };
+      this.#watching.add(look);
+      look(this.#shown);
+      return Effect.sync(() => this.#watching.delete(look));
+    });
+  }
+
+  show(snapshot: AgentRuntimeSnapshot): void {
+    const { state, context } = snapshot;
     const { report, log } = this.#options;
+    if (state !== "ready" && report.turn.active === true) this.#cutRun = this.#shown.context.run;
     if (state !== report.runtime.state) log("agent runtime", { state, run: context.run });
     if (state === "ready") {
       report.reached("runtime_ready");
@@ -116,6 +174,8 @@ class Interpreter {
       report.turn = { ...report.turn, active, active_since: null };
     }
     report.setRuntime({ state, restarts: context.run - 1 });
+    this.#shown = snapshot;
+    for (const look of this.#watching) look(snapshot);
   }
 
   /** One process from its start to its end, however that comes; nothing of its group is left afterwards. */

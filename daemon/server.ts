@@ -24,10 +24,12 @@ import {
   answerRefusal,
   answerUnauthenticated,
 } from "./answer.ts";
+import { readJson } from "./body.ts";
+import type { ControlSurface } from "./control.ts";
 import type { LogRing } from "./log-ring.ts";
 import { LogStreams } from "./log-stream.ts";
 import type { Report } from "./report.ts";
-import { decideRoute, type Route } from "./route.ts";
+import { decideRoute, type ControlName, type Route } from "./route.ts";
 import { visitorOf } from "./visitor.ts";
 
 export interface ServerOptions {
@@ -40,6 +42,8 @@ export interface ServerOptions {
   readonly ring: LogRing;
   /** Aborts the agent's current turn; false when there was none. */
   readonly abort: () => Promise<boolean>;
+  /** Refresh, env and save. */
+  readonly control: ControlSurface;
 }
 
 /** Headers must have arrived within this time (api.md 1). */
@@ -104,6 +108,7 @@ export class DaemonServer {
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
+    if (route.kind === "control") return void this.#control(route.name, request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
@@ -162,6 +167,13 @@ export class DaemonServer {
         code: "bad_request",
       });
     }
+  }
+
+  async #control(name: ControlName, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const read = await readJson(request, response);
+    const answer = "value" in read ? await this.#options.control(name, read.value) : read;
+    if ("done" in answer) answerJson(response, 200, answer.done);
+    else answerError(response, answer.status, answer.body);
   }
 
   #abort(response: ServerResponse): void {

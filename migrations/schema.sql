@@ -308,9 +308,12 @@ CREATE TABLE session_sandboxes (
   created_at timestamp with time zone NOT NULL,
   active_at timestamp with time zone,
   ended_at timestamp with time zone,
+  secrets_revision integer,
+  secret_versions jsonb,
   CONSTRAINT session_sandboxes_end_dated CHECK (((status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status])) = (ended_at IS NULL))),
   CONSTRAINT session_sandboxes_error_has_reason CHECK (((status <> 'error'::session_sandbox_status) OR (failure IS NOT NULL))),
   CONSTRAINT session_sandboxes_pkey PRIMARY KEY (id),
+  CONSTRAINT session_sandboxes_secrets_whole CHECK (((secrets_revision IS NULL) = (secret_versions IS NULL))),
   CONSTRAINT session_sandboxes_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
 );
 CREATE UNIQUE INDEX session_sandboxes_live_key ON public.session_sandboxes USING btree (session_id) WHERE (status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status]));

@@ -21,6 +21,7 @@ import { orphansLayer } from "./actors/orphans.ts";
 import { recoveryLayer } from "./actors/recovery.ts";
 import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
+import { secretsLayer } from "./actors/secrets.ts";
 import { dueInstantsLayer, schedulerLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
 import { sweeperLayer } from "./actors/sweeper.ts";
@@ -137,6 +138,7 @@ export const actorLayers = <E>({
     retentionLayer(config),
     orphansLayer,
     sweeperLayer({ nodeId, ...config }),
+    secretsLayer({ nodeId }),
   );
   return duties.pipe(
     Layer.provideMerge(triggerActors({ ...entity, ...config })),

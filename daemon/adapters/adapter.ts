@@ -38,12 +38,19 @@ export interface RuntimeAdapter {
   readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
   /** Text of the file at `RuntimePaths.defaults`, settings that the project may override; null: none is written. */
   readonly defaults: string | null;
+  /**
+   * What the runtime by itself adds to JSON files of the project, a basic regular expression that `sed -z` knows; null:
+   * nothing. A file that differs by that alone has no work in it.
+   */
+  readonly ownEdit: string | null;
   /** One question whether it answers; never waits long, since connections made while it boots can hang. */
   readonly probe: Effect.Effect<void, HttpFailure>;
   /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
   readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
+  /** Whether a turn is in progress now; false where the adapter cannot know. */
+  readonly isBusy: Effect.Effect<boolean, HttpFailure>;
   /** Aborts turns in progress; false when there was none. */
   readonly abort: Effect.Effect<boolean, HttpFailure>;
 }

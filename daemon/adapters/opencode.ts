@@ -39,15 +39,19 @@ const DEFAULT_AGENT = "default";
 const FIXED = JSON.stringify({ autoupdate: false, share: "disabled", snapshot: false });
 /** Nobody may be there to answer a question, and the sandbox is the boundary: a project can ask for less. */
 const DEFAULTS = JSON.stringify({
-  // opencode writes the schema into a configuration file that has none.
+  // See OWN_EDIT.
   $schema: "https://opencode.ai/config.json",
   permission: { "*": "allow" },
 });
+
+/** opencode writes the schema into a configuration file that has none, the project's own among them. */
+const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
 
 export const opencodeAdapter = (port: number): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   return {
     defaults: DEFAULTS,
+    ownEdit: OWN_EDIT,
     environment: ({ configDir, defaults }) => ({
       OPENCODE_CONFIG: defaults,
       OPENCODE_CONFIG_DIR: configDir,
@@ -58,6 +62,7 @@ export const opencodeAdapter = (port: number): RuntimeAdapter => {
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: (prompt) => deliver(api, prompt),
     followTurns: (observer) => followTurns(api, observer),
+    isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
       yield* Effect.forEach(busy, (id) => api.post(`/session/${id}/abort`), { discard: true });

@@ -6,6 +6,7 @@ import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
 export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
+  ownEdit: null,
   // Any answer will do: a 404 is an answer.
   probe: callHttp({ url: `http://127.0.0.1:${port}/`, timeoutMs: PROBE_TIMEOUT_MS }).pipe(
     Effect.asVoid,
@@ -13,5 +14,6 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
   followTurns: () => Effect.never,
+  isBusy: Effect.succeed(false),
   abort: Effect.succeed(false),
 });

@@ -2,12 +2,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
-import { unsealSecret } from "../domain/secret.ts";
-import * as Result from "effect/Result";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Identity, Projects, Sandboxes, Secrets, Sessions } from "../store/port.ts";
-import type { SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
+import { openSecrets } from "./secrets.ts";
 
 export interface SpecOptions {
   /** How sandboxes reach this service, e.g. `http://platform.internal` (api.md 8). */
@@ -26,32 +24,22 @@ export interface SpecOptions {
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
-const unsealed = (
-  keyring: Keyring["Service"],
-  secret: SealedSecret,
-): Effect.Effect<readonly [string, string]> => {
-  const value = unsealSecret(keyring.secrets, secret, secret.envelope);
-  return Result.isSuccess(value)
-    ? Effect.succeed([secret.name, value.success])
-    : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
-};
-
 /** Makes a sandbox's spec from the tables as they are now: a booting sandbox has the newest secrets. */
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
   const projects = yield* Projects;
   const identity = yield* Identity;
-  const secrets = yield* Secrets;
   const keyring = yield* Keyring;
+  const services = yield* Effect.context<Secrets | Keyring>();
   return Effect.fnUntraced(function* (sandboxId: string) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
     const project = yield* found(`project ${session.projectId}`, yield* projects.get(session.projectId));
     const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
-    const sealed = yield* secrets.sealed(project.id);
-    const { revision } = yield* secrets.list(project.id);
-    const opened = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
+    const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
+    // Noted once: a boot that is performed again may join a sandbox that was started with what was noted then.
+    yield* sandboxes.noteSecrets(sandboxId, null, given);
     const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
     const spec: SandboxSpec = {
       id: sandboxId,
@@ -65,13 +53,13 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
         agentName: session.agentName,
         agentModel: session.agentModel,
         initialPrompt: session.initialPrompt,
-        secretNames: opened.map(([name]) => name),
-        secretsRevision: String(revision),
+        secretNames: Object.keys(values),
+        secretsRevision: String(given.revision),
         sandboxToken: keyring.serviceKey(sandboxId),
         projectToken: keyring.cliToken(sandboxId),
         gateway: gateway === null ? null : { apiKey: gateway.apiKey, baseUrl: gateway.baseUrl },
       }),
-      secrets: Object.fromEntries(opened),
+      secrets: values,
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       bootDeadlineMs: Math.max(0, row.bootDeadlineAt - (yield* Clock.currentTimeMillis)),

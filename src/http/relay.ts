@@ -35,16 +35,16 @@ interface Target {
 }
 
 const RELAY =
-  /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
+  /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort|refresh)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
 /** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
 const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 
 /** What a request relays to; null: it is no relay's. */
 export function relayTarget(target: string, method = "GET"): Target | null {
-  const [, project = "", session = "", abort, port, rest = ""] = RELAY.exec(target) ?? [];
+  const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
-  if (abort !== undefined) return method === "POST" ? { pid, sid, path: "/platform/abort" } : null;
+  if (control !== undefined) return method === "POST" ? { pid, sid, path: `/platform/${control}` } : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
   if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };

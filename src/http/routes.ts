@@ -49,6 +49,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", power: "read" },
   { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", power: "work" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/refresh", power: "work" },
   { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", power: "work" },
   { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/ports/:port/*", power: "work" },
   { method: "GET", pattern: "/v1/git/:repository/info/refs", power: "git" },

@@ -17,4 +17,6 @@ const HEALTHY: DaemonHealth = {
 export const simulatedDaemon = Layer.succeed(DaemonClient, {
   health: () => Effect.succeed(HEALTHY),
   logs: () => Stream.never,
+  env: (_link, _context, { revision, env }) =>
+    Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

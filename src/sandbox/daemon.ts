@@ -34,6 +34,24 @@ export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("
   message: Schema.String,
 }) {}
 
+/** A change of the agent runtime's environment (`POST /platform/env`): null takes a variable away. */
+export interface EnvironmentChange {
+  readonly revision: string;
+  readonly env: Readonly<Record<string, string | null>>;
+}
+
+/** What the daemon says of it; `revision` is the one that holds, a newer one where the daemon has that already. */
+export const EnvironmentChanged = Schema.Struct({
+  changed: Schema.Array(Schema.String),
+  revision: Schema.String,
+  restarted: Schema.Boolean,
+  turn_interrupted: Schema.Boolean,
+});
+export type EnvironmentChanged = typeof EnvironmentChanged.Type;
+
+/** Longest body that the control surface takes (api.md 7). */
+export const CONTROL_BODY_BYTES = 1024 * 1024;
+
 export class DaemonClient extends Context.Service<
   DaemonClient,
   {
@@ -49,5 +67,14 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       asked: { readonly context: string; readonly after: number },
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
+    /**
+     * Changes the environment and waits until the restarted runtime answers, within 3 min: another change or a refresh
+     * may come first. `context` is the signed user context. No failure holds a value.
+     */
+    readonly env: (
+      link: DaemonLink,
+      context: string,
+      change: EnvironmentChange,
+    ) => Effect.Effect<EnvironmentChanged, DaemonUnreachable>;
   }
 >()("platform/sandbox/DaemonClient") {}

@@ -244,6 +244,8 @@ const refuseTunnel = (client: Duplex, refusal: Refusal): void => {
 
 /** A listening proxy. */
 export interface Egress {
+  /** Decides by this policy from now on; what is open stays open. */
+  readonly follow: (policy: EgressPolicy) => void;
   /** Stops listening and ends every connection. */
   readonly close: () => void;
 }
@@ -253,7 +255,13 @@ export interface Egress {
  * it lies in. A socket that a dead service left there is replaced.
  */
 export const openEgress = async (path: string, options: EgressOptions): Promise<Egress> => {
-  const server = egressServer(options);
+  let { policy } = options;
+  const server = egressServer({
+    ...options,
+    get policy() {
+      return policy;
+    },
+  });
   const open = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     open.add(socket);
@@ -263,6 +271,9 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
   server.listen({ path, readableAll: true, writableAll: true });
   await once(server, "listening");
   return {
+    follow: (next) => {
+      policy = next;
+    },
     close: () => {
       server.close();
       // Tunnels are no longer the server's to close.

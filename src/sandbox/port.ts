@@ -77,7 +77,16 @@ export interface DoctorReport {
 
 /** The provider could not do what was asked. `message` is for people and holds no secret. */
 export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
-  operation: Schema.Literals(["create", "list", "link", "logs", "end", "destroy", "doctor"]),
+  operation: Schema.Literals([
+    "create",
+    "list",
+    "link",
+    "setSecretNames",
+    "logs",
+    "end",
+    "destroy",
+    "doctor",
+  ]),
   message: Schema.String,
 }) {}
 
@@ -97,6 +106,8 @@ export class SandboxProvider extends Context.Service<
     readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;
     readonly list: Effect.Effect<readonly SandboxListing[], SandboxError>;
     readonly link: (id: string) => Effect.Effect<DaemonLink, SandboxError>;
+    /** The project has secrets of these names by now: the model hosts that they pay for are open (api.md 8). */
+    readonly setSecretNames: (id: string, names: readonly string[]) => Effect.Effect<void, SandboxError>;
     /** What PID 1 and the daemon wrote: the newest whole lines, at most 1 MiB; empty for an unknown id. */
     readonly logs: (id: string) => Effect.Effect<string, SandboxError>;
     /** Ends the sandbox's processes, orderly where they bear it, and leaves the rest to `destroy`. Idempotent. */

@@ -172,6 +172,15 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
       }),
     list: listing.pipe(under("list", null)),
     link: (id) => link(id).pipe(under("link", id)),
+    // It reaches nothing, whatever its project has.
+    setSecretNames: (id) =>
+      Effect.suspend(() =>
+        entries.has(id)
+          ? Effect.void
+          : Effect.fail(
+              new SandboxError({ operation: "setSecretNames", message: "there is no such sandbox" }),
+            ),
+      ),
     logs: (id) => Effect.sync(() => entries.get(id)?.log ?? "").pipe(under("logs", id)),
     end: (id) => end(id, ENDED).pipe(under("end", id)),
     destroy: (id) => remove(id).pipe(under("destroy", id)),

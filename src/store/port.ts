@@ -19,12 +19,14 @@ import type {
   Account,
   CloneCredential,
   Fire,
+  GivenSecrets,
   GoodManifest,
   ManifestFailure,
   NewFire,
   NewProject,
   NewSession,
   NewToken,
+  OutdatedSandbox,
   Page,
   PageRequest,
   Principal,
@@ -192,6 +194,10 @@ export class Sandboxes extends Context.Service<
     readonly unsettled: Stored<readonly string[]>;
     /** Those of these ids that no record holds: there is none, or it has ended and has no command left to do. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
+    /** Notes what it is given, where `former` is the revision noted before (null: none). False: it is not. */
+    readonly noteSecrets: (id: string, former: number | null, given: GivenSecrets) => Stored<boolean>;
+    /** Active ones of this node that were given another revision of the secrets than their project has now. */
+    readonly outdated: (nodeId: string) => Stored<readonly OutdatedSandbox[]>;
   }
 >()("platform/store/Sandboxes") {}
 

@@ -198,6 +198,20 @@ export interface Sandbox {
   readonly endedAt: number | null;
 }
 
+/** The project's secrets as a sandbox was last given them: no value, the version of each by its name. */
+export interface GivenSecrets {
+  readonly revision: number;
+  readonly versions: Readonly<Record<string, number>>;
+}
+
+/** An active sandbox whose project has other secrets by now. */
+export interface OutdatedSandbox {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly projectId: string;
+  readonly given: GivenSecrets;
+}
+
 export type FireKind = "cron" | "webhook" | "manual";
 export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 

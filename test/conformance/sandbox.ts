@@ -125,6 +125,21 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       }),
     ),
     test(
+      "takes other names of secrets, and none for a sandbox that is not there",
+      Effect.scoped(
+        Effect.gen(function* () {
+          const provider = yield* SandboxProvider;
+          const spec = specOf(randomUUID());
+          const early = yield* Effect.flip(provider.setSecretNames(spec.id, []));
+          assert.equal(early.operation, "setSecretNames");
+          yield* sandbox(spec);
+          yield* provider.setSecretNames(spec.id, ["ANTHROPIC_API_KEY"]);
+          yield* provider.setSecretNames(spec.id, []);
+          assert.ok((yield* ids).includes(spec.id));
+        }),
+      ),
+    ),
+    test(
       "tells why a sandbox ended by itself, and lists it as exited until it is destroyed [R06]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;

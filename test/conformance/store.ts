@@ -11,6 +11,7 @@ import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
+import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 
@@ -27,6 +28,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRecords(check);
     checkPreviews(check);
     checkLogs(check);
+    checkGivenSecrets(check);
     checkChangeRequests(check);
     checkPages(check);
     checkEvents(check);

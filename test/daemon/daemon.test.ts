@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { Running, TOKEN, type RunOptions } from "./support/running.ts";
+import { isThere, Running, TOKEN, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
 
 let running: Running | null = null;
@@ -21,10 +21,6 @@ const textBelow = (directory: string): string =>
     .filter((path) => statSync(path).isFile())
     .map((path) => readFileSync(path, "latin1"))
     .join("\n");
-
-/** A process that ended but was not reaped by its new parent yet counts as gone. */
-const isThere = (pid: number): boolean =>
-  existsSync(`/proc/${pid}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
 
 describe("a boot", () => {
   test("answers health before it has so much as a credential, and 503 on the rest", async () => {

@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -125,6 +126,26 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
     expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
     expect(daemon.output).not.toContain("canary word");
+  });
+
+  test("is restarted by refresh and env, which say whether that cut a turn", async () => {
+    await model.asked.given;
+    await daemon.logged("turn", { active: true });
+    // It wrote the schema into the project's configuration, which others change too.
+    const file = ".platform/runtime/opencode.json";
+    expect(await daemon.git("status", "--porcelain")).toBe(` M ${file}\n`);
+    const text = await daemon.git("show", `HEAD:${file}`);
+    daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
+    const [status, cut] = await daemon.control("refresh");
+    expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
+    expect((await daemon.health()).turn.active).not.toBe(true);
+    expect((await daemon.control("env", { revision: "2", env: { A: "a value" } }))[1]).toMatchObject({
+      restarted: true,
+      turn_interrupted: false,
+    });
+    expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({ permission: { webfetch: "ask" } });
+    writeFileSync(join(daemon.layout.workspace, file), text.replace("deny", "allow"));
+    expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
   });
 
   test("runs with the platform's defaults below the project's own settings", async () => {

@@ -90,6 +90,15 @@ describe("paths", () => {
     expect(codeOf("/platform/abort", "POST")).toBe("abort");
   });
 
+  test.each(["refresh", "env", "save"])("routes %s by POST on exactly its path [X07]", (name) => {
+    expect(routed(`/platform/${name}`, "POST")).toEqual({ kind: "control", name });
+    expect(routed(`/platform/${name}?x=1`, "POST")).toEqual({ kind: "control", name });
+    for (const method of ["GET", "HEAD", "PUT", "DELETE"])
+      expect(codeOf(`/platform/${name}`, method)).toBe("405 method_not_allowed");
+    for (const path of [`/platform/${name}/`, `/platform/${name.toUpperCase()}`, `/platform//${name}`])
+      expect(codeOf(path, "POST")).toBe("404 not_found");
+  });
+
   test("refuses TRACE [X08]", () => {
     expect(codeOf("/x", "TRACE")).toBe("405 method_not_allowed");
     expect(codeOf("/proxy/3000/", "TRACE")).toBe("405 method_not_allowed");

@@ -85,6 +85,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
     // Nothing answers in a simulated sandbox.
+    "POST /v1/projects/:pid/sessions/:sid/refresh": { target: inSession("/refresh"), answers: [502] },
     "POST /v1/projects/:pid/sessions/:sid/abort": { target: inSession("/abort"), answers: [502] },
     "* /v1/projects/:pid/sessions/:sid/runtime/*": { target: inSession("/runtime/session"), answers: [502] },
     "* /v1/projects/:pid/sessions/:sid/ports/:port/*": { target: inSession("/ports/3000/"), answers: [502] },

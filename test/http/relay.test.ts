@@ -79,6 +79,7 @@ beforeAll(async () => {
     report,
     ring: new LogRing(() => undefined),
     abort: () => Promise.resolve(false),
+    control: (name) => Promise.resolve({ done: { name } }),
   });
   await daemon.listen({ path: socket });
   const routes = await service.inside(

@@ -1,98 +1,81 @@
-/** The daemon's log as the service reads it, from the daemon's own server. */
-import { it } from "@effect/vitest";
+/** What the service makes of a daemon's answers. Real daemons answer in test/e2e. */
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import * as Effect from "effect/Effect";
-import * as Fiber from "effect/Fiber";
-import * as Stream from "effect/Stream";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { daemonHttp } from "../../src/sandbox/daemon-http.ts";
-import { DaemonClient } from "../../src/sandbox/daemon.ts";
-import { contextHeader, Served } from "../daemon/support/served.ts";
+import { DaemonClient, type DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 
-let served: Served;
-beforeEach(async () => {
-  served = await Served.start((_, response) => response.end());
-});
-afterEach(() => served.stop());
+let stop: () => void = () => undefined;
+afterEach(() => stop());
 
-const line = (seq: number): string =>
-  JSON.stringify({
-    seq,
-    at: "2026-11-20T06:52:05.045Z",
-    event: "output",
-    source: "runtime",
-    line: `ünï ${seq}`,
-  });
-const say = (count: number): void => {
-  for (let n = 0; n < count; n += 1) served.ring.add(line);
+const CHANGE = { revision: "7", env: { A: "a canary of a value", B: null } };
+
+/** Sends the change to a daemon that answers so. */
+const change = async (answer: RequestListener) => {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const sent = Effect.flatMap(DaemonClient, (client) =>
+    client.env({ kind: "url", url }, "a.context", CHANGE),
+  );
+  return await Effect.runPromise(Effect.result(Effect.provide(sent, daemonHttp)));
 };
-const logs = (after: number, context = contextHeader()) =>
-  Stream.unwrap(
-    Effect.map(DaemonClient, (daemon) =>
-      daemon.logs({ kind: "unix", path: served.socketPath }, { context, after }),
-    ),
-  ).pipe(Stream.provide(daemonHttp));
 
-describe("a daemon's log", () => {
-  it.live("is read from a line on, and then as it grows", () =>
-    Effect.gen(function* () {
-      say(3);
-      const seen: number[] = [];
-      const reading = logs(1).pipe(
-        Stream.tap(({ seq }) => Effect.sync(() => seen.push(seq))),
-        Stream.take(4),
-        Stream.runCollect,
-      );
-      const fiber = yield* Effect.forkChild(reading, { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([2, 3])));
-      say(2);
-      expect((yield* Fiber.join(fiber)).map((read) => read.line)).toEqual([
-        "ünï 2",
-        "ünï 3",
-        "ünï 4",
-        "ünï 5",
-      ]);
-    }),
-  );
+const failure = (error: unknown): string => (error as { failure: DaemonUnreachable }).failure.message;
 
-  it.live("is whole however much there is of it", () =>
-    Effect.gen(function* () {
-      say(5000);
-      const read = yield* logs(0).pipe(Stream.take(5000), Stream.runCollect);
-      expect(read.map(({ seq }) => seq)).toEqual(Array.from({ length: 5000 }, (_, index) => index + 1));
-    }),
-  );
+test("sends the change with its context, and decodes what the daemon says", async () => {
+  const seen: unknown[] = [];
+  const said = { changed: ["A", "B"], revision: "7", restarted: true, turn_interrupted: false };
+  const result = await change((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += String(chunk)));
+    request.on("end", () => {
+      const { method, url, headers } = request;
+      seen.push({
+        method,
+        url,
+        context: headers["x-platform-user-context"],
+        body: JSON.parse(body) as unknown,
+      });
+      response.end(JSON.stringify(said));
+    });
+  });
+  expect(result).toMatchObject({ success: said });
+  expect(seen).toEqual([{ method: "POST", url: "/platform/env", context: "a.context", body: CHANGE }]);
+});
 
-  it.live("is refused without a right context", () =>
-    Effect.gen(function* () {
-      const failure = yield* Effect.flip(Stream.runDrain(logs(0, contextHeader("another key"))));
-      expect(failure.message).toContain("401");
-    }),
-  );
+test.each([
+  [400, '{"code":"reserved_name","error":"a canary of a value"}', "the daemon answered 400 reserved_name"],
+  [502, '{"code":"runtime_failed"}', "the daemon answered 502 runtime_failed"],
+  [404, "no JSON: a canary of a value", "the daemon answered 404"],
+  [500, '{"code":"a canary of a value"}', "the daemon answered 500"],
+])("tells a refusal by its code alone: %d %s [S06]", async (status, body, message) => {
+  const result = await change((request, response) => {
+    request.resume();
+    response.writeHead(status).end(body);
+  });
+  expect(failure(result)).toBe(message);
+});
 
-  it.live("ends with its daemon, and a daemon that is not there is unreachable", () =>
-    Effect.gen(function* () {
-      say(1);
-      const seen: number[] = [];
-      const reading = Stream.runForEach(logs(0), ({ seq }) => Effect.sync(() => seen.push(seq)));
-      const fiber = yield* Effect.forkChild(Effect.exit(reading), { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([1])));
-      yield* Effect.promise(() => served.stop());
-      yield* Fiber.join(fiber);
-      const failure = yield* Effect.flip(Stream.runDrain(logs(0)));
-      expect(failure._tag).toBe("DaemonUnreachable");
-    }),
-  );
-
-  it.live("hangs up when its reader leaves, also one that waits", () =>
-    Effect.gen(function* () {
-      say(1);
-      const seen: number[] = [];
-      const reading = Stream.runForEach(logs(0), ({ seq }) => Effect.sync(() => seen.push(seq)));
-      const fiber = yield* Effect.forkChild(reading, { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([1])));
-      expect(served.ring.listeners).toBe(1);
-      yield* Fiber.interrupt(fiber);
-      yield* Effect.promise(() => vi.waitFor(() => expect(served.ring.listeners).toBe(0)));
-    }),
-  );
+test("does not take an answer of another shape, a broken one, or none", async () => {
+  const answers: RequestListener[] = [
+    (_, response) => response.end('{"changed": 7}'),
+    (_, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("{", () => response.destroy());
+    },
+    (request) => request.socket.destroy(),
+    (_, response) => response.end(" ".repeat(1024 * 1024 + 1)),
+  ];
+  for (const answer of answers) {
+    const result = await change(answer);
+    stop();
+    expect(result._tag).toBe("Failure");
+    expect(failure(result)).not.toContain("canary");
+  }
 });

@@ -174,6 +174,18 @@ describe("the egress proxy to the service", () => {
     await expect(send(proxy, "http://platform.internal/")).rejects.toThrow(/aborted|hang up|reset/);
   });
 
+  it("goes by another policy from then on when it is given one", async () => {
+    const policy = { allow: [], secretNames: [], serviceUrl: "http://127.0.0.1:1", llmUpstream: null };
+    const proxy = await openProxy(policy);
+    const status = async () => (await send(proxy, "http://api.anthropic.com/")).status;
+    expect(await status()).toBe(403);
+    proxy.egress.follow({ ...policy, secretNames: ["ANTHROPIC_API_KEY"] });
+    // It is let through to where names are resolved.
+    expect(await status()).toBe(502);
+    proxy.egress.follow(policy);
+    expect(await status()).toBe(403);
+  });
+
   it("answers 502 when the service is away", async () => {
     const proxy = await openProxy({ serviceUrl: "http://127.0.0.1:1" });
     const { status, body } = await send(proxy, "http://platform.internal/");

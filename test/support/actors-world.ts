@@ -59,6 +59,7 @@ const scriptedDaemon = (script: DaemonScript) =>
           : Effect.succeed(script.health),
       ),
     logs: () => Stream.never,
+    env: () => Effect.die(new Error("no secret changes here")),
   });
 
 const entity = { maxIdleMs: IDLE_MS };

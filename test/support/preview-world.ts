@@ -116,6 +116,7 @@ const startDaemon = async (service: TestService, sid: string): Promise<DaemonSer
     blockedPorts: [8000, 4096, 3128],
     report,
     ring: new LogRing(() => undefined),
+    control: (name) => Promise.resolve({ done: { name } }),
     abort: () => Promise.resolve(false),
   });
 };

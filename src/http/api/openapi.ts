@@ -220,6 +220,9 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/projects/{pid}/events": { get: stream("live.project", "A project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "A session's events.") },
   [`${SESSION}/logs`]: { get: logs },
+  [`${SESSION}/refresh`]: {
+    post: relayed("relay.refresh", "Fetches the session branch and restarts the agent runtime in place."),
+  },
   [`${SESSION}/abort`]: { post: relayed("relay.abort", "Ends the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
     "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),

@@ -68,6 +68,8 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
         awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
         list: attempt("list", () => sandboxes.list()),
         link: (id) => attempt("link", () => sandboxes.link(id)),
+        setSecretNames: (id, names) =>
+          Effect.uninterruptible(attempt("setSecretNames", () => sandboxes.setSecretNames(id, names))),
         logs: (id) => attempt("logs", () => sandboxes.logs(id)),
         end: (id) => Effect.uninterruptible(attempt("end", () => sandboxes.end(id))),
         destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),

@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, readLogTail } from "./boot.ts";
 import { groupControls, removeGroup } from "./cgroup.ts";
+import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
 import { UIDS_PER_SANDBOX } from "./launch-plan.ts";
@@ -45,6 +46,7 @@ const UID_STRETCH = 30_000;
 const UID_STRETCHES = 10_000;
 
 interface Entry extends Watched {
+  record: SandboxRecord;
   readonly egress: Egress;
   readonly exit: PromiseWithResolvers<SandboxExit>;
   ended: boolean;
@@ -172,6 +174,17 @@ export class LocalSandboxes {
     return { kind: "unix", path: paths.daemonSocket };
   }
 
+  /** Which model hosts are open follows the names; kept in the record, for the next life of the service. */
+  setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
+    return this.#alone(id, async () => {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) throw new Error("there is no such sandbox");
+      entry.record = { ...entry.record, secretNames };
+      await writeRecord(entry.paths, entry.record);
+      entry.egress.follow(this.#policy(entry.record));
+    });
+  }
+
   async logs(id: string): Promise<string> {
     const paths = this.#paths(id);
     // The newer file first: what moves to the older one meanwhile is there twice then, and not missing.
@@ -277,14 +290,12 @@ export class LocalSandboxes {
   }
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
-    return openEgress(paths.proxySocket, {
-      policy: {
-        allow: record.egressAllow,
-        secretNames: record.secretNames,
-        serviceUrl: this.#installation.options.serviceUrl,
-        llmUpstream: record.llmUpstream,
-      },
-    });
+    return openEgress(paths.proxySocket, { policy: this.#policy(record) });
+  }
+
+  #policy({ egressAllow, secretNames, llmUpstream }: SandboxRecord): EgressPolicy {
+    const { serviceUrl } = this.#installation.options;
+    return { allow: egressAllow, secretNames, serviceUrl, llmUpstream };
   }
 
   #enter(paths: SandboxPaths, record: SandboxRecord, egress: Egress): Entry {

@@ -5,7 +5,7 @@ import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machin
 import { sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../journal.ts";
 import { Sandboxes } from "../port.ts";
-import type { Sandbox } from "../records.ts";
+import type { OutdatedSandbox, Sandbox } from "../records.ts";
 import { sandboxColumns } from "../session-columns.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -17,7 +17,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SandboxChang
   const row = tables.sandboxes.get(id);
   if (row === undefined || row.version !== version) return yield* new Fenced({ id });
   const record: Sandbox = { ...row.record, ...sandboxColumns(change) };
-  tables.sandboxes.set(id, { record, snapshot: after, version: version + 1 });
+  tables.sandboxes.set(id, { ...row, record, snapshot: after, version: version + 1 });
   if (change.completes !== null) tables.sandboxOutbox.remove(id, [change.completes]);
   const pending = tables.sandboxOutbox.append(id, change.commands);
   const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
@@ -75,6 +75,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
     },
     snapshot,
     version: 1,
+    secrets: null,
   });
   for (const token of [
     { id, kind: "sandbox", hash: request.serviceKeyHash },
@@ -104,6 +105,17 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
   ]);
 });
 
+const outdated = (tables: TableSet, nodeId: string): readonly OutdatedSandbox[] =>
+  [...tables.sandboxes.values()].flatMap(({ record, secrets: given }) => {
+    const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
+    if (record.status !== "active" || record.nodeId !== nodeId || given === null || projectId === undefined)
+      return [];
+    const revision = tables.projects.get(projectId)?.secretsRevision;
+    return revision === given.revision
+      ? []
+      : [{ id: record.id, sessionId: record.sessionId, projectId, given }];
+  });
+
 export const layer = Layer.effect(
   Sandboxes,
   Effect.map(Tables, (tables) => ({
@@ -117,6 +129,14 @@ export const layer = Layer.effect(
         );
         return newestFirst[0] ?? null;
       }),
+    noteSecrets: (id, former, given) =>
+      Effect.sync(() => {
+        const row = tables.sandboxes.get(id);
+        if (row === undefined || (row.secrets?.revision ?? null) !== former) return false;
+        tables.sandboxes.set(id, { ...row, secrets: given });
+        return true;
+      }),
+    outdated: (nodeId) => Effect.sync(() => outdated(tables, nodeId)),
     unsettled: Effect.sync(() => [...tables.sandboxOutbox.actors()]),
     unheld: (ids) =>
       Effect.sync(() =>

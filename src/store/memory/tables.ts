@@ -17,6 +17,7 @@ import type {
   ChangeRequest,
   CloneCredential,
   Fire,
+  GivenSecrets,
   GoodManifest,
   ManifestFailure,
   NewSession,
@@ -70,6 +71,8 @@ export interface SandboxRow {
   readonly record: Sandbox;
   readonly snapshot: SandboxSnapshot;
   readonly version: number;
+  /** null: nothing was noted. */
+  readonly secrets: GivenSecrets | null;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;

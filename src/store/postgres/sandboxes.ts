@@ -8,7 +8,7 @@ import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machin
 import { sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../journal.ts";
 import { Sandboxes } from "../port.ts";
-import type { Sandbox } from "../records.ts";
+import type { OutdatedSandbox, Sandbox } from "../records.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
 import { violatedConstraint } from "./errors.ts";
 import { EventLog } from "./event-log.ts";
@@ -148,6 +148,22 @@ export const layer = Layer.effect(
         sql<Sandbox>`
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
+      noteSecrets: (id, former, { revision, versions }) =>
+        sql`
+          UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}
+          WHERE id = ${id} AND secrets_revision IS NOT DISTINCT FROM ${former}::integer RETURNING id`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          stored("sandboxes.noteSecrets"),
+        ),
+      outdated: (nodeId) =>
+        sql<OutdatedSandbox>`
+          SELECT sandbox.id, session.id AS "sessionId", project.id AS "projectId",
+            jsonb_build_object('revision', sandbox.secrets_revision, 'versions', sandbox.secret_versions) AS given
+          FROM session_sandboxes AS sandbox
+          JOIN project_sessions AS session ON session.id = sandbox.session_id
+          JOIN projects AS project ON project.id = session.project_id
+          WHERE sandbox.status = 'active' AND sandbox.node_id = ${nodeId}
+            AND sandbox.secrets_revision <> project.secrets_revision`.pipe(stored("sandboxes.outdated")),
       unsettled: sql<{ readonly id: string }>`
         SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'sandbox'`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),

@@ -14,6 +14,7 @@ const server = new DaemonServer({
   blockedPorts: [],
   report,
   ring: new LogRing(() => undefined),
+  control: (name) => Promise.resolve({ done: { name } }),
   abort: () => Promise.resolve(false),
 });
 report.setRuntime({ state: "ready" });

@@ -1,7 +1,7 @@
 /** A daemon as a plain child process on this machine, with a service, a repository and a layout of its own. */
 import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
+  /** Put before everything that runs as the agent; nothing where it is left out. */
+  readonly prefix?: readonly string[];
   /** Where the runtime listens; a free port where it is left out. */
   readonly runtimePort?: number;
   /** The launch file's text in place of the right one. */
@@ -83,6 +85,7 @@ export class Running {
     const running = new Running(directory, [options.runtimePort ?? (await freePort()), await freePort()]);
     mkdirSync(running.layout.workspace);
     mkdirSync(join(directory, "home"));
+    mkdirSync(join(directory, "tmp"));
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
     await running.service.start();
     options.prepare?.(running.service);
@@ -129,6 +132,36 @@ export class Running {
       call.on("error", reject);
       call.end(options.body);
     });
+  }
+
+  /** One call of the control surface; text is sent as it is, anything else as JSON. @returns status and answer. */
+  async control(
+    name: "refresh" | "env" | "save" | "abort",
+    body: unknown = {},
+  ): Promise<readonly [number, Readonly<Record<string, unknown>>]> {
+    const answer = await this.ask(`/platform/${name}`, {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+    return [answer.status, JSON.parse(answer.body) as Readonly<Record<string, unknown>>];
+  }
+
+  /** Commits files to the session branch from elsewhere. @returns the commit. */
+  pushFromElsewhere(files: Readonly<Record<string, string>>): string {
+    const work = join(this.directory, "seed");
+    git("-C", work, "pull", "-q", this.bare, this.sessionId);
+    commitFiles(work, files, "from elsewhere");
+    git("-C", work, "push", "-q", this.bare, `HEAD:refs/heads/${this.sessionId}`);
+    return git("-C", work, "rev-parse", "HEAD").trim();
+  }
+
+  /** What git says in the remote repository, without the last line's end. */
+  remote(...args: readonly string[]): string {
+    return git("-C", this.bare, ...args).replace(/\n$/, "");
+  }
+
+  get bare(): string {
+    return join(this.directory, `${PROJECT_ID}.git`);
   }
 
   async health(): Promise<HealthReport> {
@@ -178,11 +211,15 @@ export class Running {
   #launch(options: RunOptions): void {
     const { directory, layout, service, sessionId } = this;
     const launch = {
-      prefix: [],
+      prefix: options.prefix ?? [],
       agentCommand: options.agentCommand ?? [process.execPath, RUNTIME, String(this.runtimePort)],
       adapter: options.adapter ?? "plain",
       agentEnv: options.agentEnv ?? {},
-      commonEnv: { PATH: process.env["PATH"] ?? "", HOME: join(directory, "home") },
+      commonEnv: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: join(directory, "home"),
+        TMPDIR: join(directory, "tmp"),
+      },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
@@ -223,25 +260,34 @@ export class Running {
   }
 }
 
-const git = (...args: string[]) =>
+const git = (...args: string[]): string =>
   execFileSync("git", ["-c", "user.name=seed", "-c", "user.email=seed@example.com", ...args], {
     stdio: "pipe",
+    encoding: "utf8",
   });
 
-/** A bare repository with one commit on `main`, and the session branch cut from it. */
-const makeRepository = (running: Running, files: Readonly<Record<string, string>>): void => {
-  const bare = join(running.directory, `${PROJECT_ID}.git`);
-  const work = join(running.directory, "seed");
-  git("init", "-q", "--bare", "-b", "main", bare);
-  git("init", "-q", "-b", "main", work);
+const commitFiles = (work: string, files: Readonly<Record<string, string>>, subject: string): void => {
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(join(work, name, ".."), { recursive: true });
     writeFileSync(join(work, name), text);
   }
   git("-C", work, "add", "-A");
-  git("-C", work, "commit", "-q", "-m", "first");
+  git("-C", work, "commit", "-q", "--allow-empty", "-m", subject);
+};
+
+/** A bare repository with one commit on `main`, and the session branch cut from it. */
+const makeRepository = (running: Running, files: Readonly<Record<string, string>>): void => {
+  const { bare } = running;
+  const work = join(running.directory, "seed");
+  git("init", "-q", "--bare", "-b", "main", bare);
+  git("init", "-q", "-b", "main", work);
+  commitFiles(work, files, "first");
   git("-C", work, "push", "-q", bare, "main", `main:refs/heads/${running.sessionId}`);
 };
+
+/** A process that ended but was not reaped by its new parent yet counts as gone. */
+export const isThere = (pid: number): boolean =>
+  existsSync(`/proc/${pid}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
 
 /** A port that was free a moment ago. */
 export const freePort = (): Promise<number> =>

@@ -54,6 +54,7 @@ export class Served {
       report: served.report,
       ring: served.ring,
       abort: () => Promise.resolve((served.aborts += 1) > 0),
+      control: (name) => Promise.resolve({ done: { name } }),
     });
     served.#server = server;
     await server.listen({ path: served.socketPath });

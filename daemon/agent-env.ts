@@ -1,0 +1,108 @@
+/**
+ * The project's secrets as the agent runtime has them: what the launch file brought, then what `POST /platform/env`
+ * changed (api.md 5 and 7). A change holds from the runtime's next start on.
+ *
+ *  E1 A change is taken whole or not at all, and a refused one names no value.
+ *  E2 A revision that is here already, or the number of an older one, changes nothing: what is sent twice counts once,
+ *     and what was sent before cannot take a newer value back (threats.md A02).
+ */
+import { checkSecretName, checkSecretSet, checkSecretValue, type SecretIssue } from "../src/domain/secret.ts";
+import { cutText } from "../src/domain/text.ts";
+import { invalid, type Refused } from "./answer.ts";
+import type { Redactor } from "./redact.ts";
+import type { Settings } from "./settings.ts";
+
+/** The body of `POST /platform/env`: null takes a variable away, names that are not in it stay as they are. */
+export interface EnvChange {
+  readonly revision: string;
+  readonly env: ReadonlyMap<string, string | null>;
+}
+
+/** `changed` are the names whose value is another now; `revision` is the one that holds. */
+export interface EnvChanged {
+  readonly changed: readonly string[];
+  readonly revision: string;
+}
+
+const REVISION = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/;
+const NUMBER = /^\d+$/;
+/** Of a name that is quoted in a refusal. */
+const MAX_QUOTED = 80;
+
+export class AgentEnv {
+  #values: ReadonlyMap<string, string>;
+  #revision: string | null;
+  readonly #redactor: Redactor;
+
+  constructor({ launch, injected }: Settings, redactor: Redactor) {
+    this.#values = new Map(Object.entries(launch.agentEnv));
+    this.#revision = injected["PLATFORM_PROJECT_SECRETS_REVISION"] ?? null;
+    this.#redactor = redactor;
+  }
+
+  /** The secrets by name. */
+  get secrets(): Record<string, string> {
+    return Object.fromEntries(this.#values);
+  }
+
+  /** What the platform's own variables say of them, once a change came: before, what was injected holds. */
+  get variables(): Record<string, string> {
+    if (this.#revision === null) return {};
+    return {
+      PLATFORM_PROJECT_SECRET_NAMES: [...this.#values.keys()].toSorted().join(","),
+      PLATFORM_PROJECT_SECRETS_REVISION: this.#revision,
+    };
+  }
+
+  change({ revision, env }: EnvChange): EnvChanged | Refused {
+    if (this.#revision !== null && !isNewer(revision, this.#revision))
+      return { changed: [], revision: this.#revision };
+    const next = new Map(this.#values);
+    for (const [name, value] of env) {
+      if (value === null) next.delete(name);
+      else next.set(name, value);
+    }
+    const tooLarge = checkSecretSet(
+      [...next].map(([name, value]) => ({ name, valueBytes: Buffer.byteLength(value) })),
+    );
+    if (tooLarge !== null) return refusal("env", tooLarge);
+    const changed = [...env.keys()].filter((name) => next.get(name) !== this.#values.get(name));
+    for (const value of next.values()) this.#redactor.add(value);
+    this.#values = next;
+    this.#revision = revision;
+    return { changed: changed.toSorted(), revision };
+  }
+}
+
+const isNewer = (revision: string, held: string): boolean =>
+  NUMBER.test(revision) && NUMBER.test(held) ? BigInt(revision) > BigInt(held) : revision !== held;
+
+const refusal = (path: string, { code, message }: SecretIssue): Refused => invalid(path, message, code);
+
+/** Reads the body by hand: its keys are checked as they were sent, before any of them becomes a property. */
+export const readEnvChange = (body: unknown): EnvChange | Refused => {
+  if (!isObject(body)) return invalid("", "expected an object with revision and env");
+  const unknown = Object.keys(body).find((field) => field !== "revision" && field !== "env");
+  if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "there is no such field");
+  const { revision, env } = body;
+  if (typeof revision !== "string" || !REVISION.test(revision))
+    return invalid("revision", "expected a string of up to 128 letters, digits and . _ + -");
+  if (!isObject(env)) return invalid("env", "expected an object of variables by name");
+  const read = new Map<string, string | null>();
+  for (const [name, value] of Object.entries(env)) {
+    const wrong = wrongWith(name, value);
+    if (wrong !== null) return refusal(`env.${cutText(name, MAX_QUOTED)}`, wrong);
+    read.set(name, value as string | null);
+  }
+  return { revision, env: read };
+};
+
+const wrongWith = (name: string, value: unknown): SecretIssue | null => {
+  const badName = checkSecretName(name);
+  if (badName !== null || value === null) return badName;
+  if (typeof value === "string") return checkSecretValue(value);
+  return { code: "invalid_value", message: "A variable's value is a string, or null to take it away." };
+};
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,152 @@
+/**
+ * What a work tree holds, as git and find list it: which paths a save takes in, which it leaves out and why. Paths are
+ * bytes, held as latin1 text, one character a byte: names need be neither UTF-8 nor of one line.
+ */
+
+/** Larger files are left out, in bytes (api.md 7: 10 MiB). */
+const LARGE_BYTES = 10 * 1024 * 1024;
+
+export type SkipReason = "ignored" | "too_large" | "nested_repository" | "unreadable" | "special";
+
+export interface IndexListing {
+  /** Commits; null: none. */
+  readonly head: string | null;
+  readonly branch: string | null;
+  /** Entries that git was told not to look for in the work tree. */
+  readonly hidden: readonly string[];
+}
+
+export interface WorkTree {
+  /** Tracked, and not there any more. */
+  readonly removed: readonly string[];
+  /** Changed or new. */
+  readonly added: readonly string[];
+  readonly skipped: readonly (readonly [path: string, reason: SkipReason])[];
+  /** Paths that must not be stored as they are, whether they changed or not. */
+  readonly left: ReadonlyMap<string, SkipReason>;
+}
+
+/**
+ * Changed files, untracked ones, ignored ones (whole directories as one), then what find knows, one pass over everything:
+ * nested repositories, large files, what cannot be read, what is neither file nor link. An empty record ends each.
+ */
+export const LIST_SCRIPT = `
+git diff-files -z --name-status --no-renames --ignore-submodules=all
+printf '\\0'
+git ls-files -z --others --exclude-standard
+printf '\\0'
+git ls-files -z --others --ignored --exclude-standard --directory
+printf '\\0'
+find . -name .git -prune -printf 'N%P\\0' \\
+  -o -type f -size +${LARGE_BYTES}c -printf 'L%P\\0' \\
+  -o -type f ! -readable -printf 'U%P\\0' \\
+  -o -type d ! \\( -readable -executable \\) -printf 'D%P\\0' \\
+  -o ! -type f ! -type d ! -type l -printf 'S%P\\0' 2> /dev/null || :
+printf '\\0'
+`;
+
+/** Records up to each empty one. */
+const sections = (listing: Buffer): string[][] => {
+  const found: string[][] = [[]];
+  for (const record of listing.toString("latin1").split("\0")) {
+    if (record === "") found.push([]);
+    else found.at(-1)?.push(record);
+  }
+  return found;
+};
+
+const commitOf = (text: string | undefined): string | null =>
+  text !== undefined && /^[0-9a-f]{40}$/.test(text) ? text : null;
+
+/** Reads what the save's opening script prints. */
+export const readIndex = (listing: Buffer): IndexListing => {
+  const [[head, branch] = [], entries = []] = sections(listing);
+  const read = entries.flatMap((entry) => {
+    const [, tag = "", path = ""] = /^(\S) \d+ [0-9a-f]+ \d\t([^]*)$/.exec(entry) ?? [];
+    return path === "" ? [] : [{ tag, path }];
+  });
+  return {
+    head: commitOf(head),
+    branch: commitOf(branch),
+    hidden: read.filter(({ tag }) => tag === "S").map(({ path }) => path),
+  };
+};
+
+const FOUND: Readonly<Record<string, SkipReason>> = { L: "too_large", U: "unreadable", S: "special" };
+
+/** Reads what `LIST_SCRIPT` prints. */
+export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hidden">): WorkTree => {
+  const [changes = [], untracked = [], ignored = [], found = []] = sections(listing);
+  const left = new Map<string, SkipReason>();
+  const closed: (readonly [string, SkipReason])[] = [];
+  for (const record of found) {
+    const [kind = "", path] = [record[0], record.slice(1)];
+    const reason = FOUND[kind];
+    if (reason !== undefined) left.set(path, reason);
+    else if (kind === "D") closed.push([`${path}/`, "unreadable"]);
+    else if (path.endsWith("/.git")) closed.push([path.slice(0, -".git".length), "nested_repository"]);
+  }
+  const { removed, changed } = readChanges(changes, new Set(hidden));
+  // A directory among them is a nested repository.
+  const candidates = [...new Set([...changed, ...untracked])].filter((path) => !path.endsWith("/"));
+  const isIgnored = within(new Set(ignored));
+  return {
+    removed,
+    added: candidates.filter((path) => !left.has(path)),
+    skipped: [
+      ...candidates.flatMap((path) => {
+        const reason = left.get(path);
+        return reason === undefined ? [] : [[path, reason] as const];
+      }),
+      ...closed.filter(([path]) => !isIgnored(path)),
+      ...ignored.map((path) => [path, "ignored"] as const),
+    ],
+    left,
+  };
+};
+
+/** Status and path, one after the other. */
+const readChanges = (records: readonly string[], hidden: ReadonlySet<string>) => {
+  const removed: string[] = [];
+  const changed: string[] = [];
+  for (let at = 0; at + 1 < records.length; at += 2) {
+    const [status, path = ""] = [records[at], records[at + 1]];
+    if (status !== "D") changed.push(path);
+    // A hidden one need not be there: a sparse checkout has only some of its files.
+    else if (!hidden.has(path)) removed.push(path);
+  }
+  return { removed, changed };
+};
+
+/** Whether a directory, written with a slash at its end, is one of these or lies in one. */
+const within =
+  (directories: ReadonlySet<string>) =>
+  (path: string): boolean => {
+    for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) {
+      if (directories.has(path.slice(0, end + 1))) return true;
+    }
+    return false;
+  };
+
+/**
+ * Entries of the index that are to be again as the commit has them, since their files were left out.
+ *
+ * @param differing raw `git diff-index` of the index against the commit.
+ * @returns the paths, and what `git update-index --index-info` is to be told.
+ */
+export const restoration = (
+  differing: Buffer,
+  { left }: Pick<WorkTree, "left">,
+): { readonly paths: readonly string[]; readonly input: Buffer } => {
+  const records = differing.toString("latin1").split("\0");
+  const paths: string[] = [];
+  let lines = "";
+  for (let at = 0; at + 1 < records.length; at += 2) {
+    const path = records[at + 1] ?? "";
+    const [, mode, object] = /^:(\d{6}) \d{6} ([0-9a-f]{40}) /.exec(records[at] ?? "") ?? [];
+    if (mode === undefined || object === undefined || !left.has(path)) continue;
+    paths.push(path);
+    lines += `${mode === "000000" ? "0" : mode} ${object} 0\t${path}\0`;
+  }
+  return { paths, input: Buffer.from(lines, "latin1") };
+};

@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { changesFrom, type OpenedSecrets } from "../../src/actors/secrets.ts";
+import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
+
+const opened = (
+  revision: number,
+  secrets: Readonly<Record<string, readonly [number, string]>>,
+): OpenedSecrets => ({
+  given: {
+    revision,
+    versions: Object.fromEntries(Object.entries(secrets).map(([name, [version]]) => [name, version])),
+  },
+  values: Object.fromEntries(Object.entries(secrets).map(([name, [, value]]) => [name, value])),
+});
+
+const merged = (changes: readonly EnvironmentChange[]): EnvironmentChange["env"] =>
+  Object.assign({}, ...changes.map(({ env }) => env)) as EnvironmentChange["env"];
+
+describe("what a sandbox is sent", () => {
+  test("is what is new, what is another version, and what is gone, and nothing else", () => {
+    const former = { revision: 3, versions: { SAME: 1, OTHER: 1, GONE: 2 } };
+    const now = opened(6, { SAME: [1, "same"], OTHER: [2, "other"], NEW: [1, "new"] });
+    expect(changesFrom(former, now)).toEqual([
+      { revision: "6", env: { OTHER: "other", NEW: "new", GONE: null } },
+    ]);
+  });
+
+  test("is the revision alone where a change was taken back", () => {
+    const former = { revision: 3, versions: { SAME: 1 } };
+    expect(changesFrom(former, opened(5, { SAME: [1, "same"] }))).toEqual([{ revision: "5", env: {} }]);
+  });
+
+  test("comes in several bodies where one could not hold it, the last with the revision", () => {
+    // A value of control characters is six times as long in JSON.
+    const secrets = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [`S${index}`, [1, "\u0001".repeat(64 * 1024)] as const]),
+    );
+    const changes = changesFrom({ revision: 1, versions: {} }, opened(9, secrets));
+    expect(changes.map(({ revision }) => revision)).toEqual(["9+1", "9+2", "9+3", "9+4", "9+5", "9"]);
+    for (const change of changes)
+      expect(Buffer.byteLength(JSON.stringify(change))).toBeLessThanOrEqual(CONTROL_BODY_BYTES);
+    expect(Object.keys(merged(changes)).toSorted()).toEqual(Object.keys(secrets).toSorted());
+  });
+});
