@@ -230,6 +230,7 @@ CREATE TABLE project_sessions (
   running_at timestamp with time zone,
   stopped_at timestamp with time zone,
   deleted_at timestamp with time zone,
+  saved jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),

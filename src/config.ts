@@ -64,6 +64,7 @@ export interface Config {
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
   readonly maxTurnMs: number;
+  readonly saveTimeoutMs: number;
 }
 
 /** The start is refused: one line a wrong setting. */
@@ -135,6 +136,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS", 15 * MINUTE),
     // Longer than any turn that gets somewhere.
     maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS", 4 * HOUR),
+    // Who stops a session waits for it.
+    saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS", 20 * SECOND),
   };
   read.refuseProblems();
   return config;

@@ -125,10 +125,16 @@ export const actorLayers = <E>({
   ports,
 }: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports">) => {
   const entity = { maxIdleMs: config.actorIdleMs };
-  const { egressAllow, bootTimeoutMs } = config;
+  const { egressAllow, bootTimeoutMs, saveTimeoutMs } = config;
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
-    sandboxActors({ ...entity, internalUrl: INTERNAL_URL, egressAllow, gateway: gateway(config) }),
+    sandboxActors({
+      ...entity,
+      internalUrl: INTERNAL_URL,
+      egressAllow,
+      gateway: gateway(config),
+      saveTimeoutMs,
+    }),
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(

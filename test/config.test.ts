@@ -32,6 +32,7 @@ const DURATIONS = [
   ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 5_000],
   ["PLATFORM_IDLE_TIMEOUT_MS", "idleTimeoutMs", 900_000],
   ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
+  ["PLATFORM_SAVE_TIMEOUT_MS", "saveTimeoutMs", 20_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */

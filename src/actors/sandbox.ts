@@ -1,9 +1,13 @@
-/** Makes happen what the sandbox machine decides: boot at the provider, watch, keep its log, destroy, tell the session. */
+/**
+ * Makes happen what the sandbox machine decides: boot at the provider, watch, save its work, keep its log, destroy,
+ * tell the session.
+ */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { failure, type Failure } from "../domain/failure.ts";
+import { notSaved } from "../domain/saved.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import type { DaemonHealth } from "../sandbox/daemon.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
@@ -16,10 +20,11 @@ import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
+import { workSaver, type SavingOptions } from "./saving.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
-export interface SandboxActorOptions extends EntityOptions, SpecOptions {}
+export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
 
 /** A booting daemon is asked often, so that `running` follows readiness at once; a running one now and then. */
 const BOOT_POLL = Duration.millis(20);
@@ -51,6 +56,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const sessions = yield* Sessions;
   const actors = yield* Actors;
   const destroyed = yield* sandboxDestroyer(id);
+  const save = yield* workSaver(options);
   const provider = yield* SandboxProvider;
   const makeSpec = yield* sandboxSpec(options);
   const daemon = yield* DaemonClient;
@@ -107,8 +113,16 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
       // Unwatched it could end and nobody would know: its session must not run on as if it lived.
       gaveUp: (_, reason) => ({ type: "sandbox.lost", failure: givenUp(reason) }),
     },
+    saveWork: {
+      perform: () =>
+        Effect.gen(function* () {
+          const { sessionId } = yield* record;
+          return { type: "work.saved", saved: yield* save(id, sessionId) };
+        }),
+      gaveUp: (_, reason) => ({ type: "work.saved", saved: notSaved(givenUp(reason).message) }),
+    },
     destroySandbox: {
-      supersedes: ["bootSandbox", "watchSandbox"],
+      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],
       perform: () => Effect.as(destroyed, undefined),
     },
     reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
@@ -119,6 +133,9 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     reportLost: {
       perform: (command) =>
         report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+    },
+    reportEnded: {
+      perform: ({ saved }) => report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved })),
     },
   } satisfies Handlers<SandboxEvent, SandboxCommand>;
 });

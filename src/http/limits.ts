@@ -9,6 +9,7 @@ export class Limits extends Context.Service<
     readonly cloneCredentialTtlMs: number;
     readonly queueTtlMs: number;
     readonly queueMax: number;
+    readonly saveTimeoutMs: number;
   }
 >()("platform/http/Limits") {}
 

@@ -11,11 +11,20 @@ import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../domain/agent.ts";
 import { parseBaseRef } from "../domain/git-ref.ts";
 import type { GitError } from "../git/port.ts";
 import type { CapReached } from "../store/journal.ts";
-import { Sandboxes, Sessions } from "../store/port.ts";
-import type { NewSession, Project } from "../store/records.ts";
+import { isLive } from "../domain/session.ts";
+import { Events, Sandboxes, Sessions } from "../store/port.ts";
+import type { NewSession, Project, Session } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
-import { badRequest, Conflict, Internal, notFound, TooMany, Unprocessable } from "./api/errors.ts";
+import {
+  badRequest,
+  Conflict,
+  Internal,
+  notFound,
+  TooMany,
+  Unavailable,
+  Unprocessable,
+} from "./api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "./limits.ts";
 import { makePreview } from "./preview.ts";
@@ -126,7 +135,32 @@ const stop = Effect.fnUntraced(function* (params: SessionPath) {
   yield* actors
     .session(session.id, { type: "stop.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
+  yield* untilEnded(session);
   return yield* reread(session.id);
+});
+
+/** Between two looks at a session that ends; its events wake who waits sooner. */
+const ENDED_POLL = "250 millis";
+/** How long the actors may take beside the saving. */
+const ENDING_GRACE_MS = 10_000;
+
+/** A running session ends when its work is saved, or could not be. */
+const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
+  const sessions = yield* Sessions;
+  const events = yield* Events;
+  const { saveTimeoutMs } = yield* Limits;
+  const isLiveStill = Effect.map(sessions.get(id), (row) => row !== null && isLive(row.status));
+  const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
+  const ended = Effect.gen(function* () {
+    while (yield* isLiveStill) yield* news;
+  });
+  yield* Effect.timeoutOrElse(ended, {
+    duration: saveTimeoutMs + ENDING_GRACE_MS,
+    orElse: () =>
+      Effect.fail(
+        new Unavailable({ error: "The session is being stopped and has not ended yet.", code: "stopping" }),
+      ),
+  });
 });
 
 const restart = Effect.fnUntraced(function* (params: SessionPath) {

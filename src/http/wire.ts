@@ -66,8 +66,7 @@ export const sessionWire = (session: Session) => ({
   created_by: session.createdBy,
   failure: session.failure === null ? null : { ...session.failure, at: instant(session.failure.at) },
   stop_reason: session.stopReason,
-  // Nothing is saved before a teardown yet: what is pushed survives (spec 1).
-  saved: null,
+  saved: session.saved,
   created_at: instant(session.createdAt),
   updated_at: instant(session.updatedAt),
   running_at: instantOrNull(session.runningAt),

@@ -3,31 +3,42 @@
  *
  *  B1 The last three states are final: whatever a provider or an old owner says later moves nothing.
  *  B2 Entering a final state destroys the sandbox at the provider, exactly where it is decided (I9).
- *  B3 The session hears once of `active`, and once of an error it did not ask for.
+ *  B3 The session hears once of `active`, once of an error it did not ask for, and once of the end it did ask for.
+ *  B4 An active one that is to end saves its work first (api.md 3 "Saving"), while its credentials still hold. Who asks
+ *     first decides how it ends.
  */
-import { setup } from "xstate";
+import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
+import { notSaved, type Saved } from "../domain/saved.ts";
 import type { SandboxStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
-export type SandboxSnapshot = Snapshot<SandboxStatus, Record<string, never>>;
+export interface SandboxContext {
+  /** How it is to end once its work is saved; null while nobody wants it to. */
+  readonly ending: "stopped" | "archived" | null;
+}
+export type SandboxSnapshot = Snapshot<SandboxStatus, SandboxContext>;
 
 export type SandboxEvent =
   | { readonly type: "daemon.ready" }
   | { readonly type: "boot.failed"; readonly failure: Failure }
   | { readonly type: "sandbox.lost"; readonly failure: Failure }
   | { readonly type: "stop.requested" }
-  | { readonly type: "archive.requested" };
+  | { readonly type: "archive.requested" }
+  | { readonly type: "work.saved"; readonly saved: Saved };
 
 export type SandboxCommand =
   /** Create at the provider, then wait for the daemon's health; ends as daemon.ready or boot.failed. */
   | { readonly type: "bootSandbox" }
   /** Wait for the sandbox to end by itself; ends as sandbox.lost. */
   | { readonly type: "watchSandbox" }
+  /** Ask the daemon to save what is not pushed; ends as work.saved, whatever came of it. */
+  | { readonly type: "saveWork" }
   | { readonly type: "destroySandbox" }
   | { readonly type: "reportLive" }
   | { readonly type: "reportFailed"; readonly failure: Failure }
-  | { readonly type: "reportLost"; readonly failure: Failure };
+  | { readonly type: "reportLost"; readonly failure: Failure }
+  | { readonly type: "reportEnded"; readonly saved: Saved };
 
 type FailureReport = "reportFailed" | "reportLost";
 
@@ -36,14 +47,36 @@ const report = (type: FailureReport) => ({
   params: ({ event }: { event: Extract<SandboxEvent, { failure: Failure }> }) => ({ failure: event.failure }),
 });
 
-const takeDown = {
-  "stop.requested": { target: "stopped" as const, actions: "destroySandbox" as const },
-  "archive.requested": { target: "archived" as const, actions: "destroySandbox" as const },
-};
+const ended = (saved: Saved | null) => ({
+  type: "reportEnded" as const,
+  params: ({ event }: { event: SandboxEvent }) => ({
+    saved: saved ?? (event.type === "work.saved" ? event.saved : LOST),
+  }),
+});
+const LOST = notSaved("the sandbox was lost before its work was saved");
+
+/** The end that was asked for (B4). */
+const asAsked = (report: ReturnType<typeof ended>) => [
+  { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, report] },
+  {
+    guard: "isArchiving" as const,
+    target: "archived" as const,
+    actions: ["destroySandbox" as const, report],
+  },
+];
 
 export const sandboxMachine = setup({
-  types: { context: {} as Record<string, never>, events: {} as SandboxEvent },
+  types: { context: {} as SandboxContext, events: {} as SandboxEvent },
+  guards: {
+    isWanted: ({ context }) => context.ending === null,
+    isStopping: ({ context }) => context.ending === "stopped",
+    isArchiving: ({ context }) => context.ending === "archived",
+  },
   actions: {
+    saveWork: () => undefined,
+    reportEnded: (_, _params: { readonly saved: Saved }) => undefined,
+    stopSoon: assign({ ending: "stopped" }),
+    archiveSoon: assign({ ending: "archived" }),
     bootSandbox: () => undefined,
     watchSandbox: () => undefined,
     destroySandbox: () => undefined,
@@ -53,7 +86,7 @@ export const sandboxMachine = setup({
   },
 }).createMachine({
   id: "sandbox",
-  context: {},
+  context: { ending: null },
   initial: "provisioning",
   entry: "bootSandbox",
   states: {
@@ -61,13 +94,20 @@ export const sandboxMachine = setup({
       on: {
         "daemon.ready": { target: "active", actions: ["reportLive", "watchSandbox"] },
         "boot.failed": { target: "error", actions: ["destroySandbox", report("reportFailed")] },
-        ...takeDown,
+        // Its agent has done nothing yet.
+        "stop.requested": { target: "stopped", actions: "destroySandbox" },
+        "archive.requested": { target: "archived", actions: "destroySandbox" },
       },
     },
     active: {
       on: {
-        "sandbox.lost": { target: "error", actions: ["destroySandbox", report("reportLost")] },
-        ...takeDown,
+        "sandbox.lost": [
+          ...asAsked(ended(LOST)),
+          { target: "error", actions: ["destroySandbox", report("reportLost")] },
+        ],
+        "stop.requested": { guard: "isWanted", actions: ["stopSoon", "saveWork"] },
+        "archive.requested": { guard: "isWanted", actions: ["archiveSoon", "saveWork"] },
+        "work.saved": asAsked(ended(null)),
       },
     },
     stopped: { type: "final" },

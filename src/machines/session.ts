@@ -4,12 +4,14 @@
  *  S1 States are the enum's written values; queued, branching and completed are never entered.
  *  S2 `running` is entered only on the word of the session's current sandbox; a former sandbox changes nothing.
  *  S3 A sandbox is asked for only after the session branch exists (threats.md I8).
- *  S4 Leaving provisioning or running for stopped tears the current sandbox down; a failed one has done so itself.
+ *  S4 Leaving provisioning for stopped tears the current sandbox down; a failed one has done so itself. A running session
+ *     that is to end runs on, with its slot and its credentials, until its sandbox has saved its work and ended.
  *  S5 A terminal session moves only by a restart, and a deleted one never again. To be deleted moves no terminal one.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
-import type { WrittenSessionStatus } from "../domain/session.ts";
+import type { Saved } from "../domain/saved.ts";
+import type { StopReason, WrittenSessionStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface SessionContext {
@@ -19,6 +21,8 @@ export interface SessionContext {
   readonly branched: boolean;
   /** True once its deletion was asked for: nobody would see it run again. */
   readonly deleted: boolean;
+  /** Why a running session is about to stop; null: it is not. */
+  readonly ending: StopReason | null;
 }
 export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
 
@@ -28,6 +32,7 @@ export type SessionEvent =
   | { readonly type: "sandbox.live"; readonly sandboxId: string }
   | { readonly type: "sandbox.failed"; readonly sandboxId: string; readonly failure: Failure }
   | { readonly type: "sandbox.lost"; readonly sandboxId: string; readonly failure: Failure }
+  | { readonly type: "sandbox.ended"; readonly sandboxId: string; readonly saved: Saved }
   | { readonly type: "stop.requested" }
   | { readonly type: "delete.requested" }
   | { readonly type: "idle.elapsed" }
@@ -79,6 +84,7 @@ export const sessionMachine = setup({
     isRestartable: ({ context }) => !context.deleted,
     isRestartableBranched: ({ context }) => !context.deleted && context.branched,
     hasSandbox: ({ context }) => context.sandboxId !== null,
+    isWanted: ({ context }) => context.ending === null,
     isCurrentSandbox: ({ context, event }) => "sandboxId" in event && event.sandboxId === context.sandboxId,
   },
   actions: {
@@ -91,10 +97,14 @@ export const sessionMachine = setup({
       sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
     }),
     markDeleted: assign({ deleted: true }),
+    stopSoon: assign({ ending: "requested" }),
+    deleteSoon: assign({ ending: "deleted" }),
+    hibernateSoon: assign({ ending: "idle" }),
+    settle: assign({ ending: null }),
   },
 }).createMachine({
   id: "session",
-  context: { sandboxId: null, branched: false, deleted: false },
+  context: { sandboxId: null, branched: false, deleted: false, ending: null },
   initial: "provisioning",
   // Creation starts with the branch; a restart of a session that has one comes in by its own transition below.
   entry: "createBranch",
@@ -118,10 +128,14 @@ export const sessionMachine = setup({
     },
     running: {
       on: {
-        "sandbox.lost": { guard: "isCurrentSandbox", target: "failed" },
-        "stop.requested": { target: "stopped", actions: tearDown("stopped") },
-        "delete.requested": { target: "stopped", actions: ["markDeleted", tearDown("archived")] },
-        "idle.elapsed": { target: "stopped", actions: tearDown("archived") },
+        "sandbox.lost": { guard: "isCurrentSandbox", target: "failed", actions: "settle" },
+        "sandbox.ended": { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
+        "stop.requested": { guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] },
+        "delete.requested": [
+          { guard: "isWanted", actions: ["markDeleted", "deleteSoon", tearDown("archived")] },
+          { actions: "markDeleted" },
+        ],
+        "idle.elapsed": { guard: "isWanted", actions: ["hibernateSoon", tearDown("archived")] },
       },
     },
     stopped: {

@@ -6,6 +6,8 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as Stream from "effect/Stream";
 import { readLine } from "../domain/log-line.ts";
+import { Saved } from "../domain/saved.ts";
+import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { DaemonClient, DaemonHealth, DaemonUnreachable, EnvironmentChanged } from "./daemon.ts";
 import { linkTarget, type DaemonLink } from "./port.ts";
@@ -16,7 +18,6 @@ const ENV_TIMEOUT_MS = 180_000;
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
 
 const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
-const decodeChanged = Schema.decodeUnknownEffect(Schema.fromJsonString(EnvironmentChanged));
 
 const unreachable = (error: unknown) =>
   new DaemonUnreachable({ message: error instanceof Error ? error.message : String(error) });
@@ -165,23 +166,46 @@ const logs = (link: DaemonLink, asked: { readonly context: string; readonly afte
     Stream.filter((line) => line !== null),
   );
 
+const Aborted = Schema.Struct({ aborted: Schema.Boolean });
+
+/** Asks the control surface for something and decodes what it says of it. */
+const post = <A>(
+  link: DaemonLink,
+  { context, ...call }: Required<Omit<Call, "headers">> & { readonly context: string },
+  said: Schema.Decoder<A>,
+): Effect.Effect<A, DaemonUnreachable> =>
+  ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
+    Effect.flatMap((answer) =>
+      answer.status === 200
+        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text), unreachable)
+        : Effect.fail(refused(answer)),
+    ),
+  );
+
+/** As a row can hold it: its words are the sandbox's. */
+const storable = ({ wip, skipped, error }: Saved): Saved => ({
+  wip: wip === null ? null : storableText(wip),
+  skipped: skipped.map(({ path, reason }) => ({ path: storableText(path), reason: storableText(reason) })),
+  error: error === null ? null : storableText(error),
+});
+
 export const daemonHttp = Layer.succeed(DaemonClient, {
   health: (link) =>
     ask(link, { path: "/platform/health", timeoutMs: HEALTH_TIMEOUT_MS }).pipe(
       Effect.flatMap(({ text }) => Effect.mapError(decodeHealth(text), unreachable)),
     ),
+  abort: (link, context, timeoutMs) =>
+    Effect.map(
+      post(link, { path: "/platform/abort", context, timeoutMs, body: {} }, Aborted),
+      ({ aborted }) => aborted,
+    ),
+  save: (link, context, timeoutMs) =>
+    Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, Saved), storable),
   env: (link, context, change) =>
-    ask(link, {
-      path: "/platform/env",
-      timeoutMs: ENV_TIMEOUT_MS,
-      body: change,
-      headers: { [USER_CONTEXT_HEADER]: context },
-    }).pipe(
-      Effect.flatMap((answer) =>
-        answer.status === 200
-          ? Effect.mapError(decodeChanged(answer.text), unreachable)
-          : Effect.fail(refused(answer)),
-      ),
+    post(
+      link,
+      { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: change },
+      EnvironmentChanged,
     ),
   logs,
 });

@@ -16,6 +16,8 @@ const HEALTHY: DaemonHealth = {
 
 export const simulatedDaemon = Layer.succeed(DaemonClient, {
   health: () => Effect.succeed(HEALTHY),
+  abort: () => Effect.succeed(false),
+  save: () => Effect.succeed({ wip: null, skipped: [], error: null }),
   logs: () => Stream.never,
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),

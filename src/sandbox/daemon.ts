@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
 import type { LogLine } from "../domain/log-line.ts";
+import type { Saved } from "../domain/saved.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** The part of `GET /platform/health` that the service acts on; the daemon reports more (api.md 7). */
@@ -57,6 +58,18 @@ export class DaemonClient extends Context.Service<
   {
     /** Health, within 1 s. */
     readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    /** Ends the agent's turn; false where there was none. `context` is the signed user context, here and below. */
+    readonly abort: (
+      link: DaemonLink,
+      context: string,
+      timeoutMs: number,
+    ) => Effect.Effect<boolean, DaemonUnreachable>;
+    /** Saves what is not pushed. */
+    readonly save: (
+      link: DaemonLink,
+      context: string,
+      timeoutMs: number,
+    ) => Effect.Effect<Saved, DaemonUnreachable>;
     /**
      * The numbered lines of its log after a number, and then each as it is written, no faster than they are taken.
      * Numbers that are left out are lines that it no longer has. Ends with the daemon.
@@ -69,7 +82,7 @@ export class DaemonClient extends Context.Service<
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
     /**
      * Changes the environment and waits until the restarted runtime answers, within 3 min: another change or a refresh
-     * may come first. `context` is the signed user context. No failure holds a value.
+     * may come first. No failure holds a value.
      */
     readonly env: (
       link: DaemonLink,

@@ -1,6 +1,7 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../domain/failure.ts";
 import type { CronTemplate } from "../domain/prompt.ts";
+import type { Saved } from "../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../domain/session.ts";
 import type { RepositorySource } from "../domain/repository.ts";
 
@@ -154,6 +155,8 @@ export interface Session {
   readonly origin: Exclude<Origin, "user">;
   readonly failure: (Failure & { readonly at: number }) | null;
   readonly stopReason: StopReason | null;
+  /** What its last teardown saved, also after a restart; null before the first one that had something to ask. */
+  readonly saved: Saved | null;
   /** Id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
   readonly bootDeadlineAt: number;

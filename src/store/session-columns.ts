@@ -1,6 +1,7 @@
 /** What a machine's step means for the columns of its record: shared by both adapters, so that they cannot differ. */
 import type { Failure } from "../domain/failure.ts";
 import { isLive, type SandboxStatus, type StopReason, type WrittenSessionStatus } from "../domain/session.ts";
+import type { Saved } from "../domain/saved.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { Session } from "./records.ts";
@@ -22,12 +23,13 @@ export interface SessionColumns {
   readonly runningAt?: number | null;
   readonly stoppedAt?: number | null;
   readonly deletedAt?: number;
+  readonly saved?: Saved;
 }
 
+/** Of what ends a session at once; a running one says in its context why it ends. */
 const STOP_REASONS: Partial<Record<SessionEvent["type"], StopReason>> = {
   "stop.requested": "requested",
   "delete.requested": "deleted",
-  "idle.elapsed": "idle",
 };
 
 /** The columns that a session's step sets (api.md 3). */
@@ -44,7 +46,12 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
     case "failed":
       return "failure" in event ? { ...columns, failure: { ...event.failure, at: now } } : columns;
     case "stopped":
-      return { ...columns, stoppedAt: now, stopReason: STOP_REASONS[event.type] ?? null };
+      return {
+        ...columns,
+        stoppedAt: now,
+        stopReason: before.context.ending ?? STOP_REASONS[event.type] ?? null,
+        ...(event.type === "sandbox.ended" && { saved: event.saved }),
+      };
     case "provisioning":
       return { ...columns, failure: null, stopReason: null, runningAt: null, stoppedAt: null };
   }

@@ -99,7 +99,7 @@ describe("the actor host beside another writer of its row", () => {
         tearDownSandbox: { perform: ({ sandboxId }) => note(sandboxId) },
       });
       yield* tellSession(id, { type: "sandbox.live", sandboxId: "first" });
-      expect(yield* actor.tell(STOP)).toMatchObject({ accepted: true, snapshot: { state: "stopped" } });
+      expect(yield* actor.tell(STOP)).toMatchObject({ accepted: true, snapshot: { state: "running" } });
       expect(torn).toEqual(["first"]);
     }).pipe(Effect.scoped),
   );
@@ -243,6 +243,10 @@ const sandboxHandlers = (seen: string[]): Handlers<SandboxEvent, SandboxCommand>
   return {
     bootSandbox: lasting("boot"),
     watchSandbox: lasting("watch"),
+    saveWork: {
+      perform: () => Effect.succeed({ type: "work.saved", saved: { wip: null, skipped: [], error: null } }),
+    },
+    reportEnded: done,
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox"],
       perform: () => Effect.as(note("destroyed"), undefined),

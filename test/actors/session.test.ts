@@ -162,7 +162,7 @@ describe("a session's actors", () => {
       const asked = Array.from({ length: 10 }, () => actors.session(id, STOP));
       const told = yield* answered(Effect.all(asked, { concurrency: "unbounded" }));
       expect(told.filter(({ accepted }) => accepted)).toHaveLength(1);
-      expect(told.map(({ snapshot }) => snapshot.state)).toEqual(asked.map(() => "stopped"));
+      yield* untilSession(id, "stopped");
       yield* until(Effect.map(running, (ids) => ids.length === 0));
     }),
   );
@@ -174,6 +174,7 @@ describe("a session's actors", () => {
       const [former = ""] = yield* running;
       yield* answered(actors.session(id, STOP));
       yield* untilSandbox(id, "stopped");
+      yield* untilSession(id, "stopped");
       const fresh = "01890000-0000-7000-8000-000000000001";
       yield* answered(actors.session(id, { type: "restart.requested", sandboxId: fresh }));
       yield* untilSession(id, "running");
@@ -240,6 +241,7 @@ describe("a session's actors", () => {
       yield* sandboxes.fault("destroy", { kind: "slow", milliseconds: 30_000 });
       const fresh = "01890000-0000-7000-8000-000000000001";
       yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
       yield* answered(actors.session(id, { type: "restart.requested", sandboxId: fresh }));
       yield* untilSession(id, "running");
       yield* until(Effect.map(running, (ids) => ids.length === 1));

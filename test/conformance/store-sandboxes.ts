@@ -46,6 +46,22 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
+      "remembers how it is to end while its work is saved",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get, memory } = yield* Sandboxes;
+        const { id } = yield* openSandbox(yield* admitSession(world));
+        yield* tellSandbox(id, { type: "daemon.ready" });
+        yield* tellSandbox(id, { type: "archive.requested" });
+        const snapshot = { state: "active", context: { ending: "archived" } };
+        expect((yield* memory.load(id))?.snapshot).toEqual(snapshot);
+        const saved = { wip: null, skipped: [], error: null };
+        yield* tellSandbox(id, { type: "work.saved", saved }, NOON + 9);
+        expect(yield* get(id)).toMatchObject({ status: "archived", endedAt: NOON + 9 });
+      }),
+    );
+
+    check(
       "is held by its record until it has ended and its commands are done [I9]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
@@ -92,7 +108,7 @@ export const checkSandboxes = (check: Check): void => {
           provider: "simulated",
           nodeId: "node-2",
           bootDeadlineAt: NOON,
-          snapshot: { state: "provisioning", context: {} },
+          snapshot: { state: "provisioning", context: { ending: null } },
           commands: [{ type: "bootSandbox" }],
           serviceKeyHash: hash(),
           cliToken: { id: randomUUID(), hash: hash() },

@@ -60,7 +60,7 @@ export const checkGivenSecrets = (check: Check): void => {
         const found = { id, sessionId, projectId: world.projectId, given };
         expect(yield* outdated("node-1")).toEqual([found]);
         expect(yield* outdated("node-2")).toEqual([]);
-        yield* tellSandbox(id, { type: "stop.requested" });
+        yield* tellSandbox(id, { type: "sandbox.lost", failure: { code: "sandbox_lost", message: "gone" } });
         expect(yield* outdated("node-1")).toEqual([]);
       }),
     );

@@ -148,7 +148,15 @@ export const checkSessions = (check: Check): void => {
         yield* tellSession(id, { type: "sandbox.live", sandboxId: first }, NOON + 2);
         expect(yield* get(id)).toMatchObject({ status: "running", runningAt: NOON + 2, updatedAt: NOON + 2 });
         yield* tellSession(id, { type: "idle.elapsed" }, NOON + 3);
-        expect(yield* get(id)).toMatchObject({ status: "stopped", stopReason: "idle", stoppedAt: NOON + 3 });
+        expect(yield* get(id)).toMatchObject({ status: "running", stopReason: null, saved: null });
+        const saved = { wip: "c0ffee", skipped: [{ path: "a\nb", reason: "ignored by git" }], error: null };
+        yield* tellSession(id, { type: "sandbox.ended", sandboxId: first, saved }, NOON + 3);
+        expect(yield* get(id)).toMatchObject({
+          status: "stopped",
+          stopReason: "idle",
+          stoppedAt: NOON + 3,
+          saved,
+        });
         const second = randomUUID();
         yield* tellSession(id, { type: "restart.requested", sandboxId: second }, NOON + 4);
         expect(yield* get(id)).toMatchObject({
@@ -158,6 +166,7 @@ export const checkSessions = (check: Check): void => {
           stoppedAt: null,
           runningAt: null,
           bootDeadlineAt: NOON + 4 + BOOT_MS,
+          saved,
         });
         yield* tellSession(id, { type: "sandbox.failed", sandboxId: second, failure }, NOON + 5);
         expect(yield* get(id)).toMatchObject({
@@ -253,7 +262,7 @@ export const checkSessions = (check: Check): void => {
         yield* tellSession(running, { type: "sandbox.live", sandboxId }, NOON + 7);
         expect(yield* runningOn("node-1")).toEqual([{ id: running, sandboxId, runningAt: NOON + 7 }]);
         expect(yield* runningOn("node-2")).toEqual([]);
-        yield* tellSession(running, { type: "stop.requested" });
+        yield* tellSession(running, { type: "sandbox.lost", sandboxId, failure });
         expect(yield* runningOn("node-1")).toEqual([]);
       }),
     );

@@ -15,6 +15,8 @@ import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "boot_timeout", message: "the boot deadline passed" } as const;
 
+const saved = { wip: "c0ffee", skipped: [], error: null } as const;
+
 const isFinal = ({ state }: SandboxSnapshot) => state !== "provisioning" && state !== "active";
 const types = (commands: readonly SandboxCommand[]) => commands.map(({ type }) => type);
 
@@ -28,6 +30,7 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
       { type: "sandbox.lost", failure },
       { type: "stop.requested" },
       { type: "archive.requested" },
+      { type: "work.saved", saved },
     ],
     memory: Effect.gen(function* () {
       const { id } = yield* openSandbox(yield* admitSession(yield* makeWorld(10)));
@@ -44,14 +47,36 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
       const ended = !isFinal(before) && isFinal(snapshot);
       expect(types(commands).filter((type) => type === "destroySandbox")).toHaveLength(ended ? 1 : 0);
     }),
-    "B3: the session hears once of active, and once of an error it did not ask for": (path) => {
+    "B3: the session hears once of active, once of an error it did not ask for, and once of the end it did": (
+      path,
+    ) => {
       const heard = path
         .flatMap(({ commands }) => types(commands))
         .filter((type) => type.startsWith("report"));
       const states = new Set(path.flatMap(({ before, snapshot }) => [before.state, snapshot.state]));
       const isLive = states.has("active");
       const error = states.has("error") ? [isLive ? "reportLost" : "reportFailed"] : [];
-      expect(heard).toEqual([...(isLive ? ["reportLive"] : []), ...error]);
+      const isAsked = isLive && (states.has("stopped") || states.has("archived"));
+      expect(heard).toEqual([
+        ...(isLive ? ["reportLive"] : []),
+        ...error,
+        ...(isAsked ? ["reportEnded"] : []),
+      ]);
+    },
+    "B4: an active one saves its work once before the end that it was first asked for": (path) => {
+      const asked = path.find(
+        ({ before, event }) =>
+          before.state === "active" && ["stop.requested", "archive.requested"].includes(event.type),
+      );
+      const saves = path.flatMap(({ commands }) => types(commands)).filter((type) => type === "saveWork");
+      expect(saves).toHaveLength(asked === undefined ? 0 : 1);
+      for (const { before, event, snapshot, commands } of path) {
+        if (before.state !== "active" || !isFinal(snapshot) || snapshot.state === "error") continue;
+        expect(snapshot.state).toBe(asked?.event.type === "stop.requested" ? "stopped" : "archived");
+        const told = commands.find((command) => command.type === "reportEnded");
+        const isLost = event.type === "sandbox.lost";
+        expect(told).toMatchObject(isLost ? { saved: { wip: null, error: expect.any(String) } } : { saved });
+      }
     },
     "the failure that ended it is the one that is reported": everyStep(({ event, commands }) => {
       for (const command of commands) {

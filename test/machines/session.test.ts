@@ -15,11 +15,14 @@ import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;
 
+const saved = { wip: "c0ffee", skipped: [], error: null } as const;
+
 /** Two sandboxes speak: in most states at least one of them is a former or a strange one. */
 const ofSandbox = (sandboxId: string): SessionEvent[] => [
   { type: "sandbox.live", sandboxId },
   { type: "sandbox.failed", sandboxId, failure },
   { type: "sandbox.lost", sandboxId, failure },
+  { type: "sandbox.ended", sandboxId, saved },
   { type: "restart.requested", sandboxId },
 ];
 
@@ -66,19 +69,28 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
       ({ commands, snapshot, past, event }) => {
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
-          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted: false });
+          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted: false, ending: null });
         }
       },
     ),
     "S4: a stop tears the current sandbox down, once; a failure leaves that to the sandbox": everyStep(
       (seen) => {
         const { before, snapshot, commands, event } = seen;
-        const isStop = !isTerminal(before) && snapshot.state === "stopped";
+        const isStop = before.state === "provisioning" && snapshot.state === "stopped";
+        const isWish = before.context.ending === null && snapshot.context.ending !== null;
         const { sandboxId } = before.context;
         const as = event.type === "stop.requested" ? "stopped" : "archived";
         expect(commanded(commands, "tearDownSandbox")).toEqual(
-          isStop && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as }] : [],
+          (isStop || isWish) && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as }] : [],
         );
+      },
+    ),
+    "S4: a running session ends with its sandbox alone, and knows why until then": everyStep(
+      ({ before, snapshot, event }) => {
+        if (snapshot.context.ending !== null) expect(snapshot.state).toBe("running");
+        if (before.state !== "running" || snapshot.state === "running") return;
+        expect(["sandbox.ended", "sandbox.lost"]).toContain(event.type);
+        expect(snapshot.state).toBe(event.type === "sandbox.ended" ? "stopped" : "failed");
       },
     ),
     "S5: a terminal session moves by a restart alone": everyStep(
@@ -90,11 +102,13 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         expect(accepted).toBe(event.type === "delete.requested");
       },
     ),
-    "S5: a session whose deletion was asked for is terminal and stays so": everyStep(
+    "S5: a session whose deletion was asked for is terminal, or about to be, and stays so": everyStep(
       ({ before, event, snapshot, accepted }) => {
         if (event.type === "delete.requested") expect(snapshot.context.deleted).toBe(true);
-        if (snapshot.context.deleted) expect(isTerminal(snapshot)).toBe(true);
-        if (before.context.deleted) expect(accepted).toBe(event.type === "delete.requested");
+        if (!snapshot.context.deleted) return;
+        expect(isTerminal(snapshot) || snapshot.context.ending !== null).toBe(true);
+        if (before.context.deleted && isTerminal(before))
+          expect(accepted).toBe(event.type === "delete.requested");
       },
     ),
     "one signal of a free slot for each end (I12)": everyStep(({ before, snapshot, commands }) => {

@@ -14,6 +14,7 @@ import { keyringLayer } from "../../src/actors/keyring.ts";
 import { recover } from "../../src/actors/recovery.ts";
 import { sandboxActors } from "../../src/actors/sandbox.ts";
 import { sessionActors } from "../../src/actors/session.ts";
+import type { Saved } from "../../src/domain/saved.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
 import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
@@ -44,7 +45,13 @@ export const STARTING: DaemonHealth = {
 /** What every daemon answers; null: none does. */
 export interface DaemonScript {
   health: DaemonHealth | null;
+  /** What it says to a save. */
+  saved: Effect.Effect<Saved, DaemonUnreachable>;
 }
+
+export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
+/** As the service's own default. */
+export const SAVE_TIMEOUT_MS = 20_000;
 
 /** From a provider's create to its answer. */
 export const CREATE_MS = 1_000;
@@ -59,13 +66,21 @@ const scriptedDaemon = (script: DaemonScript) =>
           : Effect.succeed(script.health),
       ),
     logs: () => Stream.never,
+    abort: () => Effect.succeed(false),
+    save: () => Effect.suspend(() => script.saved),
     env: () => Effect.die(new Error("no secret changes here")),
   });
 
 const entity = { maxIdleMs: IDLE_MS };
 const entities = Layer.mergeAll(
   sessionActors({ ...entity, nodeId: "node-1" }),
-  sandboxActors({ ...entity, internalUrl: "http://platform.internal", egressAllow: [], gateway: null }),
+  sandboxActors({
+    ...entity,
+    internalUrl: "http://platform.internal",
+    egressAllow: [],
+    gateway: null,
+    saveTimeoutMs: SAVE_TIMEOUT_MS,
+  }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
 ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
 
@@ -107,7 +122,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   git = (backend) => backend,
 }: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
-  const script: DaemonScript = { health: READY };
+  const script: DaemonScript = { health: READY, saved: Effect.succeed(NOTHING_TO_SAVE) };
   const twins = yield* Layer.build(
     Layer.mergeAll(
       memoryStore,

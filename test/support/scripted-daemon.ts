@@ -128,6 +128,8 @@ export const scriptedDaemon = (): DaemonScript => {
         }),
       env: (_link, context, change) => env(context, change),
       logs: (_, { after }) => log.stream(after),
+      abort: () => Effect.as(answerOf(mood), mood === "busy"),
+      save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),
     log,
     become: (next) => {

@@ -34,7 +34,9 @@ const seen = Effect.gen(function* () {
     handlers: {
       bootSandbox: idle,
       watchSandbox: idle,
+      saveWork: idle,
       destroySandbox: idle,
+      reportEnded: idle,
       reportLive: idle,
       reportFailed: idle,
       reportLost: idle,

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
@@ -34,7 +35,7 @@ export const SessionWire = Schema.Struct({
   created_by: Uuid,
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
-  saved: Schema.Null,
+  saved: Schema.NullOr(Saved),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),

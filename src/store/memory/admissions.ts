@@ -30,6 +30,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     fireId,
     failure: null,
     stopReason: null,
+    saved: null,
     sandboxId: START.snapshot.context.sandboxId,
     bootstrapAcceptedAt: null,
     createdAt: now,

@@ -21,12 +21,14 @@ const COLUMNS = `
 
 interface MemoryRow {
   readonly status: SandboxStatus;
+  readonly context: SandboxSnapshot["context"];
   readonly version: number;
   readonly pending: readonly PendingCommand<SandboxCommand>[];
 }
 
-const assignments = (columns: SandboxColumns) => ({
+const assignments = (columns: SandboxColumns, { context }: SandboxSnapshot) => ({
   status: columns.status,
+  state_context: json(context),
   ...(columns.failure !== undefined && { failure: json(columns.failure) }),
   ...(columns.activeAt !== undefined && { active_at: at(columns.activeAt) }),
   ...(columns.endedAt !== undefined && { ended_at: at(columns.endedAt) }),
@@ -41,19 +43,23 @@ const makeMemory = Effect.gen(function* () {
   const load = (id: string) =>
     Effect.map(
       sql<MemoryRow>`
-        SELECT status, version, ${pendingColumn(sql, { kind: "sandbox", id })}
+        SELECT status, state_context AS context, version, ${pendingColumn(sql, { kind: "sandbox", id })}
         FROM session_sandboxes WHERE id = ${id}`,
       ([row]) =>
         row === undefined
           ? null
-          : { snapshot: { state: row.status, context: {} }, version: row.version, pending: row.pending },
+          : {
+              snapshot: { state: row.status, context: row.context },
+              version: row.version,
+              pending: row.pending,
+            },
     );
 
   const save = Effect.fnUntraced(function* (change: Change<SandboxSnapshot, SandboxEvent, SandboxCommand>) {
     const { id, version, before, after, now } = change;
     const columns = sandboxColumns(change);
     const [saved] = yield* sql<{ sessionId: string; projectId: string; version: number }>`
-      UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns))}, version = sandbox.version + 1
+      UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns, after))}, version = sandbox.version + 1
       FROM project_sessions AS session
       WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
       RETURNING session.id AS "sessionId", session.project_id AS "projectId", sandbox.version`;

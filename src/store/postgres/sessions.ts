@@ -27,7 +27,7 @@ const COLUMNS = `
   id, project_id AS "projectId", account_id AS "accountId", status, base_ref AS "baseRef",
   base_commit AS "baseCommit", name, agent_name AS "agentName", agent_model AS "agentModel",
   initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
-  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason",
+  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved,
   state_context ->> 'sandboxId' AS "sandboxId", boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
@@ -50,6 +50,7 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
     failed_at: at(columns.failure?.at ?? null),
   }),
   ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
+  ...(columns.saved !== undefined && { saved: json(columns.saved) }),
   ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
   ...(columns.stoppedAt !== undefined && { stopped_at: at(columns.stoppedAt) }),
   ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),

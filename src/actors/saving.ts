@@ -1,0 +1,48 @@
+/**
+ * Asks a sandbox's daemon to save what is not pushed, before the sandbox is torn down (api.md 3 "Saving"). The agent's turn is
+ * ended first, so that what is saved is what it leaves. Bounded in time, and never a failure: what could not be saved is said.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { notSaved, type Saved } from "../domain/saved.ts";
+import { signUserContext } from "../domain/user-context.ts";
+import { DaemonClient } from "../sandbox/daemon.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Keyring } from "./keyring.ts";
+
+export interface SavingOptions {
+  /** PLATFORM_SAVE_TIMEOUT_MS. */
+  readonly saveTimeoutMs: number;
+}
+
+/** Of that, how long the agent's turn may take to end. */
+const ABORT_SHARE = 0.1;
+
+/** @returns what saves the work in a sandbox of a session. */
+export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingOptions) {
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const keyring = yield* Keyring;
+  return (id: string, sessionId: string): Effect.Effect<Saved> => {
+    const context = Effect.map(Clock.currentTimeMillis, (nowMs) =>
+      signUserContext({ userId: "service", sessionId, role: "service", nowMs }, keyring.serviceKey(id)),
+    );
+    return Effect.gen(function* () {
+      const link = yield* provider.link(id);
+      const aborted = daemon.abort(link, yield* context, saveTimeoutMs * ABORT_SHARE);
+      yield* Effect.catch(aborted, (error) =>
+        Effect.logWarning("an agent's turn could not be ended before its work is saved", { error }),
+      );
+      return yield* daemon.save(link, yield* context, saveTimeoutMs * (1 - ABORT_SHARE));
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: saveTimeoutMs,
+        orElse: () => Effect.succeed(notSaved(`the sandbox did not answer within ${saveTimeoutMs} ms`)),
+      }),
+      Effect.catch(({ message }) => Effect.succeed(notSaved(`the sandbox could not be asked: ${message}`))),
+      Effect.tap((saved) =>
+        Effect.logInfo("work saved", { session: sessionId, ...saved, skipped: saved.skipped.length }),
+      ),
+    );
+  };
+});

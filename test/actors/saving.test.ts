@@ -1,0 +1,161 @@
+/** A running session's work is saved before its sandbox is torn down (api.md 3 "Saving"), whatever happens on the way. */
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import type { Saved } from "../../src/domain/saved.ts";
+import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
+import { answered, openActorsWorld, SAVE_TIMEOUT_MS, until } from "../support/actors-world.ts";
+
+const STOP = { type: "stop.requested" } as const;
+const WORK: Saved = {
+  wip: "c0ffee",
+  skipped: [{ path: "node_modules", reason: "ignored by git" }],
+  error: null,
+};
+const FRESH = "01890000-0000-7000-8000-000000000001";
+
+/** A running session whose daemon is asked to save, and answers when the test lets it. */
+const begun = Effect.gen(function* () {
+  const world = yield* openActorsWorld();
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  yield* world.untilSession(id, "running");
+  let asked = 0;
+  const answers: { saved: Effect.Effect<Saved, DaemonUnreachable> } = { saved: Effect.succeed(WORK) };
+  world.script.saved = Effect.suspend(() => {
+    asked += 1;
+    return answers.saved;
+  });
+  const untilAsked = (times: number) => until(Effect.sync(() => asked >= times));
+  return { ...world, actors, end, id, answers, untilAsked, asked: () => asked };
+});
+
+describe("a running session that is stopped", () => {
+  it.effect("runs on until its work is saved, and says what was and what was not", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, statusOf, newestSandbox, session, untilSession, running } =
+        yield* begun;
+      answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      expect(yield* statusOf(id)).toBe("running");
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "active" });
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "requested", saved: WORK });
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
+  it.effect("takes no restart before, and one save serves all who ask for the end", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
+      answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
+      yield* answered(actors.session(id, { type: "idle.elapsed" }));
+      yield* untilAsked(1);
+      const restart = { type: "restart.requested", sandboxId: FRESH } as const;
+      expect(yield* answered(actors.session(id, restart))).toMatchObject({ accepted: false });
+      yield* answered(actors.session(id, STOP));
+      yield* answered(actors.session(id, { type: "delete.requested" }));
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "idle", saved: WORK });
+      expect((yield* session(id))?.deletedAt).not.toBeNull();
+      expect(asked()).toBe(1);
+    }),
+  );
+
+  it.effect("ends in time though its daemon hangs, and says that nothing was saved", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, statusOf, session, untilSession } = yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      yield* TestClock.adjust(SAVE_TIMEOUT_MS - 1000);
+      expect(yield* statusOf(id)).toBe("running");
+      yield* TestClock.adjust(1000);
+      yield* untilSession(id, "stopped");
+      expect((yield* session(id))?.saved).toMatchObject({
+        wip: null,
+        error: expect.stringContaining(`${SAVE_TIMEOUT_MS} ms`),
+      });
+    }),
+  );
+
+  it.effect("ends though its daemon cannot be reached", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, session, untilSession } = yield* begun;
+      answers.saved = Effect.fail(new DaemonUnreachable({ message: "nothing listens" }));
+      yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
+      expect((yield* session(id))?.saved?.error).toContain("nothing listens");
+    }),
+  );
+
+  it.effect("has its work saved by the next life where the service ended in the middle of it", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, begin, end, statusOf, session, untilSession, running } =
+        yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      yield* end;
+      expect(yield* statusOf(id)).toBe("running");
+      answers.saved = Effect.succeed(WORK);
+      yield* begin;
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "requested", saved: WORK });
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
+  it.effect("is stopped, and says so, where its sandbox was lost meanwhile", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, sandboxes, newestSandbox, session, untilSession } =
+        yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      const sandboxId = (yield* newestSandbox(id))?.id ?? "";
+      yield* sandboxes.end(sandboxId, { code: "exited", message: "the machine went down" });
+      yield* untilSession(id, "stopped");
+      expect((yield* session(id))?.saved).toMatchObject({
+        wip: null,
+        error: expect.stringContaining("lost"),
+      });
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "stopped" });
+    }),
+  );
+
+  it.effect("keeps what was saved when it is restarted", () =>
+    Effect.gen(function* () {
+      const { id, actors, session, untilSession } = yield* begun;
+      yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: FRESH }));
+      yield* untilSession(id, "running");
+      expect((yield* session(id))?.saved).toEqual(WORK);
+    }),
+  );
+});
+
+describe("a session that is still being provisioned", () => {
+  it.effect("is stopped at once: its agent has done nothing yet", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      let asked = 0;
+      world.script.saved = Effect.suspend(() => {
+        asked += 1;
+        return Effect.succeed(WORK);
+      });
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      yield* actors.wake("session", id);
+      yield* until(Effect.map(world.newestSandbox(id), (row) => row !== null));
+      const told = yield* answered(actors.session(id, STOP));
+      expect(told).toMatchObject({ accepted: true, snapshot: { state: "stopped" } });
+      yield* until(Effect.map(world.running, (ids) => ids.length === 0));
+      expect(asked).toBe(0);
+    }),
+  );
+});
