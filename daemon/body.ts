@@ -23,31 +23,45 @@ const CUT_SHORT: ReadBody = {
 };
 const NO_JSON: ReadBody = invalid("", "it is not JSON");
 
+/** How long what is too large is still read: a connection closed on its sender would take the answer with it. */
+const READ_AWAY_MS = 2000;
+
 /** Nothing sent counts as `{}`. Never rejects. */
 export const readJson = async (request: IncomingMessage, response: ServerResponse): Promise<ReadBody> => {
-  if (Number(request.headers["content-length"] ?? 0) > JSON_LIMIT_BYTES) return TOO_LARGE;
-  if (request.headers.expect !== undefined) response.writeContinue();
-  const bytes = await collect(request);
+  const { expect, "content-length": said = 0 } = request.headers;
+  const isTooLarge = Number(said) > JSON_LIMIT_BYTES;
+  // Who waits for a word before sending gets the refusal at once.
+  if (isTooLarge && expect !== undefined) return TOO_LARGE;
+  if (expect !== undefined) response.writeContinue();
+  const bytes = await collect(request, isTooLarge);
   return Buffer.isBuffer(bytes) ? parse(bytes) : bytes;
 };
 
-const collect = (request: IncomingMessage): Promise<Buffer | ReadBody> =>
+const collect = (request: IncomingMessage, isTooLarge: boolean): Promise<Buffer | ReadBody> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    // oxlint-disable-next-line no-restricted-globals -- below Effect, beside the server it serves
-    const timer = setTimeout(() => end(TOO_SLOW), ARRIVAL_MS);
+    let refusal: ReadBody | null = null;
     const end = (result: Buffer | ReadBody): void => {
       clearTimeout(timer);
-      request.off("data", take);
-      resolve(result);
+      resolve(refusal ?? result);
     };
-    const take = (chunk: Buffer): void => {
+    // oxlint-disable-next-line no-restricted-globals -- below Effect, beside the server it serves
+    let timer = setTimeout(() => end(TOO_SLOW), ARRIVAL_MS);
+    const refuse = (): void => {
+      refusal = TOO_LARGE;
+      chunks.length = 0;
+      clearTimeout(timer);
+      // oxlint-disable-next-line no-restricted-globals -- below Effect, beside the server it serves
+      timer = setTimeout(() => end(TOO_LARGE), READ_AWAY_MS);
+    };
+    if (isTooLarge) refuse();
+    request.on("data", (chunk: Buffer) => {
+      if (refusal !== null) return;
       length += chunk.length;
-      if (length > JSON_LIMIT_BYTES) end(TOO_LARGE);
+      if (length > JSON_LIMIT_BYTES) refuse();
       else chunks.push(chunk);
-    };
-    request.on("data", take);
+    });
     request.once("end", () => end(Buffer.concat(chunks)));
     request.once("error", () => end(CUT_SHORT));
     request.once("close", () => end(CUT_SHORT));

@@ -56,12 +56,12 @@ const ended = (saved: Saved | null) => ({
 const LOST = notSaved("the sandbox was lost before its work was saved");
 
 /** The end that was asked for (B4). */
-const asAsked = (report: ReturnType<typeof ended>) => [
-  { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, report] },
+const asAsked = (told: ReturnType<typeof ended>) => [
+  { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, told] },
   {
     guard: "isArchiving" as const,
     target: "archived" as const,
-    actions: ["destroySandbox" as const, report],
+    actions: ["destroySandbox" as const, told],
   },
 ];
 

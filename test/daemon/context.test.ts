@@ -192,7 +192,7 @@ describe("the user context", () => {
 describe("with a valid context", () => {
   test("blocked and malformed ports, unknown paths and methods are refused in the one error shape", async () => {
     const codes = await Promise.all(
-      [`/proxy/${BLOCKED_PORT}/`, "/proxy/08000/", "/platform/env", "/platform/abort"].map(async (path) =>
+      [`/proxy/${BLOCKED_PORT}/`, "/proxy/08000/", "/platform/none", "/platform/abort"].map(async (path) =>
         reasonOf(await served.ask(path)),
       ),
     );

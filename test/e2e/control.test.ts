@@ -59,8 +59,8 @@ const logged = async (...parts: readonly string[]): Promise<number> => {
   const log = await life.text(`${session()}/logs?follow=0`);
   return log.split("\n").filter((line) => parts.every((part) => line.includes(part))).length;
 };
-const runtimesReady = (): Promise<number> => logged('"agent runtime"', '"ready"');
-const turnsBegun = (): Promise<number> => logged('"turn"', '"active":true');
+const runtimesReady = (): Promise<number> => logged("agent runtime", "state=ready");
+const turnsBegun = (): Promise<number> => logged("turn", "active=true");
 
 /** Pushes a commit to the session branch, as a person does. @returns the commit. */
 const pushFromElsewhere = (files: Readonly<Record<string, string>>): string => {

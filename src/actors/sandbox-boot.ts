@@ -1,0 +1,98 @@
+/** A sandbox's boot: made by its provider, then asked until its daemon says that it is ready, or that it never will be. */
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import { failure, type Failure } from "../domain/failure.ts";
+import type { SandboxEvent } from "../machines/sandbox.ts";
+import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
+import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import { Sessions } from "../store/port.ts";
+import type { Sandbox } from "../store/records.ts";
+import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+
+/** A booting daemon is asked often, so that `running` follows readiness at once. */
+const BOOT_POLL = Duration.millis(20);
+
+export const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
+
+/** @returns what says once to a session's row that the agent runtime took the initial prompt (api.md 7, exactly once). */
+export const bootstrapNoter = Effect.map(
+  Sessions,
+  (sessions) => (sessionId: string, state: DaemonHealth["bootstrap"]["state"]) =>
+    state === "done"
+      ? Effect.flatMap(Clock.currentTimeMillis, (now) => sessions.acceptBootstrap(sessionId, now))
+      : Effect.void,
+);
+
+/** @returns what boots the sandbox of a record, and ends with what came of it, at the boot deadline at the latest. */
+export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) {
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const makeSpec = yield* sandboxSpec(options);
+  const noteBootstrap = yield* bootstrapNoter;
+  return Effect.fnUntraced(function* ({ id, sessionId, bootDeadlineAt }: Sandbox) {
+    const health = Effect.flatMap(provider.link(id), daemon.health);
+    const spec = yield* makeSpec(id);
+    const last: LastWord = { health: null };
+    const ready = pollUntilReady(health, last);
+    const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
+    const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
+      Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
+    );
+    const left = Math.max(0, bootDeadlineAt - (yield* Clock.currentTimeMillis));
+    const outcome = yield* Effect.timeoutOrElse(booting, {
+      duration: left,
+      orElse: () => Effect.succeed(bootFailed(timedOut(last))),
+    });
+    if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
+    return outcome;
+  });
+});
+
+/** What the daemon said last, for the sentence that explains a boot that failed. */
+interface LastWord {
+  health: DaemonHealth | null;
+}
+
+/** Ends with the boot's outcome: `running` is written only on the daemon's own word (api.md 3). */
+const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: LastWord) =>
+  Effect.gen(function* () {
+    last.health = yield* health;
+    if (last.health.runtime.state === "failed" || last.health.status === "error")
+      return bootFailed(saidFailed(last.health));
+    if (!last.health.repo.ready || last.health.runtime.state !== "ready")
+      return yield* Effect.fail("booting" as const);
+    return { type: "daemon.ready" as const };
+  }).pipe(Effect.retry(Schedule.spaced(BOOT_POLL)), Effect.orDie);
+
+const notCreated = (error: SandboxError): Failure => failure("sandbox_create_failed", error.message);
+
+export const lost = ({ code, message }: SandboxExit): Failure =>
+  failure(code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost", message);
+
+function saidFailed(health: DaemonHealth): Failure {
+  const code = health.repo.ready ? "runtime_failed" : "clone_failed";
+  return failure(code, health.error ?? "the agent runtime failed and gave no reason");
+}
+
+function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
+  const reason = health?.error ?? null;
+  const { code, message } = lost(exit);
+  return failure(code, reason === null ? message : `${message}; the daemon last said: ${reason}`);
+}
+
+function timedOut({ health }: LastWord): Failure {
+  if (health === null) {
+    return failure("boot_timeout", "the boot deadline passed before the daemon answered");
+  }
+  const missing = health.repo.ready ? "the agent runtime was not ready" : "the repository was not cloned";
+  const reason = health.error === null ? "" : `: ${health.error}`;
+  return failure(overdue(health), `${missing} before the boot deadline${reason}`);
+}
+
+/** What held a boot up: a daemon that has something to complain of says which part it is. */
+function overdue(health: DaemonHealth): Failure["code"] {
+  if (health.error === null) return "boot_timeout";
+  return health.repo.ready ? "runtime_failed" : "clone_failed";
+}
