@@ -52,6 +52,8 @@ interface Entry extends Watched {
   ended: boolean;
   /** Its files are being walked. */
   walking: boolean;
+  /** Found gone by the last look. */
+  missed: boolean;
   /** Why the last walk failed, until the next look tells it. */
   walkFailure: Error | null;
 }
@@ -231,7 +233,9 @@ export class LocalSandboxes {
     const samples = needsSamples ? sampleProcesses() : [];
     const look = async (entry: Entry): Promise<void> => {
       if (entry.record.launcher === null || !isAlive(entry.record.launcher)) {
-        await this.#ended(entry, "its processes are gone");
+        // A child of this process says itself how it ended, soon: only then is it known.
+        if (entry.missed) await this.#ended(entry, "its processes are gone");
+        entry.missed = true;
         return;
       }
       await trimLog(entry, options.limits);
@@ -308,6 +312,7 @@ export class LocalSandboxes {
       disk: null,
       ended: false,
       walking: false,
+      missed: false,
       walkFailure: null,
     };
     this.#entries.set(record.id, entry);
