@@ -207,4 +207,32 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     },
     TIMEOUT_MS,
   );
+
+  it(
+    "has its work saved when it is stopped, and finds it again after a restart",
+    async () => {
+      await after("echo 'not committed' > left-behind.txt", 5186);
+      const branch = inRepository("rev-parse", sessionId);
+      const stopped = await life.call("POST", `${session()}/stop`);
+      const wip = inRepository("rev-parse", `refs/wip/${sessionId}`);
+      expect(stopped).toMatchObject({
+        status: "stopped",
+        stop_reason: "requested",
+        saved: { wip, error: null },
+      });
+      expect(inRepository("show", `${wip}:left-behind.txt`)).toBe("not committed");
+      expect(inRepository("rev-parse", sessionId)).toBe(branch);
+
+      await life.call("POST", `${session()}/restart`);
+      const running = await life.session(projectId, sessionId, ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", saved: { wip } });
+      await after(
+        `git fetch -q origin refs/wip/${sessionId} && git show FETCH_HEAD:left-behind.txt > got.txt`,
+        5187,
+      );
+      await after("git add got.txt && git commit -qm took-it-up && git push -q origin HEAD", 5188);
+      expect(inRepository("show", `${sessionId}:got.txt`)).toBe("not committed");
+    },
+    TIMEOUT_MS,
+  );
 });
