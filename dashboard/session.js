@@ -165,8 +165,27 @@ const sessionFacts = (found, sandbox) =>
       found.fire_id && h("a", { href: projectLink(found.project_id, `/fires/${found.fire_id}`) }, "its fire"),
     ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
+    ["Saved", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
+
+/** Skipped files that are named; the API has them all. */
+const SKIPPED_SHOWN = 10;
+
+/** What was not pushed when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved */
+const savedWork = ({ id }, { wip, skipped, error }) =>
+  h(
+    "span",
+    { class: "text" },
+    error !== null && `nothing: ${error}`,
+    error === null && (wip === null ? "nothing: all was pushed" : code(`refs/wip/${id}`)),
+    skipped.length > 0 &&
+      ` without ${skipped
+        .slice(0, SKIPPED_SHOWN)
+        .map(({ path, reason }) => `${path} (${reason})`)
+        .join(", ")}`,
+    skipped.length > SKIPPED_SHOWN && ` and ${skipped.length - SKIPPED_SHOWN} more`,
+  );
 
 /** @param {string} projectId @param {ChangeRequest[]} changes */
 export const changeRows = (projectId, changes) =>

@@ -43,9 +43,16 @@ export interface Session {
   fire_id: string | null;
   failure: Failure | null;
   stop_reason: string | null;
+  saved: Saved | null;
   created_at: string;
   running_at: string | null;
   stopped_at: string | null;
+}
+
+export interface Saved {
+  wip: string | null;
+  skipped: { path: string; reason: string }[];
+  error: string | null;
 }
 
 export interface Sandbox {

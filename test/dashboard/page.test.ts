@@ -172,6 +172,15 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("There are no logs.");
     });
 
+    it("says where its unpushed work was saved, and what is not in it", async () => {
+      const all = world();
+      const { page, visit } = await start(all);
+      const id = String(all.sessions[2]?.["id"]);
+      await visit(`${PROJECT}/sessions/${id}`);
+      await page.getByText(`refs/wip/${id}`).waitFor();
+      expect(await page.locator("main").innerText()).toContain("without node_modules/ (ignored by git)");
+    });
+
     it("shows its log as it grows, over the end of a sandbox and of a connection, each line once", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);

@@ -150,6 +150,11 @@ export const makeWorld = (now: number): World => ({
       branch_name: STOPPED_ID,
       status: "stopped",
       stop_reason: "idle",
+      saved: {
+        wip: "0d5a5e2f27ae82c7b1a177c8d03f9e96e0adf246",
+        skipped: [{ path: "node_modules/", reason: "ignored by git" }],
+        error: null,
+      },
       created_at: ago(now, 7600),
       running_at: ago(now, 7595),
       stopped_at: ago(now, 6600),
