@@ -201,14 +201,31 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
   if (before && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
-  if (before || settings.initialPrompt === null) return;
+  const left = savedWork(settings);
+  if (before || settings.initialPrompt === null) return left === null ? undefined : yield* tell(parts, left);
   yield* handOver(parts, {
     sessionId: settings.sessionId,
-    text: settings.initialPrompt,
+    text: left === null ? settings.initialPrompt : `${settings.initialPrompt}\n\n${left}`,
     agentName: settings.agentName,
     model: settings.agentModel,
   });
 });
+
+/** What an agent is told of work that a former sandbox of its session saved (api.md 3 "Saving"); null: there is none. */
+const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
+  wip === undefined
+    ? null
+    : `Work that was not pushed before this session was restarted is kept in commit ${wip}, on refs/wip/${sessionId}. ` +
+      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD.`;
+
+const tell = ({ adapter, settings, log }: Parts, text: string) =>
+  adapter
+    .tell(settings.sessionId, text)
+    .pipe(
+      Effect.retry(Schedule.spaced(PROMPT_AGAIN)),
+      Effect.orDie,
+      Effect.andThen(Effect.sync(() => log("the agent was told of saved work"))),
+    );
 
 /** The clock as the health report spells instants. */
 const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString());

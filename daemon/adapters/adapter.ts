@@ -47,6 +47,11 @@ export interface RuntimeAdapter {
   readonly probe: Effect.Effect<void, HttpFailure>;
   /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
+  /**
+   * Tells the agent something without asking it for a turn, in the agent session of the prompt, unless that has a message
+   * already. Asked again after a failure.
+   */
+  readonly tell: (sessionId: string, text: string) => Effect.Effect<void, HttpFailure>;
   /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
   readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
   /** Whether a turn is in progress now; false where the adapter cannot know. */

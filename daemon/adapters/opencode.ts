@@ -61,6 +61,11 @@ export const opencodeAdapter = (port: number): RuntimeAdapter => {
     }),
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: (prompt) => deliver(api, prompt),
+    tell: Effect.fnUntraced(function* (sessionId, text) {
+      const session = yield* untouchedSession(api, sessionId);
+      if (session === null) return;
+      yield* api.post(`/session/${session.id}/message`, { noReply: true, parts: [{ type: "text", text }] });
+    }),
     followTurns: (observer) => followTurns(api, observer),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
@@ -108,15 +113,21 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, prompt: InitialPr
   if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {
     return { refused: `the agent runtime knows no agent "${prompt.agentName}"` };
   }
-  const session = yield* openSession(api, prompt.sessionId);
-  const messages = yield* api.get(`/session/${session.id}/message`, Messages);
-  if (messages.length > 0) return "accepted" as const;
+  const session = yield* untouchedSession(api, prompt.sessionId);
+  if (session === null) return "accepted" as const;
   yield* api.post(`/session/${session.id}/prompt_async`, {
     parts: [{ type: "text", text: prompt.text }],
     ...(agent === undefined ? {} : { agent }),
     ...(prompt.model === null ? {} : { model: splitModel(prompt.model) }),
   });
   return "accepted" as const;
+});
+
+/** The agent session of that title; null where it has a message already. */
+const untouchedSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {
+  const session = yield* openSession(api, title);
+  const messages = yield* api.get(`/session/${session.id}/message`, Messages);
+  return messages.length > 0 ? null : session;
 });
 
 const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {

@@ -13,6 +13,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
     Effect.catch((failure) => (failure.status === null ? Effect.fail(failure) : Effect.void)),
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
+  tell: () => Effect.void,
   followTurns: () => Effect.never,
   isBusy: Effect.succeed(false),
   abort: Effect.succeed(false),

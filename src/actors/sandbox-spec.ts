@@ -62,6 +62,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       secrets: values,
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
+      wip: session.saved?.wip ?? null,
       bootDeadlineMs: Math.max(0, row.bootDeadlineAt - (yield* Clock.currentTimeMillis)),
     };
     return spec;

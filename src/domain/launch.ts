@@ -36,6 +36,8 @@ export const LaunchSettings = Schema.Struct({
   agentEnv: Schema.Record(Schema.String, Schema.String),
   /** Environment of daemon and agent: proxies, PATH, HOME. */
   commonEnv: Schema.Record(Schema.String, Schema.String),
+  /** Commit on refs/wip/<session> of what a former sandbox of the session saved, where there is one. */
+  wip: Schema.optionalKey(Schema.String),
   /** Milliseconds from the daemon's start until a clone is no longer retried. */
   bootDeadlineMs: Schema.Finite,
 });

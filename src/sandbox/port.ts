@@ -31,6 +31,8 @@ export interface SandboxSpec {
    * `http://127.0.0.1:9999` (a path after it is ignored: requests keep their own); null: unreachable.
    */
   readonly llmUpstream: string | null;
+  /** Commit on refs/wip/<session> of what a former sandbox saved; null: there is none. */
+  readonly wip: string | null;
   /** Milliseconds after which a boot is given up; the daemon stops retrying its clone by then. */
   readonly bootDeadlineMs: number;
 }

@@ -13,6 +13,7 @@ const spec = (id: string): SandboxSpec => ({
   secrets: {},
   egressAllow: [],
   llmUpstream: null,
+  wip: null,
   bootDeadlineMs: 1000,
 });
 

@@ -38,6 +38,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
   secrets: { SOME_API_KEY: `${CANARY}-secret` },
   egressAllow: [],
   llmUpstream: null,
+  wip: null,
   bootDeadlineMs: 60_000,
   ...changes,
 });

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
-import { freePort, Running } from "./support/running.ts";
+import { freePort, Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
 
 const OPENCODE = fileURLToPath(
@@ -66,11 +66,14 @@ const config = (baseURL: string): string =>
     },
   });
 
+/** A commit that a former sandbox saved. */
+const WIP = "0d5a5e2f27ae82c7b1a177c8d03f9e96e0adf246";
+
 describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
   let model: Model;
   let daemon: Running;
   let port: number;
-  beforeEach(async () => {
+  const start = async (options: RunOptions = {}): Promise<void> => {
     model = new Model();
     port = await freePort();
     daemon = await Running.start({
@@ -83,8 +86,22 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
         PLATFORM_AGENT_MODEL: "scripted/one",
       },
       files: { ".platform/runtime/opencode.json": config(await model.start()) },
+      ...options,
     });
-  });
+  };
+  const messages = async (): Promise<readonly { readonly role: string; readonly text: string }[]> => {
+    const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
+    expect(session?.title).toBe(daemon.sessionId);
+    const told = JSON.parse((await daemon.ask(`/session/${session?.id}/message`)).body) as {
+      info: { role: string };
+      parts: { text?: string }[];
+    }[];
+    return told.map(({ info, parts }) => ({
+      role: info.role,
+      text: parts.map(({ text }) => text ?? "").join(""),
+    }));
+  };
+  beforeEach(({ task }) => (task.name.includes("[saved work]") ? undefined : start()));
   afterEach(async () => {
     await daemon.dispose();
     model.stop();
@@ -126,6 +143,24 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
     expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
     expect(daemon.output).not.toContain("canary word");
+  });
+
+  test("hears of saved work with its prompt, where that was not taken before [saved work]", async () => {
+    await start({ wip: WIP });
+    await model.asked.given;
+    const [first] = await messages();
+    expect(first).toMatchObject({ role: "user", text: expect.stringMatching(/^say the canary word\n\n/) });
+    expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
+  });
+
+  test("hears of saved work first, and is asked for nothing, where its prompt was taken [saved work]", async () => {
+    await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
+    await daemon.logged("the agent was told of saved work");
+    const told = await messages();
+    expect(told).toMatchObject([
+      { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
+    ]);
+    expect(model.prompts).toEqual([]);
   });
 
   test("is restarted by refresh and env, which say whether that cut a turn", async () => {

@@ -52,6 +52,7 @@ export const launchSettings = (
       https_proxy: proxy,
       no_proxy: noProxy,
     },
+    ...(spec.wip !== null && { wip: spec.wip }),
     bootDeadlineMs: spec.bootDeadlineMs,
   };
 };

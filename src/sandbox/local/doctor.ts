@@ -168,6 +168,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
       secrets: {},
       egressAllow: [],
       llmUpstream: null,
+      wip: null,
       bootDeadlineMs: PATIENCE_MS,
     });
     await within(sandboxes.exitOf(id), PATIENCE_MS);

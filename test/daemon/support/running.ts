@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
+  /** Work that a former sandbox saved. */
+  readonly wip?: string;
   /** Put before everything that runs as the agent; nothing where it is left out. */
   readonly prefix?: readonly string[];
   /** Where the runtime listens; a free port where it is left out. */
@@ -221,6 +223,7 @@ export class Running {
         TMPDIR: join(directory, "tmp"),
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
+      ...(options.wip !== undefined && { wip: options.wip }),
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
     const child = spawn(process.execPath, [ENTRY, JSON.stringify(layout)], {
