@@ -89,7 +89,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       ...options,
     });
   };
-  const messages = async (): Promise<readonly { readonly role: string; readonly text: string }[]> => {
+  const heard = async (): Promise<readonly { readonly role: string; readonly text: string }[]> => {
     const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
     expect(session?.title).toBe(daemon.sessionId);
     const told = JSON.parse((await daemon.ask(`/session/${session?.id}/message`)).body) as {
@@ -148,7 +148,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
   test("hears of saved work with its prompt, where that was not taken before [saved work]", async () => {
     await start({ wip: WIP });
     await model.asked.given;
-    const [first] = await messages();
+    const [first] = await heard();
     expect(first).toMatchObject({ role: "user", text: expect.stringMatching(/^say the canary word\n\n/) });
     expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
   });
@@ -156,7 +156,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
   test("hears of saved work first, and is asked for nothing, where its prompt was taken [saved work]", async () => {
     await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
     await daemon.logged("the agent was told of saved work");
-    const told = await messages();
+    const told = await heard();
     expect(told).toMatchObject([
       { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
     ]);
