@@ -1,0 +1,93 @@
+/** Daemons that boot in their own time, or never, or badly, and agents that work in turns: each as the seed has it. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
+import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import type { DaemonLink } from "../../src/sandbox/port.ts";
+import type { Random } from "./random.ts";
+import type { SimulatedTime } from "./time.ts";
+
+type Fate = "healthy" | "never_ready" | "unreachable" | "runtime_failed";
+
+interface Daemon {
+  readonly fate: Fate;
+  /** When it is ready, in ms of `elapsed`. */
+  readonly readyAt: number;
+  /** Its agent works from its readiness on for so long, and comes to rest then. */
+  readonly worksMs: number;
+  readonly bornWall: number;
+}
+
+export interface SimulatedDaemons {
+  readonly layer: Layer.Layer<DaemonClient>;
+  /** From now on every new daemon is a healthy one. */
+  readonly heal: () => void;
+  /** Until which instant of `elapsed` the agent of this sandbox works. */
+  readonly worksUntil: (sandboxId: string) => number;
+}
+
+const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
+const BAD = 0.12;
+
+const idOf = (link: DaemonLink): string =>
+  link.kind === "url" ? (/^http:\/\/([^.]+)\./.exec(link.url)?.[1] ?? "") : "";
+
+export const simulatedDaemons = (time: SimulatedTime, random: Random): SimulatedDaemons => {
+  const daemons = new Map<string, Daemon>();
+  let isHealed = false;
+  const daemonOf = (id: string): Daemon => {
+    const known = daemons.get(id);
+    if (known !== undefined) return known;
+    const fate = random.chance(BAD) ? random.pick(BAD_FATES) : "healthy";
+    const daemon: Daemon = {
+      fate: isHealed ? "healthy" : fate,
+      readyAt: time.elapsed + random.between(50, 4_000),
+      worksMs: random.chance(0.3) ? random.between(1_000, 900_000) : 0,
+      bornWall: time.wall,
+    };
+    daemons.set(id, daemon);
+    return daemon;
+  };
+  const worksUntil = (id: string): number => {
+    const daemon = daemons.get(id);
+    return daemon === undefined ? 0 : daemon.readyAt + daemon.worksMs;
+  };
+  const restedFor = (id: string): number => Math.max(0, time.elapsed - worksUntil(id));
+  const healthOf = (id: string): DaemonHealth | null => {
+    const { fate, readyAt, bornWall } = daemonOf(id);
+    if (fate === "unreachable") return null;
+    const isUp = time.elapsed >= readyAt;
+    const isReady = isUp && fate === "healthy";
+    const isActive = isReady && time.elapsed < worksUntil(id);
+    const failed = isUp && fate === "runtime_failed";
+    return {
+      status: isReady ? "ready" : failed ? "error" : "starting",
+      runtime: { state: isReady ? "ready" : failed ? "failed" : "starting" },
+      repo: { ready: isUp, branch: null, commit: null },
+      bootstrap: { state: isReady ? "done" : "pending" },
+      turn: {
+        active: isActive,
+        active_since: isActive ? new Date(bornWall).toISOString() : null,
+        last_activity_at: isReady ? new Date(time.wall - restedFor(id)).toISOString() : null,
+      },
+      boot: [],
+      error: failed ? "the simulated runtime failed" : null,
+    };
+  };
+  return {
+    worksUntil,
+    heal: () => {
+      isHealed = true;
+    },
+    layer: Layer.succeed(DaemonClient, {
+      health: (link) =>
+        Effect.suspend(() => {
+          const health = healthOf(idOf(link));
+          return health === null
+            ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
+            : Effect.succeed(health);
+        }),
+      logs: () => Stream.never,
+    }),
+  };
+};
