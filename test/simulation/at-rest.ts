@@ -31,7 +31,9 @@ export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
     record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
   ),
-  ...[...tables.sessionOutbox.actors()].map((id) => `I19 session ${id} has commands left to do`),
+  ...[...tables.sessionOutbox.actors()].flatMap((id) =>
+    tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
+  ),
   ...[...tables.sandboxOutbox.actors()].flatMap((id) => {
     const isActive = tables.sandboxes.get(id)?.record.status === "active";
     const left = tables.sandboxOutbox.of(id).filter(({ command }) => !isActive || command.type !== "watchSandbox");

@@ -83,10 +83,10 @@ export class Boundary {
   }
 
   around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const { life } = this.#time;
     const name = `${call.port}.${call.operation}`;
-    const isHere = () => life === this.#time.life;
     return Effect.suspend(() => {
+      const { life } = this.#time;
+      const isHere = () => life === this.#time.life;
       if (this.dead || !isHere()) return Effect.never;
       const fault = this.#faultOf(call);
       const world = Effect.suspend(() => {
