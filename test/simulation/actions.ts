@@ -7,6 +7,7 @@ import { signatureKey, signBody } from "../../src/domain/signature.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Caller } from "../../src/http/api/access.ts";
+import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/answers.ts";
 import * as FireEndpoints from "../../src/http/fires.ts";
 import * as ProjectEndpoints from "../../src/http/projects.ts";
@@ -59,8 +60,8 @@ const at = <A>(of: readonly A[], which: number): A | null =>
 /** Whether the service refused, or could not say. */
 const refusal = (cause: Cause.Cause<unknown>): "refused" | "unknown" => {
   const error = Cause.squash(cause);
-  const status = typeof error === "object" && error !== null && "_tag" in error ? error._tag : "";
-  return Cause.hasDies(cause) || status === "Unavailable" || status === "Internal" ? "unknown" : "refused";
+  const cannotSay = error instanceof Unavailable || error instanceof Internal;
+  return Cause.hasDies(cause) || cannotSay ? "unknown" : "refused";
 };
 
 export class Actions {
@@ -147,7 +148,8 @@ export class Actions {
       const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
       const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;
       asked.answer = { at: this.#ledger.tick(), is, sessionId };
-      this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is}`);
+      const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
+      this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
     });
     if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
   }
@@ -283,6 +285,6 @@ const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
     const sessionId = sessionIdOf(answer.body);
     return { answer: sessionId === null ? "queued" : "fired", sessionId };
   }
-  const { _tag: tag } = answer.error;
-  return { answer: tag === "Unavailable" || tag === "Internal" ? "unavailable" : "refused", sessionId: null };
+  const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;
+  return { answer: cannotSay ? "unavailable" : "refused", sessionId: null };
 };
