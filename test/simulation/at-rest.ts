@@ -18,10 +18,16 @@ import type { Ledger } from "./ledger.ts";
 import { isLive } from "./watch.ts";
 import { BOOT_TIMEOUT_MS, PROJECTS, type World } from "./world.ts";
 
-/** Within this everything comes to rest: a boot's deadline, the longest pause between two tries (30 s and a fifth), the orphans' round. */
-const REST_MS = BOOT_TIMEOUT_MS + 75_000;
+/** Twice the orphans' round: what nobody holds is gone by then. */
+const ROUNDS_MS = 32_000;
+/**
+ * Within this everything comes to rest: a boot's deadline, the slowest answer that was under way (45 s), the longest pause
+ * between two tries (36 s), and fires that wait for their turn.
+ */
+const REST_MS = 6 * BOOT_TIMEOUT_MS + 90_000;
+const LOOK_MS = 5_000;
 /** A service at rest is looked at for so long. */
-const QUIET_MS = 30_000;
+const QUIET_MS = 10_000;
 /** Statements a second at rest: four duties, and two for each sandbox that is watched every 2 s. */
 const QUIET_RATE = 4;
 const WATCHED_RATE = 2;
@@ -107,7 +113,7 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
   const before = count();
   world.bury();
   world.start();
-  pass(20_000);
+  pass(16_000);
   return count() === before ? [] : ["I21 a start with nothing to do called the provider"];
 };
 
@@ -128,9 +134,8 @@ const makePeace = (world: World): void => {
 
 export const checkAtRest = (world: World, ledger: Ledger, pass: (ms: number) => void): readonly string[] => {
   makePeace(world);
-  pass(REST_MS);
-  // What an account still waits for may have come to its turn late: each boot takes its time.
-  for (let round = 0; round < 5 && unrest(world.tables).length > 0; round += 1) pass(BOOT_TIMEOUT_MS);
+  pass(ROUNDS_MS);
+  for (let waited = 0; waited < REST_MS && unrest(world.tables).length > 0; waited += LOOK_MS) pass(LOOK_MS);
   const { tables, time } = world;
   const early = [...unrest(tables)];
   if (early.length > 0) return early;

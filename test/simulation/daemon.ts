@@ -41,7 +41,7 @@ export const simulatedDaemons = (time: SimulatedTime, random: Random): Simulated
     const fate = random.chance(BAD) ? random.pick(BAD_FATES) : "healthy";
     const daemon: Daemon = {
       fate: isHealed ? "healthy" : fate,
-      readyAt: time.elapsed + random.between(50, 4_000),
+      readyAt: time.elapsed + random.between(10, 1_000),
       worksMs: random.chance(0.3) ? random.between(1_000, 900_000) : 0,
       bornWall: time.wall,
     };

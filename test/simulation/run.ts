@@ -20,6 +20,8 @@ export interface RunResult {
   readonly violations: readonly string[];
   readonly trace: readonly string[];
   readonly hits: ReadonlyMap<string, number>;
+  /** Calls of ports that took effect. */
+  readonly calls: ReadonlyMap<string, number>;
   /** Virtual time, ms. */
   readonly elapsed: number;
   readonly digest: string;
@@ -67,6 +69,7 @@ export const simulate = (options: RunOptions): RunResult => {
     violations: violations.slice(0, VIOLATIONS_MAX),
     trace,
     hits: boundary.hits,
+    calls: boundary.calls,
     elapsed: time.elapsed,
     digest: createHash("sha256").update(trace.join("\n")).digest("hex"),
   };

@@ -79,9 +79,9 @@ const drawn = (random: Random): StepKind => {
 const waitAfter = (random: Random): number => {
   const draw = random.fraction();
   if (draw < 0.3) return 0;
-  if (draw < 0.6) return random.between(1, 200);
-  if (draw < 0.85) return random.between(200, 5 * SECOND);
-  return draw < 0.985 ? random.between(5 * SECOND, 40 * SECOND) : random.between(MINUTE, 5 * MINUTE);
+  if (draw < 0.65) return random.between(1, 200);
+  if (draw < 0.9) return random.between(200, 3 * SECOND);
+  return draw < 0.99 ? random.between(5 * SECOND, 30 * SECOND) : random.between(MINUTE, 4 * MINUTE);
 };
 
 export const stepsOf = (random: Random, count: number): readonly Step[] =>

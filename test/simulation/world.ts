@@ -50,7 +50,7 @@ export const PROJECTS = [
 ] as const;
 export const NODE = id(9);
 const FIRST_CAP = 3;
-export const BOOT_TIMEOUT_MS = 30_000;
+export const BOOT_TIMEOUT_MS = 8_000;
 export const IDLE_TIMEOUT_MS = 180_000;
 
 const CONFIG = readConfig(
