@@ -29,7 +29,7 @@ const LOOK_MS = 5_000;
 /** A service at rest is looked at for so long. */
 const QUIET_MS = 10_000;
 /** Statements a second at rest: four duties, and two for each sandbox that is watched every 2 s. */
-const QUIET_RATE = 4;
+const QUIET_RATE = 6;
 const WATCHED_RATE = 2;
 
 /** I7, I13, I19: what is still under way that should have come to an end. */

@@ -22,9 +22,12 @@ export interface SimulatedDaemons {
   readonly layer: Layer.Layer<DaemonClient>;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
-  /** Until which instant of `elapsed` the agent of this sandbox works. */
-  readonly worksUntil: (sandboxId: string) => number;
+  /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
+  readonly isAtWork: (sandboxId: string) => boolean;
 }
+
+/** What a judge saw may be a little older than what is. */
+const GRACE_MS = 3_000;
 
 const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
 const BAD = 0.12;
@@ -32,7 +35,14 @@ const BAD = 0.12;
 const idOf = (link: DaemonLink): string =>
   link.kind === "url" ? (/^http:\/\/([^.]+)\./.exec(link.url)?.[1] ?? "") : "";
 
-export const simulatedDaemons = (time: SimulatedTime, random: Random): SimulatedDaemons => {
+export interface DaemonOptions {
+  readonly time: SimulatedTime;
+  readonly random: Random;
+  /** A turn that lasts longer counts as none. */
+  readonly maxTurnMs: number;
+}
+
+export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): SimulatedDaemons => {
   const daemons = new Map<string, Daemon>();
   let isHealed = false;
   const daemonOf = (id: string): Daemon => {
@@ -75,7 +85,12 @@ export const simulatedDaemons = (time: SimulatedTime, random: Random): Simulated
     };
   };
   return {
-    worksUntil,
+    isAtWork: (id) => {
+      const daemon = daemons.get(id);
+      if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS) return false;
+      const lasts = time.wall - daemon.bornWall;
+      return worksUntil(id) > time.elapsed + GRACE_MS && lasts >= 0 && lasts < maxTurnMs;
+    },
     heal: () => {
       isHealed = true;
     },

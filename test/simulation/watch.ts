@@ -117,6 +117,7 @@ export class CommitWatch {
     const sessions = new Map([...tables.sessions].map(([id, { record }]) => [id, record.status] as const));
     const sandboxes = new Map([...tables.sandboxes].map(([id, { record }]) => [id, record.status] as const));
     const lastFired = lastFiredOf(tables);
+    this.#lookAtIdle();
     this.violations.push(
       ...slotFaults(tables, this.#active),
       ...moveFaults(this.#sessions, sessions, SESSION_MOVES),
@@ -131,6 +132,16 @@ export class CommitWatch {
     this.#active = new Map([...tables.accounts].map(([id, { activeSessions }]) => [id, activeSessions]));
     this.#lastFired = lastFired;
     this.#queue = tables.queue;
+  }
+
+  /** Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). */
+  #lookAtIdle(): void {
+    for (const { record } of this.#world.tables.sessions.values()) {
+      const { id, status, stopReason, sandboxId } = record;
+      const isNews = status === "stopped" && this.#sessions.get(id) === "running" && stopReason === "idle";
+      if (isNews && sandboxId !== null && this.#world.daemons.isAtWork(sandboxId))
+        this.violations.push(`Z1 session ${id} was found idle while its agent worked`);
+    }
   }
 
   /** I8: by now the session has its branch, and the record of the sandbox is there. */

@@ -107,7 +107,11 @@ export class World {
     this.#random = (label) => new Random(seed, label);
     this.time = new SimulatedTime(BEGINNING, this.#random("schedule"));
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
-    this.daemons = simulatedDaemons(this.time, this.#random("daemons"));
+    this.daemons = simulatedDaemons({
+      time: this.time,
+      random: this.#random("daemons"),
+      maxTurnMs: CONFIG.maxTurnMs,
+    });
     this.twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));
     this.tables = Context.get(this.twins, Tables);
     Effect.runSync(Effect.provideContext(settled, this.twins));
