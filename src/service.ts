@@ -127,7 +127,13 @@ export const actorLayers = <E>({
   const { egressAllow, bootTimeoutMs } = config;
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
-    sandboxActors({ ...entity, internalUrl: INTERNAL_URL, egressAllow, gateway: gateway(config) }),
+    sandboxActors({
+      ...entity,
+      internalUrl: INTERNAL_URL,
+      egressAllow,
+      gateway: gateway(config),
+      bootTimeoutMs,
+    }),
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(

@@ -16,7 +16,7 @@ import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
-import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+import { bootTimeLeft, sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions {}
@@ -73,7 +73,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
-    const left = Math.max(0, bootDeadlineAt - (yield* Clock.currentTimeMillis));
+    const left = bootTimeLeft(bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs);
     const outcome = yield* Effect.timeoutOrElse(booting, {
       duration: left,
       orElse: () => Effect.succeed(bootFailed(timedOut(last))),

@@ -23,7 +23,13 @@ import { clockStepOf, downtimeOf, type Step, type StepKind } from "./steps.ts";
 import { ACCOUNTS, PROJECTS, USERS, type Services, type World } from "./world.ts";
 
 const CAPS = [0, 1, 2, 3, 5] as const;
-const PORTS = ["store.Sessions", "store.Admissions", "store.Sandboxes.memory", "store.Projects", "git"] as const;
+const PORTS = [
+  "store.Sessions",
+  "store.Admissions",
+  "store.Sandboxes.memory",
+  "store.Projects",
+  "git",
+] as const;
 /** A port that cannot be had at all, for so long at the most, ms. */
 const OUTAGE_MAX_MS = 20_000;
 const CRASH_WITHIN = 60;
@@ -106,7 +112,9 @@ export class Actions {
     archive: ({ which, how }) => this.#patch(which, { status: how % 3 === 0 ? "archived" : "active" }),
     cap: ({ which, how }) => {
       const account = ACCOUNTS[which % 2] ?? ACCOUNTS[0];
-      this.#world.ask(Effect.flatMap(Identity, (identity) => identity.setTier(account, "free", at(CAPS, how) ?? 3)));
+      this.#world.ask(
+        Effect.flatMap(Identity, (identity) => identity.setTier(account, "free", at(CAPS, how) ?? 3)),
+      );
     },
     manifest: ({ which, how }) => this.#push(which, how),
     crash: ({ how }) => this.crash(downtimeOf(how)),
@@ -159,7 +167,9 @@ export class Actions {
     which: number,
     call: (path: { readonly pid: string; readonly sid: string }) => Endpoint,
   ): void {
-    const row = at([...this.#world.tables.sessions.values()], which)?.record;
+    // The newest one is the likeliest to be under way.
+    const rows = [...this.#world.tables.sessions.values()];
+    const row = (which % 2 === 0 ? rows.at(-1) : at(rows, which))?.record;
     if (row === undefined) return;
     const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
     this.#ask(kind, { account, id: row.id }, call({ pid: row.projectId, sid: row.id }));

@@ -46,7 +46,9 @@ export const fireFaults = (tables: TableSet): readonly string[] => {
     ),
     ...[...tables.accounts].flatMap(([id, { queuedFires }]) => {
       const waiting = tables.queue.filter(({ accountId }) => accountId === id).length;
-      return waiting === queuedFires ? [] : [`I1 account ${id} counts ${queuedFires} waiting fires of ${waiting}`];
+      return waiting === queuedFires
+        ? []
+        : [`I1 account ${id} counts ${queuedFires} waiting fires of ${waiting}`];
     }),
   ];
 };
@@ -73,7 +75,9 @@ export const causeFaults = (tables: TableSet, { asked }: Ledger): readonly strin
   const unsure = creates.filter(({ answer }) => answer === null || answer.is === "unknown").length;
   const made = sessions.filter(({ fireId }) => fireId === null).length;
   const promised = asked.flatMap(({ kind, answer }) =>
-    (kind === "create" || kind === "fire" || kind === "replay") && answer?.is === "done" ? [answer.sessionId] : [],
+    (kind === "create" || kind === "fire" || kind === "replay") && answer?.is === "done"
+      ? [answer.sessionId]
+      : [],
   );
   return [
     ...(made > done + unsure ? [`I4 ${made} sessions for ${done} creates, ${unsure} without an answer`] : []),
@@ -95,7 +99,9 @@ const spanOf = ({ attempts }: Delivery): number => {
 
 /** I4, I5: what was accepted has its row, and one delivery has one session. */
 export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readonly string[] => {
-  const rows = [...tables.fires.values()].filter(({ kind, replayOf }) => kind === "webhook" && replayOf === null);
+  const rows = [...tables.fires.values()].filter(
+    ({ kind, replayOf }) => kind === "webhook" && replayOf === null,
+  );
   const sent = new Set(deliveries.map(({ id }) => id));
   return [
     ...rows.flatMap(({ id, deliveryId }) =>
@@ -107,7 +113,8 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
           deliveryId === delivery.id && projectId === delivery.projectId && status !== "duplicate",
       );
       const accepted = delivery.attempts.filter(({ answer }) => answer === "fired" || answer === "queued");
-      const faults = accepted.length > 0 && own.length === 0 ? [`I4 ${delivery.id} was accepted and has no row`] : [];
+      const faults =
+        accepted.length > 0 && own.length === 0 ? [`I4 ${delivery.id} was accepted and has no row`] : [];
       if (spanOf(delivery) >= DAY_MS) return faults;
       const answers = new Set(accepted.flatMap(({ sessionId }) => sessionId ?? []));
       return [
@@ -115,7 +122,9 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
         ...(own.length > 1 ? [`I5 ${delivery.id} has ${own.length} rows`] : []),
         ...(answers.size > 1 ? [`I5 ${delivery.id} was answered with ${answers.size} sessions`] : []),
         ...[...answers].flatMap((id) =>
-          own.some(({ sessionId }) => sessionId === id) ? [] : [`I4 ${delivery.id} has no row of session ${id}`],
+          own.some(({ sessionId }) => sessionId === id)
+            ? []
+            : [`I4 ${delivery.id} has no row of session ${id}`],
         ),
       ];
     }),
@@ -133,7 +142,11 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
         : [];
     const wasRestarted = asked.some(
       (later) =>
-        later.kind === "restart" && later.about === about && (later.answer === null || later.answer.at > answer.at || later.answer.is !== "refused" && later.at > answer.at),
+        later.kind === "restart" &&
+        later.about === about &&
+        (later.answer === null ||
+          later.answer.at > answer.at ||
+          (later.answer.is !== "refused" && later.at > answer.at)),
     );
     return kind === "stop" && isLive(record.status) && !wasRestarted
       ? [`R02 session ${record.id} was stopped and is ${record.status}`]
@@ -144,7 +157,12 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
 export const outcomeFaults = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, failure, stopReason } }) => {
     if (status === "failed" && failure === null) return [`I22 session ${id} failed without a reason`];
-    return status === "stopped" && stopReason === null ? [`I22 session ${id} was stopped without a reason`] : [];
+    // A branch that a former try has cut is the session's own.
+    if (failure?.message.includes("already there with another commit") === true)
+      return [`G12 session ${id} stumbled over its own branch`];
+    return status === "stopped" && stopReason === null
+      ? [`I22 session ${id} was stopped without a reason`]
+      : [];
   }),
   ...[...tables.fires.values()].flatMap(({ id, status, reason }) =>
     status !== "fired" && reason === null ? [`I22 fire ${id} is ${status} without a reason`] : [],

@@ -52,7 +52,7 @@ export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): Si
     const daemon: Daemon = {
       fate: isHealed ? "healthy" : fate,
       readyAt: time.elapsed + random.between(10, 1_000),
-      worksMs: random.chance(0.3) ? random.between(1_000, 900_000) : 0,
+      worksMs: random.chance(0.3) ? random.between(1_000, 300_000) : 0,
       bornWall: time.wall,
     };
     daemons.set(id, daemon);
@@ -87,7 +87,8 @@ export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): Si
   return {
     isAtWork: (id) => {
       const daemon = daemons.get(id);
-      if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS) return false;
+      if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS)
+        return false;
       const lasts = time.wall - daemon.bornWall;
       return worksUntil(id) > time.elapsed + GRACE_MS && lasts >= 0 && lasts < maxTurnMs;
     },

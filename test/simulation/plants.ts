@@ -37,7 +37,7 @@ export const PLANTS: readonly Plant[] = [
     name: "late-outcome-counts-twice",
     file: "src/actors/host.ts",
     find: "      if (completes !== null && !this.#underWay.has(completes))",
-    put: "      if (completes === \"none\")",
+    put: '      if (completes === "none")',
     seed: 0,
   },
   {
@@ -45,13 +45,6 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
     put: "      this.#stale = false;",
-    seed: 0,
-  },
-  {
-    name: "fenced-save-given-up",
-    file: "src/actors/host.ts",
-    find: "const FENCE_RETRIES = 5;",
-    put: "const FENCE_RETRIES = 0;",
     seed: 0,
   },
   {
@@ -135,7 +128,7 @@ export const PLANTS: readonly Plant[] = [
     name: "boot-without-deadline",
     file: "src/actors/sandbox.ts",
     find: "      duration: left,",
-    put: '      duration: left + 86_400_000,',
+    put: "      duration: left + 86_400_000,",
     seed: 0,
   },
   {
@@ -262,13 +255,6 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: "    if (planned === undefined) this.#overlapped.push(id);\n    else",
     put: "    if (planned !== undefined)",
-    seed: 0,
-  },
-  {
-    name: "last-fired-moves-back",
-    file: "src/store/admission-plan.ts",
-    find: 'rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: now });',
-    put: 'rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: fire.receivedAt });',
     seed: 0,
   },
   {

@@ -122,7 +122,9 @@ export interface PortOptions {
   /** The share of a provider's calls that go wrong, by now. */
   readonly providerFaults: () => number;
   /** Whether this destruction is said to have succeeded and does nothing. */
-  readonly lies: () => boolean;
+  readonly lies: (sandboxId: string) => boolean;
+  /** A sandbox that is there is being destroyed. */
+  readonly destroying: (sandboxId: string) => void;
 }
 
 const OPERATIONS = new Set(["create", "end", "destroy", "list", "link", "logs"]);
@@ -145,7 +147,7 @@ const providerFault = (random: Random, operation: string): SimulatedFault => {
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, random, providerFaults, lies }: PortOptions,
+  { boundary, random, providerFaults, lies, destroying }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
@@ -164,7 +166,8 @@ export const portsBehind = (
     ...truthful,
     destroy: (id) =>
       Effect.suspend(() => {
-        if (!lies()) return truthful.destroy(id);
+        if (Effect.runSync(control.all).has(id)) destroying(id);
+        if (!lies(id)) return truthful.destroy(id);
         boundary.hit("lie provider.destroy");
         return Effect.void;
       }),

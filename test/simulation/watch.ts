@@ -36,8 +36,10 @@ export const slotFaults = (tables: TableSet, former: ReadonlyMap<string, number>
       ({ record }) => record.accountId === id && isLive(record.status),
     ).length;
     const faults: string[] = [];
-    if (live !== activeSessions) faults.push(`I1 ${id} counts ${activeSessions} and has ${live} live sessions`);
-    if (live > cap && live > (former.get(id) ?? 0)) faults.push(`I1 ${id} has ${live} live sessions over ${cap}`);
+    if (live !== activeSessions)
+      faults.push(`I1 ${id} counts ${activeSessions} and has ${live} live sessions`);
+    if (live > cap && live > (former.get(id) ?? 0))
+      faults.push(`I1 ${id} has ${live} live sessions over ${cap}`);
     return faults;
   });
 
@@ -64,10 +66,7 @@ export const doubleFaults = (tables: TableSet): readonly string[] => {
 };
 
 /** I13: whoever left the queue to start left nobody of its project behind that came before. */
-export const overtakingFaults = (
-  before: readonly QueueRow[],
-  tables: TableSet,
-): readonly string[] => {
+export const overtakingFaults = (before: readonly QueueRow[], tables: TableSet): readonly string[] => {
   const waiting = new Set(tables.queue.map(({ fireId }) => fireId));
   return before.flatMap((row, index) => {
     if (tables.fires.get(row.fireId)?.status !== "fired") return [];
@@ -77,6 +76,43 @@ export const overtakingFaults = (
     return passed === undefined ? [] : [`I13 fire ${row.fireId} overtook ${passed.fireId}`];
   });
 };
+
+/** I13, N4: what may wait was not started past those that wait. */
+export const jumpFaults = (
+  before: readonly QueueRow[],
+  tables: TableSet,
+  isNew: (sessionId: string) => boolean,
+): readonly string[] => {
+  const waited = new Set(before.map(({ fireId }) => fireId));
+  const waits = new Set(
+    tables.queue.flatMap(({ fireId, accountId }) => (waited.has(fireId) ? [accountId] : [])),
+  );
+  return [...tables.sessions.values()].flatMap(({ record: { id, fireId, accountId } }) => {
+    if (fireId === null || !isNew(id) || waited.has(fireId) || !waits.has(accountId)) return [];
+    const fire = tables.fires.get(fireId);
+    const mayWait = fire !== undefined && fire.kind !== "manual" && fire.replayOf === null;
+    return mayWait ? [`I13 fire ${fireId} was started past those that wait`] : [];
+  });
+};
+
+/** C18: a paused project's triggers accept nothing from the moment of the pause. */
+export const pausedFaults = (tables: TableSet, isNew: (fireId: string) => boolean): readonly string[] =>
+  [...tables.fires.values()].flatMap(({ id, projectId, kind, status, replayOf }) => {
+    const isAccepted = (status === "fired" || status === "queued") && kind !== "manual" && replayOf === null;
+    if (!isAccepted || !isNew(id)) return [];
+    const project = tables.projects.get(projectId)?.record;
+    return project?.triggersPaused === true ? [`C18 fire ${id} was accepted for a paused project`] : [];
+  });
+
+/** `running` is written on the word of the session's own sandbox. */
+export const runningFaults = (tables: TableSet): readonly string[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
+    if (status !== "running") return [];
+    const sandbox = tables.sandboxes.get(sandboxId ?? "")?.record.status;
+    return sandbox === undefined || sandbox === "provisioning"
+      ? [`I6 session ${id} runs and its sandbox is ${sandbox ?? "not there"}`]
+      : [];
+  });
 
 type LastFired = ReadonlyMap<string, number>;
 
@@ -93,7 +129,20 @@ export const regressions = (former: LastFired, now: LastFired): readonly string[
     (now.get(trigger) ?? 0) < at ? [`I14 last_fired_at of ${trigger} moved back`] : [],
   );
 
-const WRITES = new Set(["save", "admit", "drain", "cancel", "skip", "open", "update", "create", "keepCursors"]);
+const WRITES = new Set([
+  "save",
+  "admit",
+  "drain",
+  "cancel",
+  "skip",
+  "open",
+  "update",
+  "create",
+  "keepCursors",
+]);
+
+/** A boot that its record's end has interrupted makes nothing any more after this. */
+const LATE_MS = 1_000;
 
 /** Looks after every commit of a simulated service. */
 export class CommitWatch {
@@ -104,10 +153,14 @@ export class CommitWatch {
   #active: ReadonlyMap<string, number> = new Map();
   #lastFired: LastFired = new Map();
   #queue: readonly QueueRow[] = [];
+  #fires: ReadonlySet<string> = new Set();
+  /** When each record was seen to have ended, in ms of `elapsed`. */
+  readonly #ended = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
     world.boundary.onEffect = (call) => this.#look(call);
+    world.onDestroy = (sandboxId) => this.#lookAtDestroy(sandboxId);
   }
 
   #look({ port, operation, about }: Call): void {
@@ -125,13 +178,21 @@ export class CommitWatch {
       ...doubleFaults(tables),
       ...overtakingFaults(this.#queue, tables),
       ...regressions(this.#lastFired, lastFired),
+      ...jumpFaults(this.#queue, tables, (id) => !this.#sessions.has(id)),
+      ...(operation === "admit" ? pausedFaults(tables, (id) => !this.#fires.has(id)) : []),
+      ...runningFaults(tables),
     );
+    for (const [id, status] of sandboxes) {
+      const hasEnded = status !== "provisioning" && status !== "active";
+      if (hasEnded && !this.#ended.has(id)) this.#ended.set(id, this.#world.time.elapsed);
+    }
     this.#world.cursors.look(tables);
     this.#sessions = sessions;
     this.#sandboxes = sandboxes;
     this.#active = new Map([...tables.accounts].map(([id, { activeSessions }]) => [id, activeSessions]));
     this.#lastFired = lastFired;
     this.#queue = tables.queue;
+    this.#fires = new Set(tables.fires.keys());
   }
 
   /** Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). */
@@ -156,6 +217,20 @@ export class CommitWatch {
     const tip = this.#world.ask(
       Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId: session.projectId }, session.id)),
     );
+    const endedAt = this.#ended.get(sandboxId);
+    if (endedAt !== undefined && this.#world.time.elapsed - endedAt > LATE_MS)
+      this.violations.push(`I9 the sandbox ${sandboxId} was created after its record had ended`);
     if (tip === null) this.violations.push(`I8 the sandbox of ${session.id} was created before its branch`);
+  }
+
+  /** I9: nobody takes a live session's sandbox away, and its own actor sees to it that it goes. */
+  #lookAtDestroy(sandboxId: string): void {
+    const { tables, liedAbout } = this.#world;
+    const status = tables.sandboxes.get(sandboxId)?.record.status;
+    if (status === "provisioning" || status === "active")
+      this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
+    const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
+    if (isForgotten && !liedAbout.has(sandboxId))
+      this.violations.push(`I9 the sandbox ${sandboxId} was left for the orphans' round`);
   }
 }

@@ -51,13 +51,17 @@ export const PROJECTS = [
 export const NODE = id(9);
 const FIRST_CAP = 3;
 export const BOOT_TIMEOUT_MS = 8_000;
-export const IDLE_TIMEOUT_MS = 180_000;
+const IDLE_TIMEOUT_MS = 45_000;
+const MAX_TURN_MS = 200_000;
+/** Long, so that what no signal told is late, and seen to be. */
+const RECOVERY_MS = 30_000;
 
 const CONFIG = readConfig(
   {
     PLATFORM_BOOT_TIMEOUT_MS: String(BOOT_TIMEOUT_MS),
     PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS),
-    PLATFORM_MAX_TURN_MS: "600000",
+    PLATFORM_MAX_TURN_MS: String(MAX_TURN_MS),
+    PLATFORM_RECOVERY_INTERVAL_MS: String(RECOVERY_MS),
     PLATFORM_ACTOR_IDLE_MS: "20000",
     PLATFORM_QUEUE_TTL_MS: "600000",
     PLATFORM_QUEUE_MAX: "6",
@@ -94,9 +98,13 @@ export class World {
     Twins | Tables | SimulatedRepositories | Layer.Success<ReturnType<typeof keyringLayer>>
   >;
   readonly tables: TableSet;
+  /** Called when a sandbox that is there is about to be destroyed. */
+  onDestroy: (sandboxId: string) => void = () => undefined;
   readonly cursors = new Cursors();
   life: Life | null = null;
   providerFaults = 0;
+  /** Sandboxes whose destruction was said to have succeeded and did nothing. */
+  readonly liedAbout = new Set<string>();
   /** So many destructions are to be said to have succeeded that did nothing. */
   lies = 0;
   /** What the service said that nobody should have to read. */
@@ -121,11 +129,13 @@ export class World {
       boundary: this.boundary,
       random: this.#random("provider"),
       providerFaults: () => this.providerFaults,
-      lies: () => {
+      lies: (sandboxId) => {
         if (this.lies === 0) return false;
         this.lies -= 1;
+        this.liedAbout.add(sandboxId);
         return true;
       },
+      destroying: (sandboxId) => this.onDestroy(sandboxId),
     });
   }
 

@@ -64,7 +64,13 @@ const scriptedDaemon = (script: DaemonScript) =>
 const entity = { maxIdleMs: IDLE_MS };
 const entities = Layer.mergeAll(
   sessionActors({ ...entity, nodeId: "node-1" }),
-  sandboxActors({ ...entity, internalUrl: "http://platform.internal", egressAllow: [], gateway: null }),
+  sandboxActors({
+    ...entity,
+    internalUrl: "http://platform.internal",
+    egressAllow: [],
+    gateway: null,
+    bootTimeoutMs: 120_000,
+  }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
 ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
 
