@@ -46,6 +46,9 @@ const STORE_PORTS = [
   "store.Fires",
 ] as const;
 
+/** Steps after which something may rightly be late. */
+const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash", "crash_soon"]);
+
 /** What a handler runs. */
 type Endpoint = Effect.Effect<unknown, unknown, Services | Caller>;
 
@@ -82,6 +85,7 @@ export class Actions {
   perform(step: Step): void {
     this.#world.boundary.note(`step ${step.do} ${step.which} ${step.how}`);
     this.#world.boundary.hit(`step ${step.do}`);
+    if (DISTURBING.has(step.do)) this.#world.disturb();
     this.#by[step.do](step);
   }
 
@@ -119,7 +123,10 @@ export class Actions {
     manifest: ({ which, how }) => this.#push(which, how),
     crash: ({ how }) => this.crash(downtimeOf(how)),
     crash_soon: ({ how }) => this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN)),
-    clock: ({ how }) => this.#world.time.setWall(clockStepOf(how)),
+    clock: ({ how }) => {
+      this.#world.clockSetAt = this.#world.time.elapsed;
+      this.#world.time.setWall(clockStepOf(how));
+    },
     outage: ({ which, how }) =>
       void this.#world.boundary.outages.set(
         at(PORTS, which) ?? "git",

@@ -25,6 +25,8 @@ const ROUNDS_MS = 32_000;
  * between two tries (36 s), and fires that wait for their turn.
  */
 const REST_MS = 6 * BOOT_TIMEOUT_MS + 150_000;
+/** A timer notices within a minute that the clock was set. */
+const NOTICED_MS = 65_000;
 const LOOK_MS = 5_000;
 /** A service at rest is looked at for so long. */
 const QUIET_MS = 10_000;
@@ -146,7 +148,8 @@ const makePeace = (world: World): void => {
 
 export const checkAtRest = (world: World, ledger: Ledger, pass: (ms: number) => void): readonly string[] => {
   makePeace(world);
-  pass(ROUNDS_MS);
+  world.disturb();
+  pass(Math.max(ROUNDS_MS, world.clockSetAt + NOTICED_MS - world.time.elapsed));
   for (let waited = 0; waited < REST_MS && unrest(world.tables).length > 0; waited += LOOK_MS) pass(LOOK_MS);
   const { tables, time } = world;
   const early = [...unrest(tables)];

@@ -165,6 +165,7 @@ export class CommitWatch {
 
   #look({ port, operation, about }: Call): void {
     if (port === "provider" && operation === "create") this.#lookAtCreate(about);
+    if (operation === "changedSince") this.#lookAtCalm();
     if (!port.startsWith("store.") || !WRITES.has(operation)) return;
     const { tables } = this.#world;
     const sessions = new Map([...tables.sessions].map(([id, { record }]) => [id, record.status] as const));
@@ -193,6 +194,12 @@ export class CommitWatch {
     this.#lastFired = lastFired;
     this.#queue = tables.queue;
     this.#fires = new Set(tables.fires.keys());
+  }
+
+  /** Once a second: the directory's poll is a clock that only stops with the service. */
+  #lookAtCalm(): void {
+    const { calm, tables, time, isCalm } = this.#world;
+    this.violations.push(...calm.look(tables, { elapsed: time.elapsed, isCalm }));
   }
 
   /** Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). */

@@ -28,6 +28,7 @@ import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
 import { Identity, Projects, Secrets } from "../../src/store/port.ts";
 import { Boundary } from "./boundary.ts";
+import { Calm } from "./calm.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import { HOOK_SECRET, HOOK_VALUE, manifestOf } from "./manifests.ts";
@@ -69,6 +70,9 @@ const CONFIG = readConfig(
   "/",
 );
 
+/** For so long after it was over a disturbance excuses what is late, ms. */
+const AFTERMATH_MS = 6_000;
+
 /** What an endpoint's effect may ask for. */
 export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
@@ -98,6 +102,11 @@ export class World {
     Twins | Tables | SimulatedRepositories | Layer.Success<ReturnType<typeof keyringLayer>>
   >;
   readonly tables: TableSet;
+  readonly calm = new Calm();
+  /** Until when, in ms of `elapsed`, what goes on may be late for what went wrong before. */
+  disturbedUntil = 0;
+  /** When the clock was set last, in ms of `elapsed`. */
+  clockSetAt = -Infinity;
   /** Called when a sandbox that is there is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
   readonly cursors = new Cursors();
@@ -185,6 +194,7 @@ export class World {
     this.time.begin();
     this.boundary.dead = false;
     this.life = null;
+    this.disturb();
     const surroundings = this.#surroundings();
     const ports = Layer.mergeAll(
       Layer.succeedContext(this.#ports as unknown as Context.Context<Exclude<Ports, never>>),
@@ -203,6 +213,19 @@ export class World {
     fiber.addObserver((exit) => {
       this.defects.push(`the service ended by itself: ${Exit.isFailure(exit) ? String(exit.cause) : ""}`);
     });
+  }
+
+  /** Something went wrong, or was changed without a word to the service. */
+  disturb(): void {
+    this.disturbedUntil = this.time.elapsed + AFTERMATH_MS;
+    this.calm.disturb();
+  }
+
+  get isCalm(): boolean {
+    const { faults, outages } = this.boundary;
+    const isFlaky = Object.values(faults).some((share) => share > 0);
+    const isOut = [...outages.values()].some((until) => until + AFTERMATH_MS > this.time.elapsed);
+    return !isFlaky && !isOut && this.time.elapsed > this.disturbedUntil;
   }
 
   /** The service is dead; nothing of it runs on. */
