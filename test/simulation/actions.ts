@@ -33,6 +33,7 @@ const PORTS = [
 /** A port that cannot be had at all, for so long at the most, ms. */
 const OUTAGE_MAX_MS = 20_000;
 const CRASH_WITHIN = 60;
+const CRASH_WITHIN_EFFECTS = 12;
 /** A sender gives a delivery up after so many attempts. */
 const ATTEMPTS_MAX = 6;
 
@@ -122,7 +123,10 @@ export class Actions {
     },
     manifest: ({ which, how }) => this.#push(which, how),
     crash: ({ how }) => this.crash(downtimeOf(how)),
-    crash_soon: ({ how }) => this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN)),
+    crash_soon: ({ which, how }) =>
+      which % 4 === 0
+        ? this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN), "all")
+        : this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN_EFFECTS), "traced"),
     clock: ({ how }) => {
       this.#world.clockSetAt = this.#world.time.elapsed;
       this.#world.time.setWall(clockStepOf(how));
@@ -208,12 +212,20 @@ export class Actions {
       Effect.flatMap(SimulatedRepositories, (pushes) => pushes.commit({ projectId }, commit)),
     );
     this.#ledger.tips.set(projectId, tip);
-    if (how % 2 === 0) return;
+    if (how % 2 === 1) this.#sync(projectId);
+  }
+
+  #sync(projectId: string): void {
     const sync = Effect.gen(function* () {
       const project = yield* (yield* Projects).get(projectId);
       if (project !== null) yield* (yield* Manifests).sync(project);
     });
     this.#world.request(sync, () => undefined);
+  }
+
+  /** Has every manifest read, as the making of a project does. */
+  begin(): void {
+    for (const { id } of PROJECTS) this.#sync(id);
   }
 
   #makeFlaky(which: number, how: number): void {

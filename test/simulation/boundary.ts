@@ -45,6 +45,7 @@ export class Boundary {
   /** Called with every effect on the world. */
   onEffect: (call: Call) => void = () => undefined;
   #crashIn = Infinity;
+  #crashesAt: "all" | "traced" = "all";
   readonly #time: SimulatedTime;
   readonly #random: Random;
 
@@ -61,9 +62,10 @@ export class Boundary {
     this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
   }
 
-  /** The service dies at the so-many-th place from here on. */
-  armCrash(places: number): void {
+  /** The service dies at the so-many-th place from here on; of all places, or of those around effects that are traced. */
+  armCrash(places: number, of: "all" | "traced"): void {
     this.#crashIn = places;
+    this.#crashesAt = of;
   }
 
   kill(): void {
@@ -72,9 +74,9 @@ export class Boundary {
   }
 
   /** @returns whether the service lives on. */
-  pass(place: string): boolean {
+  pass(place: string, isTraced: boolean): boolean {
     if (this.dead) return false;
-    this.#crashIn -= 1;
+    if (isTraced || this.#crashesAt === "all") this.#crashIn -= 1;
     if (this.#crashIn > 0) return true;
     this.hit(`crash ${place}`);
     this.note(`crash ${place}`);
@@ -90,12 +92,12 @@ export class Boundary {
       if (this.dead || !isHere()) return Effect.never;
       const fault = this.#faultOf(call);
       const world = Effect.suspend(() => {
-        if (!isHere() || !this.pass(`before ${name}`)) return Effect.never;
+        if (!isHere() || !this.pass(`before ${name}`, call.isTraced)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
         return Effect.flatMap(Effect.exit(effect), (exit) => {
           if (!isHere() || this.dead) return Effect.never;
           this.#happened(call, exit);
-          if (!this.pass(`after ${name}`)) return Effect.never;
+          if (!this.pass(`after ${name}`, call.isTraced)) return Effect.never;
           if (fault === "unknown") return this.#failed<E>(call, fault);
           return this.#slowly(exit);
         });

@@ -1,24 +1,42 @@
-/** `npm run sim -- --seed N --runs M [--steps S]`: simulated runs from one seed on. */
+/**
+ * `npm run sim -- --seed N --runs M`: simulated runs from one seed on. Prints each failing run, made shorter, then virtual
+ * time and hits a fault point, and one JSON object as its last line. `--plant NAME` runs the code with that bug in it,
+ * `--trace` prints what happened.
+ */
 import { parseArgs } from "node:util";
-import { simulate } from "./run.ts";
+import { PLANTS } from "./plants.ts";
+import { simulationWith } from "./planting.ts";
+import { planOf, simulate } from "./run.ts";
+import { reportOf, shorten } from "./shorten.ts";
+import { SHORT_STEPS } from "./steps.ts";
+import { Totals } from "./totals.ts";
 
 const { values } = parseArgs({
   options: {
-    seed: { type: "string" },
-    runs: { type: "string" },
-    steps: { type: "string" },
-    trace: { type: "boolean" },
+    seed: { type: "string", default: "1" },
+    runs: { type: "string", default: "1" },
+    steps: { type: "string", default: String(SHORT_STEPS) },
+    plant: { type: "string" },
+    trace: { type: "boolean", default: false },
   },
 });
-const calls = new Map<string, number>();
-const seed = Number(values.seed ?? 1);
-for (let run = 0; run < Number(values.runs ?? 1); run += 1) {
-  const started = process.hrtime.bigint();
-  const result = simulate({ seed: seed + run, steps: Number(values.steps ?? 40) });
-  process.stdout.write(
-    `${JSON.stringify({ seed: result.seed, elapsed: result.elapsed, ms: Number((process.hrtime.bigint() - started) / 1000000n), lines: result.trace.length, digest: result.digest.slice(0, 8), violations: result.violations })}\n`,
-  );
-  for (const [k, v] of result.calls) calls.set(k, (calls.get(k) ?? 0) + v);
-  if (values.trace === true) process.stdout.write(`${result.trace.join("\n")}\n`);
+const [seed, runs, steps] = [Number(values.seed), Number(values.runs), Number(values.steps)];
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const plant = PLANTS.find(({ name }) => name === values.plant);
+if (values.plant !== undefined && plant === undefined) throw new Error(`there is no bug ${values.plant}`);
+const run = plant === undefined ? simulate : await simulationWith(plant);
+
+const totals = new Totals();
+for (let at = seed; at < seed + runs; at += 1) {
+  const result = run({ seed: at, steps });
+  totals.add(result);
+  if (values.trace) say(result.trace.join("\n"));
+  if (result.violations.length > 0) {
+    say(reportOf(shorten(run, result, planOf({ seed: at, steps })), steps));
+  }
 }
-process.stdout.write(`${JSON.stringify([...calls].toSorted((a, b) => b[1] - a[1]).slice(0, 12))}\n`);
+say(`${totals.runs} runs, ${totals.virtualDays} days of virtual time, ${totals.failed.length} violations`);
+for (const [point, count] of totals.faults) say(`${String(count).padStart(9)}  ${point}`);
+say(JSON.stringify(totals.summary));
+process.exitCode = totals.failed.length > 0 ? 1 : 0;

@@ -53,6 +53,8 @@ export const simulate = (options: RunOptions): RunResult => {
   try {
     world.start();
     pass(START_MS);
+    actions.begin();
+    pass(START_MS);
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);

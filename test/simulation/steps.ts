@@ -36,6 +36,9 @@ export interface Step {
   readonly wait: number;
 }
 
+/** Steps of a run in `npm test`. */
+export const SHORT_STEPS = 25;
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;

@@ -176,7 +176,7 @@ export class World {
       Context.add(Entropy, (bytes: number) => this.#entropy.bytes(bytes)),
       Context.add(Faults, (point) => {
         this.boundary.hit(`passed ${point}`);
-        this.boundary.pass(`at ${point}`);
+        this.boundary.pass(`at ${point}`, true);
       }),
       Context.add(Logger.CurrentLoggers, new Set([this.#logger()])),
     );
