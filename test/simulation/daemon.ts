@@ -30,7 +30,7 @@ export interface SimulatedDaemons {
 const GRACE_MS = 3_000;
 
 const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
-const BAD = 0.12;
+const BAD = 0.08;
 
 const idOf = (link: DaemonLink): string =>
   link.kind === "url" ? (/^http:\/\/([^.]+)\./.exec(link.url)?.[1] ?? "") : "";

@@ -51,7 +51,7 @@ export const PROJECTS = [
 ] as const;
 export const NODE = id(9);
 const FIRST_CAP = 3;
-export const BOOT_TIMEOUT_MS = 8_000;
+export const BOOT_TIMEOUT_MS = 4_000;
 const IDLE_TIMEOUT_MS = 45_000;
 const MAX_TURN_MS = 200_000;
 /** Long, so that what no signal told is late, and seen to be. */
@@ -118,9 +118,11 @@ export class World {
   lies = 0;
   /** What the service said that nobody should have to read. */
   readonly defects: string[] = [];
+  readonly seed: number;
   readonly #random: (label: string) => Random;
 
   constructor(seed: number) {
+    this.seed = seed;
     this.#random = (label) => new Random(seed, label);
     this.time = new SimulatedTime(BEGINNING, this.#random("schedule"));
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
