@@ -231,7 +231,7 @@ export class Actions {
   #makeFlaky(which: number, how: number): void {
     const share = how % 3 === 0 ? 0 : (how % 100) / 600;
     const { boundary } = this.#world;
-    if (which % 3 === 0) this.#world.providerFaults = share;
+    if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
     else boundary.faults = Object.fromEntries(STORE_PORTS.map((port) => [port, share / 2]));
   }

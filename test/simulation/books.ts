@@ -133,20 +133,17 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
 
 /** R02: what a person was told was done stays done, until somebody asks for something else. */
 export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly string[] =>
-  asked.flatMap(({ kind, about, answer }) => {
+  asked.flatMap(({ kind, about, at, answer }) => {
     const record = tables.sessions.get(about ?? "")?.record;
     if (record === undefined || answer?.is !== "done") return [];
     if (kind === "remove")
       return record.deletedAt === null || isLive(record.status)
         ? [`I6 session ${record.id} was deleted and is ${record.status}`]
         : [];
+    // One that was under way at the same time may have come after it.
     const wasRestarted = asked.some(
-      (later) =>
-        later.kind === "restart" &&
-        later.about === about &&
-        (later.answer === null ||
-          later.answer.at > answer.at ||
-          (later.answer.is !== "refused" && later.at > answer.at)),
+      (other) =>
+        other.kind === "restart" && other.about === about && (other.answer === null || other.answer.at > at),
     );
     return kind === "stop" && isLive(record.status) && !wasRestarted
       ? [`R02 session ${record.id} was stopped and is ${record.status}`]

@@ -34,13 +34,6 @@ export const PLANTS: readonly Plant[] = [
     seed: 0,
   },
   {
-    name: "late-outcome-counts-twice",
-    file: "src/actors/host.ts",
-    find: "      if (completes !== null && !this.#underWay.has(completes))",
-    put: '      if (completes === "none")',
-    seed: 0,
-  },
-  {
     name: "no-reload-after-unknown-save",
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
