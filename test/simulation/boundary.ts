@@ -17,6 +17,8 @@ export interface BoundaryParts {
 }
 
 export interface Call {
+  /** The life of the service that calls. */
+  readonly life: number;
   readonly port: string;
   readonly operation: string;
   readonly about: string;
@@ -86,9 +88,9 @@ export class Boundary {
 
   around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const name = `${call.port}.${call.operation}`;
+    // What a dead life awaited may come; its fiber must not go on in the next one.
+    const isHere = () => call.life === this.#time.life;
     return Effect.suspend(() => {
-      const { life } = this.#time;
-      const isHere = () => life === this.#time.life;
       if (this.dead || !isHere()) return Effect.never;
       const fault = this.#faultOf(call);
       const world = Effect.suspend(() => {

@@ -44,6 +44,7 @@ const aboutOf = (given: readonly unknown[]): string => {
 
 interface Wrapping {
   readonly boundary: Boundary;
+  readonly life: number;
   readonly port: string;
   readonly failure: ((operation: string) => unknown) | null;
   /** Comes before each call. */
@@ -52,10 +53,11 @@ interface Wrapping {
 
 /** The same service with every call of it behind the boundary. */
 const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
-  const { boundary, port, failure, before } = wrapping;
+  const { boundary, life, port, failure, before } = wrapping;
   const wrapped = (operation: string, given: readonly unknown[], effect: unknown): unknown => {
     if (!Effect.isEffect(effect) || WAITS.has(operation)) return effect;
     const call = {
+      life,
       port,
       operation,
       about: aboutOf(given),
@@ -118,6 +120,8 @@ const addBehind = <I, S extends object>(
 
 export interface PortOptions {
   readonly boundary: Boundary;
+  /** The life of the service whose ports they are. */
+  readonly life: number;
   readonly random: Random;
   /** The share of a provider's calls that go wrong, by now. */
   readonly providerFaults: () => number;
@@ -147,7 +151,7 @@ const providerFault = (random: Random, operation: string): SimulatedFault => {
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, random, providerFaults, lies, destroying }: PortOptions,
+  { boundary, life, random, providerFaults, lies, destroying }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
@@ -155,12 +159,13 @@ export const portsBehind = (
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,
+      life,
       port: `store.${port}`,
       failure: storeError,
     });
   }
-  ports = addBehind(ports, GitBackend, { boundary, port: "git", failure: gitError });
-  ports = addBehind(ports, DaemonClient, { boundary, port: "daemon", failure: null });
+  ports = addBehind(ports, GitBackend, { boundary, life, port: "git", failure: gitError });
+  ports = addBehind(ports, DaemonClient, { boundary, life, port: "daemon", failure: null });
   const truthful = Context.get(twins, SandboxProvider);
   const lying = SandboxProvider.of({
     ...truthful,
@@ -175,6 +180,7 @@ export const portsBehind = (
   ports = Context.add(ports, SandboxProvider, lying);
   return addBehind(ports, SandboxProvider, {
     boundary,
+    life,
     port: "provider",
     failure: null,
     before: (operation) => {

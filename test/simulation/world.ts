@@ -138,23 +138,12 @@ export class World {
     Effect.runSync(Effect.provideContext(settled, this.twins));
     this.#entropy = this.#random("entropy");
     this.#jitter = this.#random("jitter");
-    this.#ports = portsBehind(this.twins as unknown as Context.Context<Twins>, {
-      boundary: this.boundary,
-      random: this.#random("provider"),
-      providerFaults: () => this.providerFaults,
-      lies: (sandboxId) => {
-        if (this.lies === 0) return false;
-        this.lies -= 1;
-        this.liedAbout.add(sandboxId);
-        return true;
-      },
-      destroying: (sandboxId) => this.onDestroy(sandboxId),
-    });
+    this.#providerRandom = this.#random("provider");
   }
 
   readonly #entropy: Random;
   readonly #jitter: Random;
-  readonly #ports: Context.Context<Twins>;
+  readonly #providerRandom: Random;
 
   /** Asks a twin itself, past the boundary. */
   ask<A, E>(effect: Effect.Effect<A, E, Twins | SimulatedRepositories>): A {
@@ -193,6 +182,23 @@ export class World {
     });
   }
 
+  /** The ports of this life. */
+  #ports() {
+    return portsBehind(this.twins as unknown as Context.Context<Twins>, {
+      boundary: this.boundary,
+      random: this.#providerRandom,
+      life: this.time.life,
+      providerFaults: () => this.providerFaults,
+      lies: (sandboxId) => {
+        if (this.lies === 0) return false;
+        this.lies -= 1;
+        this.liedAbout.add(sandboxId);
+        return true;
+      },
+      destroying: (sandboxId) => this.onDestroy(sandboxId),
+    });
+  }
+
   /** Begins a life of the service; it is there once `life` is. */
   start(): void {
     this.time.begin();
@@ -201,7 +207,7 @@ export class World {
     this.disturb();
     const surroundings = this.#surroundings();
     const ports = Layer.mergeAll(
-      Layer.succeedContext(this.#ports as unknown as Context.Context<Exclude<Ports, never>>),
+      Layer.succeedContext(this.#ports() as unknown as Context.Context<Exclude<Ports, never>>),
       singleRunner,
     );
     const living = Effect.gen({ self: this }, function* () {
