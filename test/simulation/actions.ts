@@ -96,7 +96,12 @@ export class Actions {
       this.#ask("create", { account: project.account, id: null }, SessionEndpoints.create(project.id, {}));
     },
     stop: ({ which }) => this.#toSession("stop", which, (path) => SessionEndpoints.stop(path)),
-    restart: ({ which }) => this.#toSession("restart", which, (path) => SessionEndpoints.restart(path)),
+    restart: ({ which, how }) => {
+      // A person who wants it anew at once, and two who want different things.
+      if (how % 2 === 0) this.#toSession("stop", which, (path) => SessionEndpoints.stop(path));
+      if (how % 8 === 1) this.#toSession("remove", which, (path) => SessionEndpoints.remove(path));
+      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path));
+    },
     remove: ({ which }) => this.#toSession("remove", which, (path) => SessionEndpoints.remove(path)),
     rename: ({ which, how }) =>
       this.#toSession("other", which, (path) => SessionEndpoints.update(path, { name: `name ${how}` })),
