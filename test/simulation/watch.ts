@@ -104,6 +104,12 @@ export const pausedFaults = (tables: TableSet, isNew: (fireId: string) => boolea
     return project?.triggersPaused === true ? [`C18 fire ${id} was accepted for a paused project`] : [];
   });
 
+/** What was deleted never runs again: nobody would see it. */
+export const deletedFaults = (tables: TableSet): readonly string[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, deletedAt } }) =>
+    deletedAt !== null && isLive(status) ? [`I6 session ${id} is deleted and ${status}`] : [],
+  );
+
 /** `running` is written on the word of the session's own sandbox. */
 export const runningFaults = (tables: TableSet): readonly string[] =>
   [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
@@ -182,6 +188,7 @@ export class CommitWatch {
       ...jumpFaults(this.#queue, tables, (id) => !this.#sessions.has(id)),
       ...(operation === "admit" ? pausedFaults(tables, (id) => !this.#fires.has(id)) : []),
       ...runningFaults(tables),
+      ...deletedFaults(tables),
     );
     for (const [id, status] of sandboxes) {
       const hasEnded = status !== "provisioning" && status !== "active";
