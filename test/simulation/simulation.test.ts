@@ -8,7 +8,7 @@ import { Totals } from "./totals.ts";
 const steps = SHORT_STEPS;
 const FIXED_SEED = 1;
 const FIXED_RUNS = 100;
-const FRESH_RUNS = 50;
+const FRESH_RUNS = 40;
 
 /** What a person needs of the first run that failed. */
 const explained = (failed: readonly RunResult[]): string => {
@@ -28,7 +28,7 @@ const runsFrom = (seed: number, runs: number): Totals => {
 
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and another from another [I20]", () => {
-    for (let seed = 1; seed <= 12; seed += 1) {
+    for (let seed = 1; seed <= 6; seed += 1) {
       const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
       expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
       expect(second.digest).toBe(first.digest);
