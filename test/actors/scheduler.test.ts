@@ -206,6 +206,25 @@ describe("a due instant", () => {
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
   );
 
+  it.effect(
+    "is fired in time where its schedule took a former one's place and the word of that is late",
+    () =>
+      Effect.gen(function* () {
+        const held = yield* Latch.make();
+        const test = Effect.gen(function* () {
+          yield* begin(trigger("tick", "0 * * * * *"), 100);
+          yield* advance(62);
+          yield* push(trigger("tick", "*/20 * * * * *"));
+          yield* advance(5);
+          yield* held.open;
+          yield* advance(38);
+          assert.deepStrictEqual(yield* seconds, [60, 80, 100]);
+        });
+        const isRemoval = (event: TriggerEvent) => event.type === "definition.changed" && !event.enabled;
+        yield* over(test, (event) => (isRemoval(event) ? held : "arrives"));
+      }),
+  );
+
   it.effect("is told no more once its project is archived", () =>
     Effect.suspend(() => {
       let told = 0;
