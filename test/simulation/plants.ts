@@ -76,32 +76,18 @@ export const PLANTS: readonly Plant[] = [
     seed: 1,
   },
   {
-    name: "any-sandbox-makes-running",
-    file: "src/machines/session.ts",
-    find: '        "sandbox.live": { guard: "isCurrentSandbox", target: "running" },',
-    put: '        "sandbox.live": { target: "running" },',
-    seed: 0,
-  },
-  {
-    name: "any-sandbox-fails-session",
-    file: "src/machines/session.ts",
-    find: '        "sandbox.failed": { guard: "isCurrentSandbox", target: "failed" },',
-    put: '        "sandbox.failed": { target: "failed" },',
-    seed: 0,
-  },
-  {
     name: "late-live-revives-stopped",
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 0,
+    seed: 36,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 0,
+    seed: 10,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -132,13 +118,6 @@ export const PLANTS: readonly Plant[] = [
     seed: 1,
   },
   {
-    name: "former-branch-not-looked-for",
-    file: "src/actors/session.ts",
-    find: "row.baseCommit === null ? yield* git.branchTip(repository, row.id) : null;",
-    put: "null;",
-    seed: 0,
-  },
-  {
     name: "report-not-repeated",
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
@@ -150,14 +129,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 0,
-  },
-  {
-    name: "failed-drain-not-repeated",
-    file: "src/machines/account.ts",
-    find: '"drain.failed": { target: "pausing", actions: "pause" }',
-    put: '"drain.failed": { target: "pausing" }',
-    seed: 0,
+    seed: 167,
   },
   {
     name: "drain-does-not-wake",
@@ -179,13 +151,6 @@ export const PLANTS: readonly Plant[] = [
     find: '  for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);\n',
     put: "",
     seed: 2,
-  },
-  {
-    name: "recovery-forgets-the-queue",
-    file: "src/actors/recovery.ts",
-    find: '    yield* Effect.ignore(actors.account(id, { type: "cap.changed" }));',
-    put: "    yield* Effect.void;",
-    seed: 0,
   },
   {
     name: "orphans-left-alone",
