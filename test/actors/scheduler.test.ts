@@ -181,6 +181,7 @@ const ledger = Effect.gen(function* () {
 });
 const seconds = Effect.map(ledger, (rows) => rows.map(({ second }) => second));
 
+const isRemoval = (event: TriggerEvent): boolean => event.type === "definition.changed" && !event.enabled;
 const isTimer = ({ type }: TriggerEvent): boolean => type === "timer.elapsed";
 
 describe("a due instant", () => {
@@ -220,7 +221,6 @@ describe("a due instant", () => {
           yield* advance(38);
           assert.deepStrictEqual(yield* seconds, [60, 80, 100]);
         });
-        const isRemoval = (event: TriggerEvent) => event.type === "definition.changed" && !event.enabled;
         yield* over(test, (event) => (isRemoval(event) ? held : "arrives"));
       }),
   );
