@@ -134,6 +134,7 @@ export const actorLayers = <E>({
       egressAllow,
       gateway: gateway(config),
       saveTimeoutMs,
+      bootTimeoutMs,
     }),
     accountActors({ ...entity, bootTimeoutMs }),
   );

@@ -125,6 +125,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   #stale = false;
   /** What is under way, by command id. */
   readonly #underWay = new Map<string, Command>();
+  /** What came to its end while the memory is read again: to that reading it may still be pending. Null: nobody reads. */
+  #ended: Set<string> | null = null;
 
   constructor(options: HostOptions<S, Event, Command>, parts: Parts<S, Command>) {
     this.#options = options;
@@ -181,7 +183,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       Effect.catchDefect((defect) => Effect.logError("a command was left undone", defect)),
       // A command is started within an uninterruptible step, and must itself be open to interruption.
       Effect.interruptible,
-      Effect.ensuring(Effect.sync(() => this.#underWay.delete(entry.id))),
+      Effect.ensuring(Effect.sync(() => this.#end(entry.id))),
       Effect.annotateLogs({ actor: id, work: `${machine.name} ${entry.command.type}` }),
     );
     return FiberMap.run(this.#fibers, entry.id, work);
@@ -199,7 +201,12 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return Effect.andThen(
       Fiber.interruptAll(fibers),
       waitOutOutage("supersede", this.#options.memory.complete(this.#options.id, ids)),
-    ).pipe(Effect.tap(() => Effect.sync(() => ids.forEach((id) => this.#underWay.delete(id)))));
+    ).pipe(Effect.tap(() => Effect.sync(() => ids.forEach((id) => this.#end(id)))));
+  }
+
+  #end(commandId: string): void {
+    this.#underWay.delete(commandId);
+    this.#ended?.add(commandId);
   }
 
   /** H1 and H2: runs with the turn held. `completes` is the command whose outcome the event is. */
@@ -241,14 +248,20 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
 
   get #reload(): Effect.Effect<void, StoreError> {
     return Effect.gen({ self: this }, function* () {
-      const loaded = yield* this.#options.memory.load(this.#options.id);
+      const ended = new Set<string>();
+      this.#ended = ended;
+      const loaded = yield* Effect.ensuring(
+        this.#options.memory.load(this.#options.id),
+        Effect.sync(() => (this.#ended = null)),
+      );
       if (loaded === null) return yield* Effect.die(new ActorNotFound({ actorId: this.#options.id }));
       this.#snapshot = loaded.snapshot;
       this.#version = loaded.version;
       this.#stale = false;
       const pending = new Set(loaded.pending.map((entry) => entry.id));
       for (const known of this.#underWay.keys()) if (!pending.has(known)) this.#underWay.delete(known);
-      yield* this.launch(loaded.pending.filter((entry) => !this.#underWay.has(entry.id)));
+      const isNew = ({ id }: PendingCommand<Command>) => !this.#underWay.has(id) && !ended.has(id);
+      yield* this.launch(loaded.pending.filter(isNew));
     });
   }
 

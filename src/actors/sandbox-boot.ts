@@ -9,7 +9,7 @@ import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
 import { Sessions } from "../store/port.ts";
 import type { Sandbox } from "../store/records.ts";
-import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+import { bootTimeLeft, sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
 /** A booting daemon is asked often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
@@ -40,7 +40,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
-    const left = Math.max(0, bootDeadlineAt - (yield* Clock.currentTimeMillis));
+    const left = bootTimeLeft(bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs);
     const outcome = yield* Effect.timeoutOrElse(booting, {
       duration: left,
       orElse: () => Effect.succeed(bootFailed(timedOut(last))),

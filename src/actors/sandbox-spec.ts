@@ -19,7 +19,16 @@ export interface SpecOptions {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
+  /** PLATFORM_BOOT_TIMEOUT_MS. */
+  readonly bootTimeoutMs: number;
 }
+
+/**
+ * How much of a boot's time is left, ms. Never more than a whole boot has: a clock that was set back must not lengthen it
+ * (threats.md C14).
+ */
+export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
+  Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
 
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
@@ -63,7 +72,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,
-      bootDeadlineMs: Math.max(0, row.bootDeadlineAt - (yield* Clock.currentTimeMillis)),
+      bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
     };
     return spec;
   });

@@ -107,10 +107,18 @@ const makeTell = Effect.gen(function* () {
   return {
     due: (scheduled: readonly Scheduled[]) => inBackground(scheduled, tellDue),
     again: (scheduled: readonly Scheduled[]) => inBackground(scheduled, tellAgain),
-    removed: (ids: readonly string[]) =>
-      inBackground(ids, (id) =>
-        Effect.andThen(timers.disarm(id), Effect.ignore(actors.trigger(id, REMOVED))),
-      ),
+    /** What was revoked, and what falls due now. One that is both hears of them in this order: the other ends as disabled. */
+    replaced: (revoked: readonly string[], scheduled: readonly Scheduled[]) => {
+      const due = new Map(scheduled.map((one) => [one.id, one]));
+      const again = revoked.map((id) => ({ id, next: due.get(id) }));
+      for (const id of revoked) due.delete(id);
+      const revoking = inBackground(again, ({ id, next }) =>
+        Effect.andThen(timers.disarm(id), Effect.ignore(actors.trigger(id, REMOVED))).pipe(
+          Effect.andThen(next === undefined ? Effect.void : tellDue(next)),
+        ),
+      );
+      return Effect.andThen(revoking, inBackground([...due.values()], tellDue));
+    },
   };
 });
 
@@ -152,8 +160,8 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
             ? []
             : [[triggerActorId(project.id, slug), { definition, accountedUntil }]];
         });
-        yield* tell.removed(schedules.replace(project.id, new Map(wanted), now));
-        yield* tell.due(schedules.takeUntil(horizon()));
+        const revoked = schedules.replace(project.id, new Map(wanted), now);
+        yield* tell.replaced(revoked, schedules.takeUntil(horizon()));
       });
       const turns = yield* Semaphore.make(TAKEN_UP_AT_ONCE);
       const underWay = yield* FiberMap.make<string, void>();

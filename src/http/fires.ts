@@ -101,7 +101,7 @@ const promptAgain = (
 };
 
 /** Fires it again from what it came with, as a person's fire of its kind: a row of its own that names this one. */
-const replay = Effect.fnUntraced(function* (path: FirePath) {
+export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
   const request = yield* (yield* Fires).request(fire.id);
   const actor = (yield* Caller).user.id;
@@ -121,7 +121,7 @@ const replay = Effect.fnUntraced(function* (path: FirePath) {
   });
 });
 
-const cancel = Effect.fnUntraced(function* (path: FirePath) {
+export const cancel = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
   const now = yield* Clock.currentTimeMillis;
   if (yield* (yield* Admissions).cancel(fire.id, now)) return;

@@ -108,7 +108,7 @@ interface PatchProject {
   readonly default_branch?: string;
 }
 
-const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
+export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   if (patch.default_branch !== undefined)

@@ -91,7 +91,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
   return session;
 });
 
-const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
+export const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
   const project = yield* projectFor(yield* Caller, projectId);
   if (project.status !== "active") return yield* projectInactive();
   const session = yield* draft(project, wish).pipe(
@@ -129,7 +129,7 @@ const reread = Effect.fnUntraced(function* (id: string) {
 type SessionPath = { readonly pid: string; readonly sid: string };
 
 /** A stop of a session that is not live is answered with the session as it is (api.md 3). */
-const stop = Effect.fnUntraced(function* (params: SessionPath) {
+export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
   yield* actors
@@ -163,7 +163,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
   });
 });
 
-const restart = Effect.fnUntraced(function* (params: SessionPath) {
+export const restart = Effect.fnUntraced(function* (params: SessionPath) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
   const project = yield* projectFor(caller, params.pid);
@@ -188,7 +188,7 @@ const restart = Effect.fnUntraced(function* (params: SessionPath) {
   return yield* reread(session.id);
 });
 
-const remove = Effect.fnUntraced(function* (params: SessionPath) {
+export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
   yield* actors
@@ -196,7 +196,7 @@ const remove = Effect.fnUntraced(function* (params: SessionPath) {
     .pipe(Effect.catchTag("CapReached", Effect.die));
 });
 
-const update = Effect.fnUntraced(function* (
+export const update = Effect.fnUntraced(function* (
   params: SessionPath,
   change: { readonly name?: string; readonly metadata?: Readonly<Record<string, unknown>> },
 ) {

@@ -156,7 +156,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
 type HandFire = Pick<FireRequest, "kind" | "prompt" | "request" | "deliveryId" | "scheduledFor" | "replayOf">;
 
 /** A fire by hand works on a disabled or paused trigger too (api.md 4). */
-const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
+export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
   const caller = yield* Caller;
   const firedAtMs = yield* Clock.currentTimeMillis;
   return yield* fireByHand(path, ({ trigger }) =>

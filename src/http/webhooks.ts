@@ -139,7 +139,7 @@ const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
 
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
-type Answer = { readonly body: object } | { readonly error: ApiError };
+export type Answer = { readonly body: object } | { readonly error: ApiError };
 
 const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>): Answer => {
   switch (admission.outcome) {
@@ -197,13 +197,13 @@ interface Delivery {
   readonly parsed: () => JsonValue;
 }
 
-const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, body: Uint8Array): Delivery => {
+export const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, body: Uint8Array): Delivery => {
   let parsed: JsonValue | undefined;
   return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body)) };
 };
 
 /** Decides a delivery: its signature, what it fires, and the answer after the commit. */
-const makeReceive = Effect.gen(function* () {
+export const makeReceive = Effect.gen(function* () {
   const directory = yield* Directory;
   const firing = yield* Firing;
   const faults = yield* Faults;

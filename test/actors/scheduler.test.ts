@@ -181,6 +181,7 @@ const ledger = Effect.gen(function* () {
 });
 const seconds = Effect.map(ledger, (rows) => rows.map(({ second }) => second));
 
+const isRemoval = (event: TriggerEvent): boolean => event.type === "definition.changed" && !event.enabled;
 const isTimer = ({ type }: TriggerEvent): boolean => type === "timer.elapsed";
 
 describe("a due instant", () => {
@@ -204,6 +205,24 @@ describe("a due instant", () => {
       yield* advance(600);
       assert.deepStrictEqual(yield* seconds, [30, 630, 1230]);
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
+  );
+
+  it.effect(
+    "is fired in time where its schedule took a former one's place and the word of that is late",
+    () =>
+      Effect.gen(function* () {
+        const held = yield* Latch.make();
+        const test = Effect.gen(function* () {
+          yield* begin(trigger("tick", "0 * * * * *"), 100);
+          yield* advance(62);
+          yield* push(trigger("tick", "*/20 * * * * *"));
+          yield* advance(5);
+          yield* held.open;
+          yield* advance(38);
+          assert.deepStrictEqual(yield* seconds, [60, 80, 100]);
+        });
+        yield* over(test, (event) => (isRemoval(event) ? held : "arrives"));
+      }),
   );
 
   it.effect("is told no more once its project is archived", () =>

@@ -5,7 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { GitError } from "../../src/git/port.ts";
 import { Events } from "../../src/store/port.ts";
-import { admitSession } from "../conformance/store-fixture.ts";
+import { admitSession, BOOT_MS, NOON } from "../conformance/store-fixture.ts";
 import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
 
 /** A session that was admitted and woken. */
@@ -17,6 +17,7 @@ const begun = Effect.gen(function* () {
   return { ...world, actors, end, id };
 });
 
+const HOUR_MS = 3_600_000;
 const STOP = { type: "stop.requested" } as const;
 
 describe("a session's actors", () => {
@@ -75,6 +76,22 @@ describe("a session's actors", () => {
           failure: { code: "boot_timeout" },
         });
         yield* until(Effect.map(running, (ids) => ids.length === 0));
+      }),
+  );
+
+  it.effect(
+    "fail a boot that hangs in time, also where the clock was set back while the service was down [C14]",
+    () =>
+      Effect.gen(function* () {
+        const { id, end, begin, script, untilSandbox, untilSession, session } = yield* begun;
+        script.health = STARTING;
+        yield* untilSandbox(id, "provisioning");
+        yield* end;
+        yield* TestClock.setTime(NOON - HOUR_MS);
+        yield* begin;
+        yield* TestClock.adjust(BOOT_MS + CREATE_MS);
+        yield* untilSession(id, "failed");
+        expect((yield* session(id))?.failure).toMatchObject({ code: "boot_timeout" });
       }),
   );
 

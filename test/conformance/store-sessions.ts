@@ -241,6 +241,25 @@ export const checkSessions = (check: Check): void => {
         expect((yield* unsettled).toSorted()).toEqual([live, ending].toSorted());
       }),
     );
+
+    check(
+      "is no session whose last step left it nothing to do",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { memory, unsettled } = yield* Sessions;
+        const id = yield* admitSession(world);
+        const left = (yield* memory.load(id))?.pending ?? [];
+        const sandboxId = randomUUID();
+        yield* tellSession(id, { type: "branch.created", commit: "c0ffee", sandboxId });
+        const more = (yield* memory.load(id))?.pending ?? [];
+        yield* memory.complete(
+          id,
+          [...left, ...more].map((pending) => pending.id),
+        );
+        yield* tellSession(id, { type: "sandbox.live", sandboxId });
+        expect(yield* unsettled).toEqual([]);
+      }),
+    );
   });
 
   describe("running sessions", () => {

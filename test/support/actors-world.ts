@@ -80,6 +80,7 @@ const entities = Layer.mergeAll(
     egressAllow: [],
     gateway: null,
     saveTimeoutMs: SAVE_TIMEOUT_MS,
+    bootTimeoutMs: 120_000,
   }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
 ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));

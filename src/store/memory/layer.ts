@@ -16,8 +16,8 @@ import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import { Tables } from "./tables.ts";
 
-/** An empty store; each building of the layer is one of its own. */
-export const memoryStore = Layer.mergeAll(
+/** The services over tables that somebody else can look into. */
+export const overTables = Layer.mergeAll(
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
@@ -31,4 +31,7 @@ export const memoryStore = Layer.mergeAll(
   SessionLogs.layer,
   Sessions.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
-).pipe(Layer.provide(Tables.layer));
+);
+
+/** An empty store; each building of the layer is one of its own. */
+export const memoryStore = overTables.pipe(Layer.provide(Tables.layer));

@@ -120,7 +120,8 @@ export class Outbox<Command> {
       this.#last += 1;
       return { id: String(this.#last), command };
     });
-    this.#byActor.set(actorId, [...this.of(actorId), ...added]);
+    // A step without commands leaves nobody unsettled.
+    if (added.length > 0) this.#byActor.set(actorId, [...this.of(actorId), ...added]);
     return added;
   }
 

@@ -1,0 +1,325 @@
+/** Carries out the steps: users call the endpoints' effects, senders the receiver; the world breaks what it breaks. */
+import * as Cause from "effect/Cause";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import { Manifests } from "../../src/actors/manifests.ts";
+import { signatureKey, signBody } from "../../src/domain/signature.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { Caller } from "../../src/http/api/access.ts";
+import { Internal, Unavailable } from "../../src/http/api/errors.ts";
+import { answering } from "../../src/http/answers.ts";
+import * as FireEndpoints from "../../src/http/fires.ts";
+import * as ProjectEndpoints from "../../src/http/projects.ts";
+import * as SessionEndpoints from "../../src/http/sessions.ts";
+import { fire } from "../../src/http/triggers.ts";
+import { deliveryOf, type Answer } from "../../src/http/webhooks.ts";
+import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { Identity, Projects } from "../../src/store/port.ts";
+import type { Principal } from "../../src/store/records.ts";
+import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
+import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
+import { clockStepOf, downtimeOf, type Step, type StepKind } from "./steps.ts";
+import { ACCOUNTS, PROJECTS, USERS, type Services, type World } from "./world.ts";
+
+const CAPS = [0, 1, 2, 3, 5] as const;
+const PORTS = [
+  "store.Sessions",
+  "store.Admissions",
+  "store.Sandboxes.memory",
+  "store.Projects",
+  "git",
+] as const;
+/** A port that cannot be had at all, for so long at the most, ms. */
+const OUTAGE_MAX_MS = 20_000;
+const CRASH_WITHIN = 60;
+const CRASH_WITHIN_EFFECTS = 12;
+/** A sender gives a delivery up after so many attempts. */
+const ATTEMPTS_MAX = 6;
+
+const STORE_PORTS = [
+  "store.Sessions",
+  "store.Sessions.memory",
+  "store.Sandboxes",
+  "store.Sandboxes.memory",
+  "store.Admissions",
+  "store.Projects",
+  "store.Fires",
+] as const;
+
+/** Steps after which something may rightly be late. */
+const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash", "crash_soon"]);
+
+/** What a handler runs. */
+type Endpoint = Effect.Effect<unknown, unknown, Services | Caller>;
+
+const callerOf = (account: number): Principal => ({
+  tokenId: "00000000-0000-7000-8000-000000000031",
+  kind: "access",
+  origin: "user",
+  accountId: ACCOUNTS[account === 0 ? 0 : 1],
+  user: { id: USERS[account === 0 ? 0 : 1], name: "user" },
+  projectId: null,
+  sessionId: null,
+  sandboxId: null,
+});
+
+const at = <A>(of: readonly A[], which: number): A | null =>
+  of.length === 0 ? null : (of[which % of.length] ?? null);
+
+/** Whether the service refused, or could not say. */
+const refusal = (cause: Cause.Cause<unknown>): "refused" | "unknown" => {
+  const error = Cause.squash(cause);
+  const cannotSay = error instanceof Unavailable || error instanceof Internal;
+  return Cause.hasDies(cause) || cannotSay ? "unknown" : "refused";
+};
+
+export class Actions {
+  readonly #world: World;
+  readonly #ledger: Ledger;
+
+  constructor(world: World, ledger: Ledger) {
+    this.#world = world;
+    this.#ledger = ledger;
+  }
+
+  perform(step: Step): void {
+    this.#world.boundary.note(`step ${step.do} ${step.which} ${step.how}`);
+    this.#world.boundary.hit(`step ${step.do}`);
+    if (DISTURBING.has(step.do)) this.#world.disturb();
+    this.#by[step.do](step);
+  }
+
+  readonly #by: Readonly<Record<StepKind, (step: Step) => void>> = {
+    create: ({ which }) => {
+      const project = this.#project(which);
+      this.#ask("create", { account: project.account, id: null }, SessionEndpoints.create(project.id, {}));
+    },
+    stop: ({ which }) => this.#toSession("stop", which, (path) => SessionEndpoints.stop(path)),
+    restart: ({ which, how }) => {
+      // A person who wants it anew at once, and two who want different things.
+      if (how % 2 === 0) this.#toSession("stop", which, (path) => SessionEndpoints.stop(path));
+      if (how % 8 === 1) this.#toSession("remove", which, (path) => SessionEndpoints.remove(path));
+      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path));
+    },
+    remove: ({ which }) => this.#toSession("remove", which, (path) => SessionEndpoints.remove(path)),
+    rename: ({ which, how }) =>
+      this.#toSession("other", which, (path) => SessionEndpoints.update(path, { name: `name ${how}` })),
+    fire: ({ which, how }) => {
+      const project = this.#project(which);
+      const slug = how % 2 === 0 ? HOOK : "tick";
+      this.#ask(
+        "fire",
+        { account: project.account, id: null },
+        fire({ pid: project.id, slug }, { text: "by hand" }),
+      );
+    },
+    replay: ({ which }) => this.#toFire("replay", which, (path) => FireEndpoints.replay(path)),
+    cancel: ({ which }) => this.#toFire("cancel", which, (path) => FireEndpoints.cancel(path)),
+    deliver: ({ which, how }) => this.#deliver(which, how),
+    resend: ({ which }) => this.#resend(which),
+    pause: ({ which, how }) => this.#patch(which, { triggers_paused: how % 3 === 0 }),
+    archive: ({ which, how }) => this.#patch(which, { status: how % 3 === 0 ? "archived" : "active" }),
+    cap: ({ which, how }) => {
+      const account = ACCOUNTS[which % 2] ?? ACCOUNTS[0];
+      this.#world.ask(
+        Effect.flatMap(Identity, (identity) => identity.setTier(account, "free", at(CAPS, how) ?? 3)),
+      );
+    },
+    manifest: ({ which, how }) => this.#push(which, how),
+    crash: ({ how }) => this.crash(downtimeOf(how)),
+    crash_soon: ({ which, how }) =>
+      which % 4 === 0
+        ? this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN), "all")
+        : this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN_EFFECTS), "traced"),
+    clock: ({ how }) => {
+      this.#world.clockSetAt = this.#world.time.elapsed;
+      this.#world.time.setWall(clockStepOf(how));
+    },
+    outage: ({ which, how }) =>
+      void this.#world.boundary.outages.set(
+        at(PORTS, which) ?? "git",
+        this.#world.time.elapsed + (how * OUTAGE_MAX_MS) / 1024,
+      ),
+    flaky: ({ which, how }) => this.#makeFlaky(which, how),
+    exit: ({ which }) => {
+      const id = at([...this.#world.sandboxes().keys()], which);
+      const exit = { code: "exited", message: "it ended by itself" } as const;
+      if (id !== null) this.#world.ask(Effect.flatMap(SimulatedSandboxes, ({ end }) => end(id, exit)));
+    },
+    orphan: () => this.#plant(),
+    lie: ({ which }) => {
+      this.#world.lies += 1 + (which % 2);
+    },
+  };
+
+  /** The service is killed, and stays down for so long. */
+  crash(downMs: number): void {
+    this.#world.bury();
+    this.#world.time.advance(downMs);
+    this.#world.start();
+  }
+
+  #project(which: number): (typeof PROJECTS)[number] {
+    return at(PROJECTS, which) ?? PROJECTS[0];
+  }
+
+  #ask(kind: Asked["kind"], about: Subject, effect: Endpoint): void {
+    const asked: Asked = { kind, about: about.id, at: this.#ledger.tick(), answer: null };
+    this.#ledger.asked.push(asked);
+    const called = Effect.provideService(answering(effect), Caller, callerOf(about.account));
+    const isUp = this.#world.request(called, (exit) => {
+      const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
+      const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;
+      asked.answer = { at: this.#ledger.tick(), is, sessionId };
+      const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
+      this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
+    });
+    if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
+  }
+
+  #toSession(
+    kind: Asked["kind"],
+    which: number,
+    call: (path: { readonly pid: string; readonly sid: string }) => Endpoint,
+  ): void {
+    // The newest one is the likeliest to be under way.
+    const rows = [...this.#world.tables.sessions.values()];
+    const row = (which % 2 === 0 ? rows.at(-1) : at(rows, which))?.record;
+    if (row === undefined) return;
+    const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
+    this.#ask(kind, { account, id: row.id }, call({ pid: row.projectId, sid: row.id }));
+  }
+
+  #toFire(
+    kind: Asked["kind"],
+    which: number,
+    call: (path: { readonly pid: string; readonly id: string }) => Endpoint,
+  ): void {
+    const row = at([...this.#world.tables.fires.values()], which);
+    if (row === null) return;
+    const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
+    this.#ask(kind, { account, id: row.id }, call({ pid: row.projectId, id: row.id }));
+  }
+
+  #patch(which: number, patch: Parameters<typeof ProjectEndpoints.update>[1]): void {
+    const project = this.#project(which);
+    this.#ask("other", { account: project.account, id: null }, ProjectEndpoints.update(project.id, patch));
+  }
+
+  /** A push to the default branch; now and then the service hears of it at once. */
+  #push(which: number, how: number): void {
+    const { id: projectId } = this.#project(which);
+    const files = { "platform.toml": manifestOf(how) };
+    const onto = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, "main")));
+    const commit = { branch: "main", onto, files, subject: `manifest ${this.#ledger.tick()}` };
+    const tip = this.#world.ask(
+      Effect.flatMap(SimulatedRepositories, (pushes) => pushes.commit({ projectId }, commit)),
+    );
+    this.#ledger.tips.set(projectId, tip);
+    if (how % 2 === 1) this.#sync(projectId);
+  }
+
+  #sync(projectId: string): void {
+    const sync = Effect.gen(function* () {
+      const project = yield* (yield* Projects).get(projectId);
+      if (project !== null) yield* (yield* Manifests).sync(project);
+    });
+    this.#world.request(sync, () => undefined);
+  }
+
+  /** Has every manifest read, as the making of a project does. */
+  begin(): void {
+    for (const { id } of PROJECTS) this.#sync(id);
+  }
+
+  #makeFlaky(which: number, how: number): void {
+    const share = how % 3 === 0 ? 0 : (how % 100) / 600;
+    const { boundary } = this.#world;
+    if (which % 3 === 0) this.#world.providerFaults = 3 * share;
+    else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
+    else boundary.faults = Object.fromEntries(STORE_PORTS.map((port) => [port, share / 2]));
+  }
+
+  #plant(): void {
+    const spec = {
+      id: this.#world.fresh(),
+      sessionId: this.#world.fresh(),
+      environment: {},
+      secrets: {},
+      egressAllow: [],
+      llmUpstream: null,
+      wip: null,
+      bootDeadlineMs: 0,
+    };
+    this.#world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));
+  }
+
+  #deliver(which: number, how: number): void {
+    const body = bodyOf(how);
+    const key = signatureKey(HOOK_VALUE);
+    const delivery: Delivery = {
+      id: `delivery-${this.#ledger.deliveries.length}`,
+      projectId: this.#project(which).id,
+      body,
+      signature: key === null ? "" : signBody(body, key),
+      attempts: [],
+    };
+    this.#ledger.deliveries.push(delivery);
+    this.#send(delivery);
+    // Some senders send twice at once.
+    if (how % 4 === 0) this.#send(delivery);
+  }
+
+  /** Again: those without an answer first, as senders do. */
+  #resend(which: number): void {
+    const { deliveries } = this.#ledger;
+    const owing = deliveries.filter(
+      ({ attempts }) =>
+        attempts.length < ATTEMPTS_MAX &&
+        attempts.every(({ answer }) => answer === "lost" || answer === "unavailable"),
+    );
+    const delivery = which % 3 === 0 ? at(deliveries, which) : at(owing, which);
+    if (delivery !== null && delivery.attempts.length < ATTEMPTS_MAX) this.#send(delivery);
+  }
+
+  #send(delivery: Delivery): void {
+    const { time, boundary, life } = this.#world;
+    const attempt: Attempt = { wall: time.wall, answer: "lost", sessionId: null };
+    delivery.attempts.push(attempt);
+    if (life === null || boundary.dead) return;
+    const of = time.life;
+    const headers = { "x-platform-signature": delivery.signature, "x-platform-delivery": delivery.id };
+    const place = { pid: delivery.projectId, slug: HOOK, headers };
+    life.receive(deliveryOf(place, delivery.body), (answer) => {
+      if (of !== time.life || boundary.dead) return;
+      const said = answerOf(answer);
+      attempt.answer = said.answer;
+      attempt.sessionId = said.sessionId;
+      boundary.note(`answer ${delivery.id} ${said.answer} ${said.sessionId ?? ""}`);
+    });
+  }
+}
+
+interface Subject {
+  readonly account: number;
+  /** The session or the fire. */
+  readonly id: string | null;
+}
+
+/** What an endpoint's answer says of the session that it made. */
+const sessionIdOf = (value: unknown): string | null => {
+  if (typeof value !== "object" || value === null) return null;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const id = fields["session_id"] ?? fields["id"];
+  return typeof id === "string" ? id : null;
+};
+
+const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
+  if ("body" in answer) {
+    const sessionId = sessionIdOf(answer.body);
+    return { answer: sessionId === null ? "queued" : "fired", sessionId };
+  }
+  const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;
+  return { answer: cannotSay ? "unavailable" : "refused", sessionId: null };
+};

@@ -1,0 +1,183 @@
+/**
+ * Peace, and then the books (threats.md I2 to I5, I7, I9, I12 to I15, I17, I19, I21, I22): nothing goes wrong any more, no
+ * trigger fires, and within a bounded time everything that was begun has come to an end that can be seen.
+ */
+import * as Effect from "effect/Effect";
+import { GitBackend } from "../../src/git/port.ts";
+import { Identity, Projects } from "../../src/store/port.ts";
+import type { TableSet } from "../../src/store/memory/tables.ts";
+import {
+  answerFaults,
+  causeFaults,
+  deliveryFaults,
+  fireFaults,
+  lastFiredFaults,
+  outcomeFaults,
+} from "./books.ts";
+import type { Ledger } from "./ledger.ts";
+import { isLive } from "./watch.ts";
+import { BOOT_TIMEOUT_MS, PROJECTS, type World } from "./world.ts";
+
+/** Twice the orphans' round: what nobody holds is gone by then. */
+const ROUNDS_MS = 32_000;
+/**
+ * Within this everything comes to rest: a boot's deadline, the slowest answer that was under way (45 s), the longest pause
+ * between two tries (36 s), and fires that wait for their turn.
+ */
+const REST_MS = 6 * BOOT_TIMEOUT_MS + 150_000;
+/** A timer notices within a minute that the clock was set. */
+const NOTICED_MS = 65_000;
+/** A round that had begun before, and waits for the slowest answer, is followed by another. */
+const SLOW_ROUND_MS = 60_000;
+const LOOK_MS = 5_000;
+/** A service at rest is looked at for so long. */
+const QUIET_MS = 10_000;
+const QUIET_LOOKS = 6;
+/** Every so-many-th seed's rest is looked at, and disturbed by one more start: it takes as long as all the rest. */
+const REST_LOOKED_AT = 3;
+/** Statements a second at rest: four duties, and two for each sandbox that is watched every 2 s. */
+const QUIET_RATE = 6;
+const WATCHED_RATE = 2;
+
+/** I7, I13, I19: what is still under way that should have come to an end. */
+export const unrest = (tables: TableSet): readonly string[] => [
+  ...[...tables.sessions].flatMap(([id, { record }]) =>
+    record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
+  ),
+  ...[...tables.sessionOutbox.actors()].flatMap((id) =>
+    tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
+  ),
+  ...[...tables.sandboxOutbox.actors()].flatMap((id) => {
+    const isActive = tables.sandboxes.get(id)?.record.status === "active";
+    const left = tables.sandboxOutbox
+      .of(id)
+      .filter(({ command }) => !isActive || command.type !== "watchSandbox");
+    return left.map(({ command }) => `I19 sandbox ${id} has ${command.type} left to do`);
+  }),
+  ...[...tables.accounts].flatMap(([id, { activeSessions, cap }]) => {
+    const waits = tables.queue.some(({ accountId }) => accountId === id);
+    return waits && activeSessions < cap ? [`I13 account ${id} has a free slot and waiting fires`] : [];
+  }),
+];
+
+/** I9, both ways: what runs has a live record and a live session, and what is said to run does. */
+export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { readonly exit: unknown }>) => [
+  ...[...running].flatMap(([id, { exit }]) => {
+    const record = tables.sandboxes.get(id)?.record;
+    const session = tables.sessions.get(record?.sessionId ?? "")?.record;
+    const isHeld =
+      exit === null &&
+      record?.status === "active" &&
+      session?.status === "running" &&
+      session.sandboxId === id;
+    return isHeld ? [] : [`I9 the sandbox ${id} is there, its record ${record?.status ?? "is not"}`];
+  }),
+  ...[...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
+    status === "running" && !running.has(sandboxId ?? "") ? [`I9 session ${id} runs without a sandbox`] : [],
+  ),
+  ...[...tables.sandboxes.values()].flatMap(({ record: { id, status, sessionId } }) => {
+    const session = tables.sessions.get(sessionId)?.record.status;
+    const isLost =
+      (status === "active" || status === "provisioning") && (session === undefined || !isLive(session));
+    return isLost ? [`I9 the record of sandbox ${id} is ${status}, its session ${session ?? "gone"}`] : [];
+  }),
+];
+
+/** I15: no token of a session that has ended is taken. */
+const tokenFaults = (world: World): readonly string[] =>
+  [...world.tables.tokens.values()].flatMap(({ hash, sessionId, sandboxId }) => {
+    if (sandboxId === null || sessionId === null) return [];
+    const status = world.tables.sessions.get(sessionId)?.record.status;
+    if (status !== undefined && isLive(status)) return [];
+    const who = world.ask(
+      Effect.flatMap(Identity, (identity) => identity.authenticate(hash, world.time.wall)),
+    );
+    return who === null ? [] : [`I15 a token of the ended session ${sessionId} is taken`];
+  });
+
+/** I17: default branches stand where pushes left them; a session's stands where it was cut. */
+const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
+  const tip = (projectId: string, branch: string) =>
+    world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
+  return [...ledger.tips].flatMap(([id, pushed]) =>
+    tip(id, "main") === pushed ? [] : [`I17 the default branch of ${id} was moved`],
+  );
+};
+
+const totalOf = (counts: ReadonlyMap<string, number>, prefix: string): number =>
+  [...counts].reduce((sum, [name, count]) => (name.startsWith(prefix) ? sum + count : sum), 0);
+
+/** I19: at rest the database is asked no more than duties must. */
+const quietFaults = (world: World, pass: (ms: number) => void): readonly string[] => {
+  let faults: readonly string[] = [];
+  // Sessions that are found idle meanwhile are no storm: it would go on.
+  for (let look = 0; look < QUIET_LOOKS; look += 1) {
+    const asked = totalOf(world.boundary.calls, "store.");
+    const allowed = (QUIET_MS / 1000) * (QUIET_RATE + WATCHED_RATE * world.sandboxes().size);
+    pass(QUIET_MS);
+    const calls = totalOf(world.boundary.calls, "store.") - asked;
+    if (calls <= allowed) return [];
+    faults = [`I19 ${calls} statements in ${QUIET_MS} ms at rest, ${allowed} allowed`];
+  }
+  return faults;
+};
+
+const CHANGING = ["provider.create", "provider.end", "provider.destroy", "provider.logs"] as const;
+
+/** I21: a service that is started with nothing to do changes nothing at its provider. */
+const restartFaults = (world: World, pass: (ms: number) => void): readonly string[] => {
+  const count = () => CHANGING.map((name) => world.boundary.calls.get(name) ?? 0).join(" ");
+  const live = () => [...world.tables.sessions.values()].filter(({ record }) => isLive(record.status)).length;
+  if (unrest(world.tables).length > 0) return [];
+  const [before, running] = [count(), live()];
+  world.bury();
+  world.start();
+  pass(16_000);
+  // One that is found idle meanwhile ends.
+  return count() === before || live() !== running
+    ? []
+    : ["I21 a start with nothing to do called the provider"];
+};
+
+/** Nothing goes wrong from here on, and triggers are paused. */
+const makePeace = (world: World): void => {
+  world.boundary.faults = {};
+  world.boundary.outages.clear();
+  world.boundary.armCrash(Infinity, "all");
+  world.providerFaults = 0;
+  world.lies = 0;
+  world.daemons.heal();
+  for (const { id } of PROJECTS) {
+    world.ask(
+      Effect.flatMap(Projects, (projects) => projects.update(id, { triggersPaused: true }, world.time.wall)),
+    );
+  }
+};
+
+export const checkAtRest = (world: World, ledger: Ledger, pass: (ms: number) => void): readonly string[] => {
+  makePeace(world);
+  world.disturb();
+  pass(Math.max(ROUNDS_MS, world.clockSetAt + NOTICED_MS - world.time.elapsed));
+  const isUnderWay = (waited: number): boolean =>
+    unrest(world.tables).length > 0 ||
+    (waited < SLOW_ROUND_MS && sandboxFaults(world.tables, world.sandboxes()).length > 0);
+  for (let waited = 0; waited < REST_MS && isUnderWay(waited); waited += LOOK_MS) pass(LOOK_MS);
+  const { tables, time } = world;
+  const early = [...unrest(tables)];
+  if (early.length > 0) return early;
+  return [
+    ...sandboxFaults(tables, world.sandboxes()),
+    ...world.cursors.unaccounted(tables, time.wall - 20_000),
+    ...fireFaults(tables),
+    ...lastFiredFaults(tables),
+    ...causeFaults(tables, ledger),
+    ...deliveryFaults(tables, ledger),
+    ...answerFaults(tables, ledger),
+    ...outcomeFaults(tables),
+    ...tokenFaults(world),
+    ...branchFaults(world, ledger),
+    ...(world.seed % REST_LOOKED_AT === 0
+      ? [...quietFaults(world, pass), ...restartFaults(world, pass)]
+      : []),
+  ];
+};

@@ -1,0 +1,139 @@
+/**
+ * What stands between the service and the world: every call of a port passes here, before it takes effect and after it has.
+ * At both places it is written to the trace, may take its time, may fail, and the service may die (threats.md, "Steps before
+ * and after which the process is killed").
+ */
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import type { Random } from "./random.ts";
+import type { SimulatedTime } from "./time.ts";
+
+/** What goes wrong with one call: it fails before it took effect, or after, its outcome unknown to the caller. */
+type CallFault = "refused" | "unknown" | null;
+
+export interface BoundaryParts {
+  readonly time: SimulatedTime;
+  readonly random: Random;
+}
+
+export interface Call {
+  /** The life of the service that calls. */
+  readonly life: number;
+  readonly port: string;
+  readonly operation: string;
+  readonly about: string;
+  /** Writes, and what else is worth a line. */
+  readonly isTraced: boolean;
+  /** The error of a call that goes wrong; null: it cannot. */
+  readonly failure: (() => unknown) | null;
+}
+
+/** The share of calls that take their time, and the longest such time, ms. */
+const SLOW = 0.08;
+const SLOWEST_MS = 40;
+const YIELDING = 0.3;
+
+export class Boundary {
+  readonly trace: string[] = [];
+  readonly hits = new Map<string, number>();
+  /** Calls that reached the world. */
+  readonly calls = new Map<string, number>();
+  /** The service of this life is dead: no call of it reaches the world any more. */
+  dead = false;
+  /** Shares of calls that go wrong, by port. */
+  faults: Readonly<Record<string, number>> = {};
+  /** A port that cannot be had at all, until this instant of `elapsed`. */
+  readonly outages = new Map<string, number>();
+  /** Called with every effect on the world. */
+  onEffect: (call: Call) => void = () => undefined;
+  #crashIn = Infinity;
+  #crashesAt: "all" | "traced" = "all";
+  readonly #time: SimulatedTime;
+  readonly #random: Random;
+
+  constructor({ time, random }: BoundaryParts) {
+    this.#time = time;
+    this.#random = random;
+  }
+
+  note(line: string): void {
+    this.trace.push(`${this.#time.elapsed} ${line}`);
+  }
+
+  hit(point: string): void {
+    this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
+  }
+
+  /** The service dies at the so-many-th place from here on; of all places, or of those around effects that are traced. */
+  armCrash(places: number, of: "all" | "traced"): void {
+    this.#crashIn = places;
+    this.#crashesAt = of;
+  }
+
+  kill(): void {
+    this.dead = true;
+    this.#crashIn = Infinity;
+  }
+
+  /** @returns whether the service lives on. */
+  pass(place: string, isTraced: boolean): boolean {
+    if (this.dead) return false;
+    if (isTraced || this.#crashesAt === "all") this.#crashIn -= 1;
+    if (this.#crashIn > 0) return true;
+    this.hit(`crash ${place}`);
+    this.note(`crash ${place}`);
+    this.kill();
+    return false;
+  }
+
+  around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const name = `${call.port}.${call.operation}`;
+    // What a dead life awaited may come; its fiber must not go on in the next one.
+    const isHere = () => call.life === this.#time.life;
+    return Effect.suspend(() => {
+      if (this.dead || !isHere()) return Effect.never;
+      const fault = this.#faultOf(call);
+      const world = Effect.suspend(() => {
+        if (!isHere() || !this.pass(`before ${name}`, call.isTraced)) return Effect.never;
+        if (fault === "refused") return this.#failed<E>(call, fault);
+        return Effect.flatMap(Effect.exit(effect), (exit) => {
+          if (!isHere() || this.dead) return Effect.never;
+          this.#happened(call, exit);
+          if (!this.pass(`after ${name}`, call.isTraced)) return Effect.never;
+          if (fault === "unknown") return this.#failed<E>(call, fault);
+          return this.#slowly(exit);
+        });
+      });
+      return this.#slowly(world);
+    });
+  }
+
+  #happened(call: Call, exit: Exit.Exit<unknown, unknown>): void {
+    const name = `${call.port}.${call.operation}`;
+    this.calls.set(name, (this.calls.get(name) ?? 0) + 1);
+    if (call.isTraced) this.note(`${name} ${call.about} ${Exit.isSuccess(exit) ? "ok" : "failed"}`);
+    this.onEffect(call);
+  }
+
+  #failed<E>(call: Call, fault: "refused" | "unknown"): Effect.Effect<never, E> {
+    const name = `${call.port}.${call.operation}`;
+    this.hit(`${fault} ${name}`);
+    this.note(`${fault} ${name} ${call.about}`);
+    return this.#slowly(Effect.fail((call.failure ?? (() => null))() as E));
+  }
+
+  #faultOf({ port, failure }: Call): CallFault {
+    if (failure === null) return null;
+    if ((this.outages.get(port) ?? 0) > this.#time.elapsed) return "refused";
+    const share = this.faults[port] ?? 0;
+    if (share === 0 || !this.#random.chance(share)) return null;
+    return this.#random.chance(0.5) ? "unknown" : "refused";
+  }
+
+  /** Others have their turn at every call, now and then for long. */
+  #slowly<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const draw = this.#random.fraction();
+    if (draw < SLOW) return Effect.andThen(Effect.sleep(this.#random.between(1, SLOWEST_MS)), effect);
+    return draw < SLOW + YIELDING ? Effect.andThen(Effect.yieldNow, effect) : effect;
+  }
+}

@@ -1,0 +1,48 @@
+/** From when on each cron trigger owes a row for every due instant (threats.md I3). */
+import type { TableSet } from "../../src/store/memory/tables.ts";
+import { PERIODS } from "./manifests.ts";
+
+interface Owing {
+  readonly schedule: string;
+  readonly since: number;
+}
+
+export class Cursors {
+  readonly #owing = new Map<string, Owing>();
+
+  /** A schedule that is new, or another, owes from here on; one that is gone owes nothing any more. */
+  look(tables: TableSet): void {
+    const present = new Set<string>();
+    for (const [projectId, cursors] of tables.cursors) {
+      for (const { slug, schedule, accountedUntil } of cursors.values()) {
+        const trigger = `${projectId}/${slug}`;
+        present.add(trigger);
+        if (this.#owing.get(trigger)?.schedule !== schedule)
+          this.#owing.set(trigger, { schedule, since: accountedUntil });
+      }
+    }
+    for (const trigger of this.#owing.keys()) if (!present.has(trigger)) this.#owing.delete(trigger);
+  }
+
+  /** I3: due instants until `until` that have no row. */
+  unaccounted(tables: TableSet, until: number): readonly string[] {
+    const rows = new Set(
+      [...tables.fires.values()].flatMap(
+        ({ kind, projectId, triggerSlug, scheduledFor, replayOf, status }) =>
+          kind === "cron" && replayOf === null && status !== "duplicate"
+            ? [`${projectId}/${triggerSlug} ${scheduledFor}`]
+            : [],
+      ),
+    );
+    const faults: string[] = [];
+    for (const [trigger, { schedule, since }] of this.#owing) {
+      const period = PERIODS.get(schedule);
+      if (period === undefined) continue;
+      for (let due = (Math.floor(since / period) + 1) * period; due <= until; due += period) {
+        if (!rows.has(`${trigger} ${due}`))
+          faults.push(`I3 the instant ${new Date(due).toISOString()} of ${trigger} has no row`);
+      }
+    }
+    return faults;
+  }
+}

@@ -1,0 +1,121 @@
+/** Daemons that boot in their own time, or never, or badly, and agents that work in turns: each as the seed has it. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
+import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import type { DaemonLink } from "../../src/sandbox/port.ts";
+import type { Random } from "./random.ts";
+import type { SimulatedTime } from "./time.ts";
+
+type Fate = "healthy" | "never_ready" | "unreachable" | "runtime_failed";
+
+interface Daemon {
+  readonly fate: Fate;
+  /** When it is ready, in ms of `elapsed`. */
+  readonly readyAt: number;
+  /** Its agent works from its readiness on for so long, and comes to rest then. */
+  readonly worksMs: number;
+  readonly bornWall: number;
+}
+
+export interface SimulatedDaemons {
+  readonly layer: Layer.Layer<DaemonClient>;
+  /** From now on every new daemon is a healthy one. */
+  readonly heal: () => void;
+  /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
+  readonly isAtWork: (sandboxId: string) => boolean;
+}
+
+/** What a judge saw may be a little older than what is. */
+const GRACE_MS = 3_000;
+
+const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
+const BAD = 0.08;
+/** Of the longest turns, the longest part. */
+const STUCK_MS = 250_000;
+
+const idOf = (link: DaemonLink): string =>
+  link.kind === "url" ? (/^http:\/\/([^.]+)\./.exec(link.url)?.[1] ?? "") : "";
+
+export interface DaemonOptions {
+  readonly time: SimulatedTime;
+  readonly random: Random;
+  /** A turn that lasts longer counts as none. */
+  readonly maxTurnMs: number;
+}
+
+export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): SimulatedDaemons => {
+  const daemons = new Map<string, Daemon>();
+  let isHealed = false;
+  const daemonOf = (id: string): Daemon => {
+    const known = daemons.get(id);
+    if (known !== undefined) return known;
+    const fate = random.chance(BAD) ? random.pick(BAD_FATES) : "healthy";
+    const daemon: Daemon = {
+      fate: isHealed ? "healthy" : fate,
+      readyAt: time.elapsed + random.between(10, 1_000),
+      worksMs: random.chance(0.3) ? random.between(1_000, 300_000) : 0,
+      bornWall: time.wall,
+    };
+    daemons.set(id, daemon);
+    return daemon;
+  };
+  const worksUntil = (id: string): number => {
+    const daemon = daemons.get(id);
+    return daemon === undefined ? 0 : daemon.readyAt + daemon.worksMs;
+  };
+  const restedFor = (id: string): number => Math.max(0, time.elapsed - worksUntil(id));
+  const healthOf = (id: string): DaemonHealth | null => {
+    const { fate, readyAt, bornWall } = daemonOf(id);
+    if (fate === "unreachable") return null;
+    const isUp = time.elapsed >= readyAt;
+    const isReady = isUp && fate === "healthy";
+    const isActive = isReady && time.elapsed < worksUntil(id);
+    const failed = isUp && fate === "runtime_failed";
+    return {
+      status: isReady ? "ready" : failed ? "error" : "starting",
+      runtime: { state: isReady ? "ready" : failed ? "failed" : "starting" },
+      repo: { ready: isUp, branch: null, commit: null },
+      bootstrap: { state: isReady ? "done" : "pending" },
+      turn: {
+        active: isActive,
+        active_since: isActive ? new Date(bornWall).toISOString() : null,
+        last_activity_at: isReady ? new Date(time.wall - restedFor(id)).toISOString() : null,
+      },
+      boot: [],
+      error: failed ? "the simulated runtime failed" : null,
+    };
+  };
+  return {
+    isAtWork: (id) => {
+      const daemon = daemons.get(id);
+      if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS)
+        return false;
+      const lasts = time.wall - daemon.bornWall;
+      return worksUntil(id) > time.elapsed + GRACE_MS && lasts >= 0 && lasts < maxTurnMs;
+    },
+    heal: () => {
+      isHealed = true;
+    },
+    layer: Layer.succeed(DaemonClient, {
+      health: (link) =>
+        Effect.suspend(() => {
+          const health = healthOf(idOf(link));
+          return health === null
+            ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
+            : Effect.succeed(health);
+        }),
+      logs: () => Stream.never,
+      abort: () => Effect.succeed(false),
+      // One whose agent works for long has so much that the service waits for it in vain.
+      save: (link) =>
+        Effect.suspend(() => {
+          const { fate, worksMs } = daemonOf(idOf(link));
+          if (fate !== "healthy") return Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }));
+          return worksMs > STUCK_MS ? Effect.never : Effect.succeed({ wip: null, skipped: [], error: null });
+        }),
+      env: (_link, _context, { revision, env }) =>
+        Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
+    }),
+  };
+};

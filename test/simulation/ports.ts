@@ -1,0 +1,195 @@
+/** The twins of everything the service touches, each behind the boundary at which things go wrong. */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import { GitBackend, GitError } from "../../src/git/port.ts";
+import { DaemonClient } from "../../src/sandbox/daemon.ts";
+import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
+import { ChangeRequests } from "../../src/store/change-requests.ts";
+import { StoreError } from "../../src/store/journal.ts";
+import {
+  Admissions,
+  CloneCredentials,
+  Events,
+  Fires,
+  Identity,
+  Projects,
+  Sandboxes,
+  Secrets,
+  Sessions,
+  StoreHealth,
+} from "../../src/store/port.ts";
+import { Previews } from "../../src/store/previews.ts";
+import { SessionLogs } from "../../src/store/session-logs.ts";
+import type { Boundary } from "./boundary.ts";
+import type { Random } from "./random.ts";
+
+/** Waiting for news is no statement: it takes no effect, and nothing of it fails. */
+const WAITS = new Set(["changed", "awaitExit"]);
+/** What only reads, and comes with every round of every duty. */
+const READS =
+  /^(get|list|states|changedSince|unsettled|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|acceptBootstrap)$/;
+
+/** The first text among what a call was given, or the id it was given under. */
+const aboutOf = (given: readonly unknown[]): string => {
+  const [first, second] = given;
+  if (typeof first === "string") return first;
+  if (typeof first !== "object" || first === null) return "";
+  const fields = first as Readonly<Record<string, unknown>>;
+  const event = fields["event"] as { readonly type?: string } | undefined;
+  const id = fields["id"] ?? fields["projectId"] ?? "";
+  const more = typeof second === "object" && second !== null && "branch" in second ? second.branch : "";
+  return [id, event?.type ?? "", more].filter((text) => text !== "").join(" ");
+};
+
+interface Wrapping {
+  readonly boundary: Boundary;
+  readonly life: number;
+  readonly port: string;
+  readonly failure: ((operation: string) => unknown) | null;
+  /** Comes before each call. */
+  readonly before?: (operation: string) => void;
+}
+
+/** The same service with every call of it behind the boundary. */
+const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
+  const { boundary, life, port, failure, before } = wrapping;
+  const wrapped = (operation: string, given: readonly unknown[], effect: unknown): unknown => {
+    if (!Effect.isEffect(effect) || WAITS.has(operation)) return effect;
+    const call = {
+      life,
+      port,
+      operation,
+      about: aboutOf(given),
+      isTraced: !READS.test(operation),
+      failure: failure === null ? null : () => failure(operation),
+    };
+    const around = boundary.around(call, effect);
+    return before === undefined
+      ? around
+      : Effect.suspend(() => {
+          before(operation);
+          return around;
+        });
+  };
+  const copy = Object.entries(service).map(([name, part]: readonly [string, unknown]) => {
+    if (typeof part === "function") {
+      const call = part as (...given: readonly unknown[]) => unknown;
+      return [name, (...given: readonly unknown[]) => wrapped(name, given, call(...given))] as const;
+    }
+    if (Effect.isEffect(part)) return [name, wrapped(name, [], part)] as const;
+    if (typeof part === "object" && part !== null)
+      return [name, behind(part, { ...wrapping, port: `${port}.${name}` })] as const;
+    return [name, part] as const;
+  });
+  return Object.fromEntries(copy) as S;
+};
+
+const storeError = (operation: string) =>
+  new StoreError({ operation, cause: new Error("the simulated database cannot be reached") });
+const gitError = () => new GitError({ code: "git_failed", message: "the simulated repository failed" });
+
+const STORE = [
+  Admissions,
+  ChangeRequests,
+  CloneCredentials,
+  Events,
+  Fires,
+  Identity,
+  Previews,
+  Projects,
+  Sandboxes,
+  Secrets,
+  SessionLogs,
+  Sessions,
+  StoreHealth,
+] as const;
+
+type StoreServices = Context.Service.Identifier<(typeof STORE)[number]>;
+/** The twins as they are, with their other sides. */
+export type Twins = StoreServices | GitBackend | SandboxProvider | SimulatedSandboxes | DaemonClient;
+
+const addBehind = <I, S extends object>(
+  context: Context.Context<Twins>,
+  tag: Context.Service<I, S>,
+  wrapping: Wrapping,
+): Context.Context<Twins> => {
+  const service = Context.getUnsafe(context, tag);
+  return Context.add(context, tag, behind(service, wrapping)) as Context.Context<Twins>;
+};
+
+export interface PortOptions {
+  readonly boundary: Boundary;
+  /** The life of the service whose ports they are. */
+  readonly life: number;
+  readonly random: Random;
+  /** The share of a provider's calls that go wrong, by now. */
+  readonly providerFaults: () => number;
+  /** Whether this destruction is said to have succeeded and does nothing. */
+  readonly lies: (sandboxId: string) => boolean;
+  /** A sandbox that is there is being destroyed. */
+  readonly destroying: (sandboxId: string) => void;
+}
+
+const OPERATIONS = new Set(["create", "end", "destroy", "list", "link", "logs"]);
+type Faulty = Parameters<SimulatedSandboxes["Service"]["fault"]>[0];
+
+/** What a provider's call may meet. A call that never answers is bounded by its provider: it ends as a slow failure. */
+const providerFault = (random: Random, operation: string): SimulatedFault => {
+  const message = "the simulated provider failed";
+  const faults: [SimulatedFault, ...SimulatedFault[]] = [
+    { kind: "error", message },
+    { kind: "lost", message },
+    { kind: "slow", milliseconds: random.between(100, 45_000) },
+  ];
+  if (operation === "create") {
+    faults.push({ kind: "hang" }, { kind: "exit", exit: { code: "memory_exceeded", message: "no memory" } });
+  }
+  return random.pick(faults);
+};
+
+/** The ports as the service sees them in this simulation. */
+export const portsBehind = (
+  twins: Context.Context<Twins>,
+  { boundary, life, random, providerFaults, lies, destroying }: PortOptions,
+) => {
+  const control = Context.get(twins, SimulatedSandboxes);
+  let ports = twins;
+  for (const tag of STORE) {
+    const port = tag.key.split("/").at(-1) ?? tag.key;
+    ports = addBehind(ports, tag as Context.Service<unknown, object>, {
+      boundary,
+      life,
+      port: `store.${port}`,
+      failure: storeError,
+    });
+  }
+  ports = addBehind(ports, GitBackend, { boundary, life, port: "git", failure: gitError });
+  ports = addBehind(ports, DaemonClient, { boundary, life, port: "daemon", failure: null });
+  const truthful = Context.get(twins, SandboxProvider);
+  const lying = SandboxProvider.of({
+    ...truthful,
+    destroy: (id) =>
+      Effect.suspend(() => {
+        if (Effect.runSync(control.all).has(id)) destroying(id);
+        if (!lies(id)) return truthful.destroy(id);
+        boundary.hit("lie provider.destroy");
+        return Effect.void;
+      }),
+  });
+  ports = Context.add(ports, SandboxProvider, lying);
+  return addBehind(ports, SandboxProvider, {
+    boundary,
+    life,
+    port: "provider",
+    failure: null,
+    before: (operation) => {
+      const share = providerFaults();
+      if (!OPERATIONS.has(operation) || share === 0 || !random.chance(share)) return;
+      const fault = providerFault(random, operation);
+      boundary.hit(`${fault.kind} provider.${operation}`);
+      boundary.note(`${fault.kind} provider.${operation}`);
+      Effect.runSync(control.fault(operation as Faulty, fault));
+    },
+  });
+};

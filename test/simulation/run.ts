@@ -1,0 +1,78 @@
+/** One simulated run from one seed: bad days, then peace, then the books are compared. */
+import { createHash } from "node:crypto";
+import { Actions } from "./actions.ts";
+import { checkAtRest } from "./at-rest.ts";
+import { Ledger } from "./ledger.ts";
+import { Random } from "./random.ts";
+import { stepsOf, type Step } from "./steps.ts";
+import { CommitWatch } from "./watch.ts";
+import { World } from "./world.ts";
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly steps: number;
+  /** Instead of the seed's own: some of them, when a failing run is made shorter. */
+  readonly only?: readonly Step[];
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  readonly trace: readonly string[];
+  readonly hits: ReadonlyMap<string, number>;
+  /** Calls of ports that took effect. */
+  readonly calls: ReadonlyMap<string, number>;
+  /** Virtual time, ms. */
+  readonly elapsed: number;
+  readonly digest: string;
+}
+
+export const planOf = ({ seed, steps }: Pick<RunOptions, "seed" | "steps">): readonly Step[] =>
+  stepsOf(new Random(seed, "steps"), steps);
+
+/** More than these are not looked for: the run has failed. */
+const VIOLATIONS_MAX = 5;
+/** From a start to its being up. */
+const START_MS = 2_000;
+
+export const simulate = (options: RunOptions): RunResult => {
+  const world = new World(options.seed);
+  const ledger = new Ledger();
+  const watch = new CommitWatch(world);
+  const actions = new Actions(world, ledger);
+  const { time, boundary } = world;
+  const { violations } = watch;
+  const isDead = () => boundary.dead;
+  /** Time passes; a service that dies meanwhile is started anew. */
+  const pass = (ms: number): void => {
+    for (let left = ms; left > 0 || boundary.dead;) {
+      left = time.advance(left, isDead);
+      if (boundary.dead) actions.crash(0);
+    }
+  };
+  try {
+    world.start();
+    pass(START_MS);
+    actions.begin();
+    pass(START_MS);
+    for (const step of options.only ?? planOf(options)) {
+      actions.perform(step);
+      pass(step.wait);
+      if (violations.length > 0) break;
+    }
+    if (violations.length === 0) violations.push(...checkAtRest(world, ledger, pass));
+  } catch (error) {
+    violations.push(`crashed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  }
+  violations.push(...world.defects);
+  const trace = boundary.trace;
+  return {
+    seed: options.seed,
+    violations: violations.slice(0, VIOLATIONS_MAX),
+    trace,
+    hits: boundary.hits,
+    calls: boundary.calls,
+    elapsed: time.elapsed,
+    digest: createHash("sha256").update(trace.join("\n")).digest("hex"),
+  };
+};

@@ -1,0 +1,110 @@
+/** What happens to a simulated service from outside, drawn from the seed before it begins: a failing run is made shorter by leaving steps out. */
+import type { Random } from "./random.ts";
+
+export const KINDS = [
+  "create",
+  "stop",
+  "restart",
+  "remove",
+  "rename",
+  "fire",
+  "replay",
+  "cancel",
+  "deliver",
+  "resend",
+  "pause",
+  "archive",
+  "cap",
+  "manifest",
+  "crash",
+  "crash_soon",
+  "clock",
+  "outage",
+  "flaky",
+  "exit",
+  "orphan",
+  "lie",
+] as const;
+export type StepKind = (typeof KINDS)[number];
+
+export interface Step {
+  readonly do: StepKind;
+  /** What it is done to, of as many as there are then. */
+  readonly which: number;
+  readonly how: number;
+  /** From here to the next step, ms. */
+  readonly wait: number;
+}
+
+/** Steps of a run in `npm test`. */
+export const SHORT_STEPS = 25;
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** How often each kind is drawn, relative to the others. */
+const WEIGHTS: Readonly<Record<StepKind, number>> = {
+  create: 14,
+  stop: 9,
+  restart: 8,
+  remove: 4,
+  rename: 1,
+  fire: 4,
+  replay: 3,
+  cancel: 2,
+  deliver: 16,
+  resend: 10,
+  pause: 2,
+  archive: 2,
+  cap: 3,
+  manifest: 4,
+  crash: 3,
+  crash_soon: 6,
+  clock: 1,
+  outage: 2,
+  flaky: 4,
+  exit: 4,
+  orphan: 1,
+  lie: 1,
+};
+
+const drawn = (random: Random): StepKind => {
+  let at = random.fraction() * KINDS.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
+  for (const kind of KINDS) {
+    at -= WEIGHTS[kind];
+    if (at < 0) return kind;
+  }
+  return "create";
+};
+
+/** Mostly at once or soon, so that things meet; now and then much later. */
+const waitAfter = (random: Random): number => {
+  const draw = random.fraction();
+  if (draw < 0.3) return 0;
+  if (draw < 0.65) return random.between(1, 200);
+  if (draw < 0.9) return random.between(200, 3 * SECOND);
+  return draw < 0.99 ? random.between(5 * SECOND, 30 * SECOND) : random.between(MINUTE, 4 * MINUTE);
+};
+
+export const stepsOf = (random: Random, count: number): readonly Step[] =>
+  Array.from({ length: count }, () => ({
+    do: drawn(random),
+    which: random.next() % 1024,
+    how: random.next() % 1024,
+    wait: waitAfter(random),
+  }));
+
+/** For how long a service that was killed stays down, ms: mostly not at all, now and then for days. */
+export const downtimeOf = (how: number): number => {
+  if (how < 700) return how;
+  if (how < 900) return (how - 700) * SECOND;
+  if (how < 990) return (how - 900) * MINUTE;
+  return (how - 990) * 3 * HOUR;
+};
+
+/** By how much a clock is set, ms: some seconds to a day, either way. */
+export const clockStepOf = (how: number): number => {
+  const sizes = [5 * SECOND, 90 * SECOND, HOUR, 24 * HOUR] as const;
+  return (how % 2 === 0 ? 1 : -1) * (sizes[Math.floor(how / 2) % sizes.length] ?? HOUR);
+};

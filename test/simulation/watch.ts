@@ -1,0 +1,252 @@
+/** What must hold at every commit (threats.md I1, I6, I8, I10, I11, I12, I13, I14). */
+import * as Effect from "effect/Effect";
+import { GitBackend } from "../../src/git/port.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
+import type { Call } from "./boundary.ts";
+import type { World } from "./world.ts";
+
+const SESSION_MOVES: ReadonlySet<string> = new Set([
+  "none provisioning",
+  "provisioning running",
+  "provisioning failed",
+  "provisioning stopped",
+  "running stopped",
+  "running failed",
+  "stopped provisioning",
+  "failed provisioning",
+]);
+const SANDBOX_MOVES: ReadonlySet<string> = new Set([
+  "none provisioning",
+  "provisioning active",
+  "provisioning error",
+  "provisioning stopped",
+  "provisioning archived",
+  "active error",
+  "active stopped",
+  "active archived",
+]);
+
+export const isLive = (status: SessionStatus): boolean => status === "provisioning" || status === "running";
+
+/** I1, I12: the counter is the count, and passes the cap only where the cap was lowered below it. */
+export const slotFaults = (tables: TableSet, former: ReadonlyMap<string, number>): readonly string[] =>
+  [...tables.accounts].flatMap(([id, { activeSessions, cap }]) => {
+    const live = [...tables.sessions.values()].filter(
+      ({ record }) => record.accountId === id && isLive(record.status),
+    ).length;
+    const faults: string[] = [];
+    if (live !== activeSessions)
+      faults.push(`I1 ${id} counts ${activeSessions} and has ${live} live sessions`);
+    if (live > cap && live > (former.get(id) ?? 0))
+      faults.push(`I1 ${id} has ${live} live sessions over ${cap}`);
+    return faults;
+  });
+
+/** I6, I11: from what each was to what it is. */
+export const moveFaults = (
+  former: ReadonlyMap<string, string>,
+  now: ReadonlyMap<string, string>,
+  moves: ReadonlySet<string>,
+): readonly string[] =>
+  [...now].flatMap(([id, status]) => {
+    const was = former.get(id) ?? "none";
+    return was === status || moves.has(`${was} ${status}`) ? [] : [`I6 ${id} went from ${was} to ${status}`];
+  });
+
+/** I10: at most one record of a session is provisioning or active. */
+export const doubleFaults = (tables: TableSet): readonly string[] => {
+  const seen = new Set<string>();
+  return [...tables.sandboxes.values()].flatMap(({ record: { id, sessionId, status } }) => {
+    if (status !== "provisioning" && status !== "active") return [];
+    if (seen.has(sessionId)) return [`I10 session ${sessionId} has another live sandbox, ${id}`];
+    seen.add(sessionId);
+    return [];
+  });
+};
+
+/** I13: whoever left the queue to start left nobody of its project behind that came before. */
+export const overtakingFaults = (before: readonly QueueRow[], tables: TableSet): readonly string[] => {
+  const waiting = new Set(tables.queue.map(({ fireId }) => fireId));
+  return before.flatMap((row, index) => {
+    if (tables.fires.get(row.fireId)?.status !== "fired") return [];
+    const passed = before
+      .slice(0, index)
+      .find(({ projectId, fireId }) => projectId === row.projectId && waiting.has(fireId));
+    return passed === undefined ? [] : [`I13 fire ${row.fireId} overtook ${passed.fireId}`];
+  });
+};
+
+/** I13, N4: what may wait was not started past those that wait. */
+export const jumpFaults = (
+  before: readonly QueueRow[],
+  tables: TableSet,
+  isNew: (sessionId: string) => boolean,
+): readonly string[] => {
+  const waited = new Set(before.map(({ fireId }) => fireId));
+  const waits = new Set(
+    tables.queue.flatMap(({ fireId, accountId }) => (waited.has(fireId) ? [accountId] : [])),
+  );
+  return [...tables.sessions.values()].flatMap(({ record: { id, fireId, accountId } }) => {
+    if (fireId === null || !isNew(id) || waited.has(fireId) || !waits.has(accountId)) return [];
+    const fire = tables.fires.get(fireId);
+    const mayWait = fire !== undefined && fire.kind !== "manual" && fire.replayOf === null;
+    return mayWait ? [`I13 fire ${fireId} was started past those that wait`] : [];
+  });
+};
+
+/** C18: a paused project's triggers accept nothing from the moment of the pause. */
+export const pausedFaults = (tables: TableSet, isNew: (fireId: string) => boolean): readonly string[] =>
+  [...tables.fires.values()].flatMap(({ id, projectId, kind, status, replayOf }) => {
+    const isAccepted = (status === "fired" || status === "queued") && kind !== "manual" && replayOf === null;
+    if (!isAccepted || !isNew(id)) return [];
+    const project = tables.projects.get(projectId)?.record;
+    return project?.triggersPaused === true ? [`C18 fire ${id} was accepted for a paused project`] : [];
+  });
+
+/** What was deleted never runs again, but for as long as its work is saved: nobody would see it. */
+export const deletedFaults = (tables: TableSet): readonly string[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, deletedAt }, snapshot }) =>
+    deletedAt !== null && isLive(status) && snapshot.context.ending === null
+      ? [`I6 session ${id} is deleted and ${status}`]
+      : [],
+  );
+
+/** `running` is written on the word of the session's own sandbox. */
+export const runningFaults = (tables: TableSet): readonly string[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
+    if (status !== "running") return [];
+    const sandbox = tables.sandboxes.get(sandboxId ?? "")?.record.status;
+    return sandbox === undefined || sandbox === "provisioning"
+      ? [`I6 session ${id} runs and its sandbox is ${sandbox ?? "not there"}`]
+      : [];
+  });
+
+type LastFired = ReadonlyMap<string, number>;
+
+const lastFiredOf = (tables: TableSet): LastFired =>
+  new Map(
+    [...tables.lastFired].flatMap(([project, slugs]) =>
+      [...slugs].map(([slug, at]) => [`${project}/${slug}`, at] as const),
+    ),
+  );
+
+/** I14: it never moves back. */
+export const regressions = (former: LastFired, now: LastFired): readonly string[] =>
+  [...former].flatMap(([trigger, at]) =>
+    (now.get(trigger) ?? 0) < at ? [`I14 last_fired_at of ${trigger} moved back`] : [],
+  );
+
+const WRITES = new Set([
+  "save",
+  "admit",
+  "drain",
+  "cancel",
+  "skip",
+  "open",
+  "update",
+  "create",
+  "keepCursors",
+]);
+
+/** A boot that its record's end has interrupted makes nothing any more after this. */
+const LATE_MS = 1_000;
+
+/** Looks after every commit of a simulated service. */
+export class CommitWatch {
+  readonly violations: string[] = [];
+  readonly #world: World;
+  #sessions: ReadonlyMap<string, SessionStatus> = new Map();
+  #sandboxes: ReadonlyMap<string, SandboxStatus> = new Map();
+  #active: ReadonlyMap<string, number> = new Map();
+  #lastFired: LastFired = new Map();
+  #queue: readonly QueueRow[] = [];
+  #fires: ReadonlySet<string> = new Set();
+  /** When each record was seen to have ended, in ms of `elapsed`. */
+  readonly #ended = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+    world.boundary.onEffect = (call) => this.#look(call);
+    world.onDestroy = (sandboxId) => this.#lookAtDestroy(sandboxId);
+  }
+
+  #look({ port, operation, about }: Call): void {
+    if (port === "provider" && operation === "create") this.#lookAtCreate(about);
+    if (operation === "changedSince") this.#lookAtCalm();
+    if (!port.startsWith("store.") || !WRITES.has(operation)) return;
+    const { tables } = this.#world;
+    const sessions = new Map([...tables.sessions].map(([id, { record }]) => [id, record.status] as const));
+    const sandboxes = new Map([...tables.sandboxes].map(([id, { record }]) => [id, record.status] as const));
+    const lastFired = lastFiredOf(tables);
+    this.#lookAtIdle();
+    this.violations.push(
+      ...slotFaults(tables, this.#active),
+      ...moveFaults(this.#sessions, sessions, SESSION_MOVES),
+      ...moveFaults(this.#sandboxes, sandboxes, SANDBOX_MOVES),
+      ...doubleFaults(tables),
+      ...overtakingFaults(this.#queue, tables),
+      ...regressions(this.#lastFired, lastFired),
+      ...jumpFaults(this.#queue, tables, (id) => !this.#sessions.has(id)),
+      ...(operation === "admit" ? pausedFaults(tables, (id) => !this.#fires.has(id)) : []),
+      ...runningFaults(tables),
+      ...deletedFaults(tables),
+    );
+    for (const [id, status] of sandboxes) {
+      const hasEnded = status !== "provisioning" && status !== "active";
+      if (hasEnded && !this.#ended.has(id)) this.#ended.set(id, this.#world.time.elapsed);
+    }
+    this.#world.cursors.look(tables);
+    this.#sessions = sessions;
+    this.#sandboxes = sandboxes;
+    this.#active = new Map([...tables.accounts].map(([id, { activeSessions }]) => [id, activeSessions]));
+    this.#lastFired = lastFired;
+    this.#queue = tables.queue;
+    this.#fires = new Set(tables.fires.keys());
+  }
+
+  /** Once a second: the directory's poll is a clock that only stops with the service. */
+  #lookAtCalm(): void {
+    const { calm, tables, time, isCalm } = this.#world;
+    this.violations.push(...calm.look(tables, { elapsed: time.elapsed, isCalm }));
+  }
+
+  /** Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). */
+  #lookAtIdle(): void {
+    for (const { record } of this.#world.tables.sessions.values()) {
+      const { id, status, stopReason, sandboxId } = record;
+      const isNews = status === "stopped" && this.#sessions.get(id) === "running" && stopReason === "idle";
+      if (isNews && sandboxId !== null && this.#world.daemons.isAtWork(sandboxId))
+        this.violations.push(`Z1 session ${id} was found idle while its agent worked`);
+    }
+  }
+
+  /** I8: by now the session has its branch, and the record of the sandbox is there. */
+  #lookAtCreate(sandboxId: string): void {
+    const { tables } = this.#world;
+    const record = tables.sandboxes.get(sandboxId)?.record;
+    const session = tables.sessions.get(record?.sessionId ?? "")?.record;
+    if (session === undefined) {
+      this.violations.push(`I8 the sandbox ${sandboxId} was created without a session`);
+      return;
+    }
+    const tip = this.#world.ask(
+      Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId: session.projectId }, session.id)),
+    );
+    const endedAt = this.#ended.get(sandboxId);
+    if (endedAt !== undefined && this.#world.time.elapsed - endedAt > LATE_MS)
+      this.violations.push(`I9 the sandbox ${sandboxId} was created after its record had ended`);
+    if (tip === null) this.violations.push(`I8 the sandbox of ${session.id} was created before its branch`);
+  }
+
+  /** I9: nobody takes a live session's sandbox away, and its own actor sees to it that it goes. */
+  #lookAtDestroy(sandboxId: string): void {
+    const { tables, liedAbout } = this.#world;
+    const status = tables.sandboxes.get(sandboxId)?.record.status;
+    if (status === "provisioning" || status === "active")
+      this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
+    const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
+    if (isForgotten && !liedAbout.has(sandboxId))
+      this.violations.push(`I9 the sandbox ${sandboxId} was left for the orphans' round`);
+  }
+}
