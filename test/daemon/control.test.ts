@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isThere, Running, type RunOptions } from "./support/running.ts";
 
 let running: Running | null = null;
@@ -99,6 +99,56 @@ describe("every control path", () => {
   });
 });
 
+/** One daemon takes all of them: what is refused leaves nothing behind. */
+describe("a change of the environment is refused", () => {
+  let daemon: Running;
+  beforeAll(async () => {
+    daemon = await Running.start({ agentEnv: { KEPT: "kept value", TAKEN: "taken value" } });
+    await daemon.logged("ready");
+  });
+  afterAll(() => daemon.dispose());
+
+  test.each([
+    ["PLATFORM_TOKEN", "reserved_name"],
+    ["platform_x", "reserved_name"],
+    ["LD_PRELOAD", "unsafe_name"],
+    ["NODE_OPTIONS", "unsafe_name"],
+    ["PATH", "unsafe_name"],
+    ["lower", "invalid_name"],
+    ["A=B", "invalid_name"],
+    ["", "invalid_name"],
+    ["A,B", "invalid_name"],
+    ["__proto__", "invalid_name"],
+  ])("of the name %j, whole, and of taking it away [X18, S01, S02, S03, S05]", async (name, code) => {
+    for (const value of ['"a value"', "null"]) {
+      const body = `{"revision": "2", "env": {"GOOD": "good", ${JSON.stringify(name)}: ${value}}}`;
+      const [status, answer] = await daemon.control("env", body);
+      expect([status, answer["code"]]).toEqual([400, code]);
+    }
+    expect((await daemon.health()).runtime.restarts).toBe(0);
+    expect(Object.keys(await environmentOf(daemon))).not.toContain("GOOD");
+  });
+
+  test.each([
+    ["64 KiB and a byte", "x".repeat(64 * 1024 + 1), "invalid_value"],
+    ["nothing", "", "invalid_value"],
+    ["a NUL", "canary\0secret", "invalid_value"],
+    ["a number", 7, "invalid_value"],
+    ["an object", {}, "invalid_value"],
+  ])("to %s, without quoting it [X18, S04]", async (_, value, code) => {
+    const [status, answer] = await daemon.control("env", { revision: "2", env: { A: value } });
+    expect([status, answer["code"]]).toEqual([400, code]);
+    expect(JSON.stringify(answer)).not.toMatch(/canary|xxx/);
+  });
+
+  test("without a revision", async () => {
+    for (const revision of [undefined, null, 2, "", "a b", "x".repeat(129)]) {
+      const [status, { code }] = await daemon.control("env", { revision, env: {} });
+      expect([revision, status, code]).toEqual([revision, 400, "invalid_request"]);
+    }
+  });
+});
+
 describe("a change of the environment", () => {
   const secrets = { agentEnv: { KEPT: "kept value", TAKEN: "taken value" } };
 
@@ -156,58 +206,12 @@ describe("a change of the environment", () => {
     expect((await environmentOf(daemon))["PLATFORM_PROJECT_SECRETS_REVISION"]).toBe("2");
   });
 
-  test.each([
-    ["PLATFORM_TOKEN", "reserved_name"],
-    ["platform_x", "reserved_name"],
-    ["LD_PRELOAD", "unsafe_name"],
-    ["NODE_OPTIONS", "unsafe_name"],
-    ["PATH", "unsafe_name"],
-    ["lower", "invalid_name"],
-    ["A=B", "invalid_name"],
-    ["", "invalid_name"],
-    ["A,B", "invalid_name"],
-    ["__proto__", "invalid_name"],
-  ])(
-    "of the name %j is refused whole, and so is taking it away [X18, S01, S02, S03, S05]",
-    async (name, code) => {
-      const daemon = await ready(secrets);
-      for (const value of ['"a value"', "null"]) {
-        const body = `{"revision": "2", "env": {"GOOD": "good", ${JSON.stringify(name)}: ${value}}}`;
-        const [status, answer] = await daemon.control("env", body);
-        expect([status, answer["code"]]).toEqual([400, code]);
-      }
-      expect((await daemon.health()).runtime.restarts).toBe(0);
-      expect(Object.keys(await environmentOf(daemon))).not.toContain("GOOD");
-    },
-  );
-
-  test.each([
-    ["64 KiB and a byte", "x".repeat(64 * 1024 + 1), "invalid_value"],
-    ["nothing", "", "invalid_value"],
-    ["a NUL", "canary\0secret", "invalid_value"],
-    ["a number", 7, "invalid_value"],
-    ["an object", {}, "invalid_value"],
-  ])("to %s is refused without quoting it [X18, S04]", async (_, value, code) => {
-    const daemon = await ready(secrets);
-    const [status, answer] = await daemon.control("env", { revision: "2", env: { A: value } });
-    expect([status, answer["code"]]).toEqual([400, code]);
-    expect(JSON.stringify(answer)).not.toMatch(/canary|xxx/);
-  });
-
   test("to more than 1 MiB together is refused, though each call is small enough [S04]", async () => {
     const daemon = await ready(secrets);
     expect((await daemon.control("env", { revision: "2", env: part("A") }))[0]).toBe(200);
     const [status, { code }] = await daemon.control("env", { revision: "3", env: part("B") });
     expect([status, code]).toEqual([400, "secrets_too_large"]);
     expect(Object.keys(await environmentOf(daemon))).not.toContain("B0");
-  });
-
-  test("is refused without a revision", async () => {
-    const daemon = await ready(secrets);
-    for (const revision of [undefined, null, 2, "", "a b", "x".repeat(129)]) {
-      const [status, { code }] = await daemon.control("env", { revision, env: {} });
-      expect([revision, status, code]).toEqual([revision, 400, "invalid_request"]);
-    }
   });
 
   test("is in no log, and no output of the runtime's shows its values [S06]", async () => {

@@ -7,8 +7,8 @@ import { Totals } from "./totals.ts";
 
 const steps = SHORT_STEPS;
 const FIXED_SEED = 1;
-const FIXED_RUNS = 100;
-const FRESH_RUNS = 40;
+const FIXED_RUNS = 50;
+const FRESH_RUNS = 20;
 /** 20440: a command that had come to its end while the actor's memory was read again was performed once more. */
 const ONCE_BROKEN = [20_440];
 
