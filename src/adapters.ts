@@ -37,13 +37,26 @@ export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
   return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
 };
 
+/** What lets the daemon start sooner; without it the bundle starts all the same. */
+const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
+  const cache = `${bundle}.cache`;
+  return Effect.tryPromise(() => writeCodeCache(process.execPath, bundle, cache)).pipe(
+    Effect.as(cache),
+    Effect.catch((error) =>
+      Effect.as(
+        Effect.logWarning("the daemon's code cache could not be made; it starts later", { error }),
+        null,
+      ),
+    ),
+  );
+};
+
 /** The `local` provider's options; bundles the daemon and warms it up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
   const { config, dataDir, installation, port } = place;
   const daemonBundle = path.join(dataDir, "platform-agent.cjs");
-  const daemonCodeCache = `${daemonBundle}.cache`;
   yield* Effect.promise(() => bundleDaemon(daemonBundle));
-  yield* Effect.promise(() => writeCodeCache(process.execPath, daemonBundle, daemonCodeCache));
+  const daemonCodeCache = yield* codeCacheOf(daemonBundle);
   return {
     // Sockets need a short path, and sandboxes one that other users can pass: not the data directory.
     runDir: path.join(tmpdir(), `platform-${installation.installationId.slice(-12)}`),

@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule";
 import { notSaved } from "../domain/saved.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
-import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
+import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Sandboxes } from "../store/port.ts";
@@ -126,9 +126,22 @@ const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
   });
 });
 
+/** How long a provider may take for anything but a boot: one that never answers is asked anew (threats.md, Faults). */
+const PROVIDER_TIMEOUT = "1 minute";
+
+const answeredInTime = <A>(
+  operation: SandboxError["operation"],
+  call: Effect.Effect<A, SandboxError>,
+): Effect.Effect<A, SandboxError> =>
+  Effect.timeoutOrElse(call, {
+    duration: PROVIDER_TIMEOUT,
+    orElse: () =>
+      Effect.fail(new SandboxError({ operation, message: `no answer within ${PROVIDER_TIMEOUT}` })),
+  });
+
 /** What is left of a sandbox runs (I9): its end is tried again for ever, 100 ms doubling to 30 s. */
 const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
-  end.pipe(
+  answeredInTime(what === "ended" ? "end" : "destroy", end).pipe(
     Effect.tapError((error) => Effect.logError(`a sandbox could not be ${what}; trying again`, { error })),
     Effect.retry(backoff("100 millis", "30 seconds")),
     Effect.orDie,
@@ -138,7 +151,7 @@ const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxEr
 const LOG_ATTEMPTS = 5;
 
 const logOf = (logs: Effect.Effect<string, SandboxError>): Effect.Effect<string> =>
-  logs.pipe(
+  answeredInTime("logs", logs).pipe(
     Effect.retry({ schedule: backoff("100 millis", "2 seconds"), times: LOG_ATTEMPTS - 1 }),
     Effect.catch((error) =>
       Effect.as(Effect.logError("the log of a sandbox could not be read and is lost", { error }), ""),

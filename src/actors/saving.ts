@@ -2,13 +2,11 @@
  * Asks a sandbox's daemon to save what is not pushed, before the sandbox is torn down (api.md 3 "Saving"). The agent's turn is
  * ended first, so that what is saved is what it leaves. Bounded in time, and never a failure: what could not be saved is said.
  */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { notSaved, type Saved } from "../domain/saved.ts";
-import { signUserContext } from "../domain/user-context.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import { Keyring } from "./keyring.ts";
+import { serviceContext } from "./service-context.ts";
 
 export interface SavingOptions {
   /** PLATFORM_SAVE_TIMEOUT_MS. */
@@ -22,13 +20,11 @@ const ABORT_SHARE = 0.1;
 export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
-  const keyring = yield* Keyring;
-  return (id: string, sessionId: string): Effect.Effect<Saved> => {
-    const context = Effect.map(Clock.currentTimeMillis, (nowMs) =>
-      signUserContext({ userId: "service", sessionId, role: "service", nowMs }, keyring.serviceKey(id)),
-    );
-    return Effect.gen(function* () {
+  const sign = yield* serviceContext;
+  return (id: string, sessionId: string): Effect.Effect<Saved> =>
+    Effect.gen(function* () {
       const link = yield* provider.link(id);
+      const context = sign(id, sessionId);
       const aborted = daemon.abort(link, yield* context, saveTimeoutMs * ABORT_SHARE);
       yield* Effect.catch(aborted, (error) =>
         Effect.logWarning("an agent's turn could not be ended before its work is saved", { error }),
@@ -44,5 +40,4 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
         Effect.logInfo("work saved", { session: sessionId, ...saved, skipped: saved.skipped.length }),
       ),
     );
-  };
 });

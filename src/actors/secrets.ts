@@ -7,7 +7,6 @@
  *     older than the sandbox, never newer. What it has already changes nothing there.
  *  N2 No value is ever logged, noted, or part of a failure.
  */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
@@ -15,12 +14,12 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { unsealSecret } from "../domain/secret.ts";
-import { signUserContext } from "../domain/user-context.ts";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Projects, Sandboxes, Secrets } from "../store/port.ts";
 import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
+import { serviceContext } from "./service-context.ts";
 import { dutyRound } from "./supervisor.ts";
 
 /** How long a lost signal may leave a sandbox behind. */
@@ -125,7 +124,7 @@ const makeDelivery = Effect.gen(function* () {
   const sandboxes = yield* Sandboxes;
   const daemon = yield* DaemonClient;
   const provider = yield* SandboxProvider;
-  const keyring = yield* Keyring;
+  const sign = yield* serviceContext;
   const services = yield* Effect.context<Secrets | Keyring>();
   const restarts = Semaphore.makeUnsafe(AT_ONCE);
 
@@ -136,10 +135,7 @@ const makeDelivery = Effect.gen(function* () {
     // First, so that the restarted runtime reaches what a new key is for.
     yield* provider.setSecretNames(id, Object.keys(opened.values));
     for (const change of changesFrom(former, opened)) {
-      const nowMs = yield* Clock.currentTimeMillis;
-      const acting = { userId: "service", sessionId, role: "service", nowMs };
-      const context = signUserContext(acting, keyring.serviceKey(id));
-      const done = yield* daemon.env(link, context, change);
+      const done = yield* daemon.env(link, yield* sign(id, sessionId), change);
       const names = Object.keys(change.env);
       yield* Effect.logInfo("secrets delivered", { ...done, changed: done.changed.length, names });
     }

@@ -278,6 +278,19 @@ describe("a session's actors", () => {
     }),
   );
 
+  it.effect("ask anew where the provider never answers to a destruction (I9)", () =>
+    Effect.gen(function* () {
+      const { id, actors, sandboxes, untilSession, running } = yield* begun;
+      yield* untilSession(id, "running");
+      yield* sandboxes.fault("destroy", { kind: "hang" });
+      yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
+      expect(yield* running).toHaveLength(1);
+      yield* TestClock.adjust("1 minute");
+      yield* until(Effect.map(running, (ids) => ids.length === 0));
+    }),
+  );
+
   /** From the moment a session is woken, in ms: in its branch, its sandbox's creation, its boot, its report. */
   const ENDS = [0, 50, 500, CREATE_MS - 50, CREATE_MS, CREATE_MS + 50, CREATE_MS + 100, CREATE_MS + 500];
 

@@ -1,0 +1,17 @@
+/** The signed user context with which the service itself asks something of a sandbox's daemon (api.md 7). */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { signUserContext } from "../domain/user-context.ts";
+import { Keyring } from "./keyring.ts";
+
+/** @returns what signs one, good for a minute from when it is asked for. */
+export const serviceContext = Effect.map(
+  Keyring,
+  (keyring) => (sandboxId: string, sessionId: string) =>
+    Effect.map(Clock.currentTimeMillis, (nowMs) =>
+      signUserContext(
+        { userId: "service", sessionId, role: "service", nowMs },
+        keyring.serviceKey(sandboxId),
+      ),
+    ),
+);
