@@ -68,10 +68,7 @@ export const agentScript = (
   ...(input === undefined ? {} : { input }),
 });
 
-/** Longest text of git's that is told on. */
-const MAX_MESSAGE_LENGTH = 2000;
-
-/** Why a script ended as it did, in git's own words: untrusted, not yet redacted. */
+/** Why a script ended as it did, in git's own words: untrusted, whole and not yet redacted. */
 export const lastWords = ({
   code,
   signal,
@@ -80,4 +77,4 @@ export const lastWords = ({
   readonly code: number | null;
   readonly signal: string | null;
   readonly stderr: string;
-}): string => stderr.trim().slice(-MAX_MESSAGE_LENGTH) || `git ended with ${code ?? signal ?? "a signal"}`;
+}): string => stderr.trim() || `git ended with ${code ?? signal ?? "a signal"}`;

@@ -16,7 +16,7 @@ import type { HttpFailure } from "./http-client.ts";
 import { runToEnd, type Launch, type Finished, type LaunchFailure } from "./process.ts";
 import type { Settings } from "./settings.ts";
 
-/** One attempt failed; `message` is git's own, not yet redacted. */
+/** One attempt failed; `message` is git's own, whole and not yet redacted. */
 export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("CheckoutFailure", {
   message: Schema.String,
 }) {}
@@ -39,7 +39,6 @@ export interface CheckoutOptions {
 const STALL_S = 20;
 const RETRY_FIRST = "250 millis";
 const RETRY_LONGEST = Duration.seconds(5);
-const MAX_MESSAGE_LENGTH = 2000;
 
 /**
  * Fetches, checks out, then tells commit and manifest: one shell, so that the launch prefix is paid for once. Every
@@ -86,7 +85,7 @@ const readClone = (
   workspace: string,
 ): Effect.Effect<Checkout, CheckoutFailure> => {
   if (code !== 0) {
-    const message = stderr.trim().slice(-MAX_MESSAGE_LENGTH) || `git ended with ${code ?? "a signal"}`;
+    const message = stderr.trim() || `git ended with ${code ?? "a signal"}`;
     return Effect.fail(new CheckoutFailure({ message: `clone failed: ${message}` }));
   }
   const [commit = ""] = stdout.split("\n", 1);

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
-import { cutText, storableText } from "../src/domain/text.ts";
+import { cutFront, storableText } from "../src/domain/text.ts";
 import type { RuntimeAdapter } from "./adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "./agent-env.ts";
 import { invalid, type Refused } from "./answer.ts";
@@ -201,7 +201,8 @@ class Control {
   }
 
   #told(text: string): string {
-    return cutText(this.#options.redactor.redact(storableText(text)), MAX_ERROR_LENGTH);
+    // Redacted whole, then cut: half a secret would not be known as one. What went wrong stands at the end.
+    return cutFront(this.#options.redactor.redact(storableText(text)), MAX_ERROR_LENGTH);
   }
 }
 

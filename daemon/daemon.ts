@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
+import { cutFront, storableText } from "../src/domain/text.ts";
 import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
@@ -33,6 +34,8 @@ import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 
+/** Longest text of git's that is told on. */
+const MAX_GIT_MESSAGE_LENGTH = 2000;
 /** Between two attempts to hand the prompt over. */
 const PROMPT_AGAIN = "500 millis";
 
@@ -174,7 +177,9 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
     settings,
     fetchCredential: fetch,
     onCredential: () => report.reached("credential"),
-    onFailure: ({ message }) => {
+    onFailure: (failure) => {
+      // Redacted whole, then cut, as everything of git's; why it failed stands at the end.
+      const message = cutFront(redactor.redact(storableText(failure.message)), MAX_GIT_MESSAGE_LENGTH);
       report.setError("checkout", message);
       log("checkout failed", { message });
     },

@@ -7,6 +7,10 @@
  */
 export const storableText = (text: string): string => text.replaceAll("\0", "").toWellFormed();
 
+/** The last `maxLength` UTF-16 code units of a text; one less where that would split a surrogate pair. */
+export const cutFront = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : text.slice(-maxLength).replace(/^[\udc00-\udfff]/u, "");
+
 /** The first `maxLength` UTF-16 code units of a text; one less where that would split a surrogate pair. */
 export const cutText = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : text.slice(0, maxLength).replace(/[\ud800-\udbff]$/u, "");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { failure } from "../../src/domain/failure.ts";
-import { cutText, storableText } from "../../src/domain/text.ts";
+import { cutFront, cutText, storableText } from "../../src/domain/text.ts";
 
 describe("text from elsewhere", () => {
   it.each([
@@ -43,4 +43,13 @@ describe("a failure's message", () => {
     expect(message).toHaveLength(16_383);
     expect(message.isWellFormed()).toBe(true);
   });
+});
+
+it.each([
+  ["abc", 3, "abc"],
+  ["abc", 2, "bc"],
+  ["a😀b", 2, "b"],
+  ["a😀b", 3, "😀b"],
+])("the end of %j in %i units is %j", (text, maxLength, cut) => {
+  expect(cutFront(text, maxLength)).toBe(cut);
 });
