@@ -3,12 +3,13 @@
  *
  *   domain ← machines ← ports ← actors ← http ← service ← serve ← main, cli
  *
- * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy.
+ * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
+ * outside: it asks the service over HTTP.
  * Adapters hang on the ports and are named by serve and the CLI alone. Each rule says why it is there; `npm run check`
- * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
+ * holds them. Only shipped code is cruised (`src command-line daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/(store/(port|change-requests|previews|session-logs|journal|records|faults)|git/(port|ref-policy)|sandbox/(port|daemon))\\.ts$";
+  "^src/(store/(port|accounts|change-requests|counters|faults|journal|nodes|previews|records|session-logs)|git/(kept|port|pull-requests|pushed|ref-policy|upstreams)|sandbox/(port|daemon))\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
@@ -137,6 +138,15 @@ module.exports = {
       },
     },
     {
+      name: "nobody-asks-which-node",
+      comment:
+        "Whatever belongs to a node is reached through the ports, which find out where it is: only the service's wiring " +
+        "knows that there are several.",
+      severity: "error",
+      from: { path: "^src/", pathNot: ["^src/nodes/", COMPOSITION] },
+      to: { path: "^src/nodes/" },
+    },
+    {
       name: "definitions-without-handlers",
       comment:
         "The API's definitions are shared with the CLI and typed clients, which must not load the service. " +
@@ -200,6 +210,42 @@ module.exports = {
       to: { path: "^daemon/", pathNot: "^daemon/(bundle|code-cache)\\.ts$" },
     },
     {
+      name: "command-line-is-a-client",
+      comment:
+        "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt.",
+      severity: "error",
+      from: { path: "^command-line/" },
+      to: {
+        path: "^(src|daemon|demo|test)/",
+        pathNot: ["^src/domain/ids\\.ts$"],
+        dependencyTypesNot: ["type-only"],
+      },
+    },
+    {
+      name: "command-line-sees-definitions-only",
+      comment: "Types too: a client knows what is written in the API's definitions.",
+      severity: "error",
+      from: { path: "^command-line/" },
+      to: { path: "^(src|daemon|demo|test)/", pathNot: ["^src/(http/api|domain)/"] },
+    },
+    {
+      name: "command-line-loads-no-package",
+      comment:
+        'It starts for every single call of an agent\'s: Node and nothing else (ARCHITECTURE.md, "The command line").',
+      severity: "error",
+      from: { path: "^command-line/", pathNot: "^command-line/bundle\\.ts$" },
+      to: { path: "^node_modules/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "service-only-bundles-the-command-line",
+      comment:
+        "The service makes the bundle for its sandboxes. The operator's commands share grammar and output with the others.",
+      severity: "error",
+      from: { path: "^(src|daemon|demo)/", pathNot: "^src/cli(/|\\.ts$)" },
+      to: { path: "^command-line/", pathNot: "^command-line/bundle\\.ts$" },
+    },
+    {
       name: "demo-is-a-client",
       comment:
         "The demo starts the service as anyone would and speaks to it over HTTP; it shares pure values at most.",
@@ -252,7 +298,7 @@ module.exports = {
       name: "sockets-belong-to-adapters",
       comment:
         "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, the proxy passes on to the target it is given, http/server and the inspector listen. The domain uses net for isIP and BlockList, which open nothing.",
+        "speaks to daemons, nodes/call to other nodes, the proxy passes on to the target it is given, http/server and the inspector listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
@@ -264,6 +310,7 @@ module.exports = {
           "^src/proxy/",
           "^src/telemetry/inspect-page\\.ts$",
           "^src/http/(server|relay)\\.ts$",
+          "^src/nodes/call\\.ts$",
           "^src/(main|cli)\\.ts$",
           "^src/cli/",
         ],
@@ -274,7 +321,8 @@ module.exports = {
       name: "platform-node-at-the-edge",
       comment:
         "Everything else runs on effect's own services and does not know that it runs on Node. The git endpoint closes the " +
-        "socket of a client that stopped reading, and the smart protocol hands a child's stream on.",
+        "socket of a client that stopped reading, the smart protocol hands a child's stream on, and the runner's socket looks " +
+        "at the connection that it is made of.",
       severity: "error",
       from: {
         pathNot: [
@@ -282,6 +330,7 @@ module.exports = {
           "^src/service\\.ts$",
           "^src/http/(server|git)\\.ts$",
           "^src/git/smart-http\\.ts$",
+          "^src/nodes/runner-socket\\.ts$",
         ],
       },
       to: { path: "^node_modules/@effect/platform-node" },

@@ -1,19 +1,34 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/reporter.ts";
+import { RealPartsFirst } from "./test/support/sequencer.ts";
+
+/** Of every test, here and in the deep ones. */
+export const LIMITS = {
+  // Real parts (Postgres, sandboxes, the agent runtime) are slow to start on a loaded machine: the limits end a
+  // hung test, they assert nothing about speed.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  teardownTimeout: 30_000,
+} as const;
+
+export const DEEP = "test/**/*.deep.test.ts";
+/**
+ * Files that leave nothing behind in their process share workers: one of its own for each costs more than most of them do.
+ * Not all of them do: a shared worker grows, and what starts many programs pays for each fork of a large process.
+ */
+const TOGETHER = "test/{actors,domain,http,machines,nodes,proxy,store,telemetry}/**/*.test.ts";
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "test/**/*.deep.test.ts"],
-    globalSetup: ["test/support/postgres-server.ts"],
-    // Real parts (Postgres, sandboxes, the agent runtime) are slow to start on a loaded machine: the limits end a
-    // hung test, they assert nothing about speed.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    teardownTimeout: 30_000,
-    // A worker a core of the smallest machine that is supported: sandboxes and Postgres need what is left.
-    maxWorkers: 2,
+    globalSetup: ["test/support/temporary-files.ts", "test/support/postgres-server.ts"],
+    // Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer.
+    maxWorkers: 4,
+    sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
+    projects: [
+      { test: { ...LIMITS, name: "together", include: [TOGETHER], exclude: [DEEP], isolate: false } },
+      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [TOGETHER, DEEP] } },
+    ],
   },
 });

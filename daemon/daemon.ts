@@ -108,7 +108,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
         rmSync(layout.socket, { force: true });
         return Promise.all([
           server.listen({ path: layout.socket }),
-          server.listen({ host: "0.0.0.0", port: servicePort }),
+          server.listen({ host: layout.serviceHost, port: servicePort }),
         ]);
       }),
       () => Effect.sync(() => server.close()),

@@ -15,6 +15,8 @@ import {
 /** Where things lie. The sandbox's own is `SANDBOX_LAYOUT`; tests run the daemon in one of theirs. */
 export interface Layout {
   readonly launchFile: string;
+  /** Address of the daemon's port: every one of a sandbox's, loopback for a daemon that runs outside of one. */
+  readonly serviceHost: string;
   /** Unix socket the daemon listens on beside its port. */
   readonly socket: string;
   readonly workspace: string;
@@ -31,6 +33,7 @@ export interface Layout {
 
 export const SANDBOX_LAYOUT: Layout = {
   launchFile: LAUNCH_FILE,
+  serviceHost: "0.0.0.0",
   socket: DAEMON_SOCKET,
   workspace: "/workspace",
   credentialFile: `${AGENT_READABLE_DIR}/git-credential`,

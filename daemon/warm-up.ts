@@ -51,6 +51,7 @@ const layoutIn = (directory: string): Layout => {
   const workspace = join(directory, "workspace");
   mkdirSync(workspace);
   return {
+    serviceHost: "127.0.0.1",
     launchFile: join(directory, "launch.json"),
     socket: join(directory, "d.sock"),
     workspace,

@@ -80,6 +80,11 @@ export const changeRequest = {
           h("span", {}, time(change.merged_at), " as ", code(shortCommit(change.merged_commit))),
       ],
       [
+        "Pull request",
+        change.pull_request &&
+          h("a", { href: change.pull_request.url, rel: "noreferrer" }, `#${change.pull_request.number}`),
+      ],
+      [
         "Session",
         change.session_id &&
           h(

@@ -13,6 +13,7 @@ const EVENTS = [
   // A fire's event is named after the state it came to.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
+  "change_request.updated",
   "change_request.merged",
   "change_request.closed",
 ];

@@ -38,18 +38,25 @@ CREATE TABLE change_requests (
   merged_commit text,
   merged_at timestamp with time zone,
   merged_by uuid,
+  base_tip text,
+  head_tip text,
+  pull_number integer,
+  pull_url text,
+  pull_status text,
   CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
-  CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at, merged_by) = 4) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
+  CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at) = 3) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
   CONSTRAINT change_requests_merged_by_fkey FOREIGN KEY (merged_by) REFERENCES users(id),
   CONSTRAINT change_requests_number_key UNIQUE (project_id, number),
   CONSTRAINT change_requests_pkey PRIMARY KEY (id),
   CONSTRAINT change_requests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT change_requests_pull_whole CHECK ((((pull_status IS NULL) AND (num_nonnulls(pull_number, pull_url) = 0)) OR ((pull_status = 'wanted'::text) AND (num_nonnulls(pull_number, pull_url) = 0)) OR ((pull_status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])) AND (num_nonnulls(pull_number, pull_url) = 2)))),
   CONSTRAINT change_requests_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
   CONSTRAINT change_requests_sides_whole CHECK ((num_nonnulls(base_commit, head_commit) = ANY (ARRAY[0, 2]))),
   CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
 );
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX change_requests_open_head_key ON public.change_requests USING btree (project_id, head_ref) WHERE (status = 'open'::text);
+CREATE INDEX change_requests_pulls_idx ON public.change_requests USING btree (project_id, number) WHERE ((status = 'open'::text) OR (pull_status = ANY (ARRAY['wanted'::text, 'open'::text])));
 
 CREATE TABLE clone_credentials (
   hash text NOT NULL,
@@ -64,6 +71,23 @@ CREATE TABLE clone_credentials (
   CONSTRAINT clone_credentials_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
 );
 CREATE INDEX clone_credentials_sandbox_idx ON public.clone_credentials USING btree (sandbox_id, expires_at);
+
+CREATE TABLE cluster_locks (
+  shard_id text NOT NULL,
+  address text NOT NULL,
+  acquired_at timestamp with time zone NOT NULL,
+  CONSTRAINT cluster_locks_pkey PRIMARY KEY (shard_id)
+);
+
+CREATE TABLE cluster_runners (
+  machine_id integer NOT NULL,
+  address text NOT NULL,
+  runner text NOT NULL,
+  healthy boolean NOT NULL DEFAULT true,
+  last_heartbeat timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT cluster_runners_address_key UNIQUE (address),
+  CONSTRAINT cluster_runners_pkey PRIMARY KEY (machine_id)
+);
 
 CREATE TABLE event_horizons (
   project_id uuid NOT NULL,
@@ -143,6 +167,15 @@ CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
 CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id);
 
+CREATE TABLE nodes (
+  id text NOT NULL,
+  url text,
+  beats bigint NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  dead_at timestamp with time zone,
+  CONSTRAINT nodes_pkey PRIMARY KEY (id)
+);
+
 CREATE TABLE outbox (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   actor_kind text NOT NULL,
@@ -171,6 +204,13 @@ CREATE TABLE previews (
 );
 CREATE INDEX previews_expiry_idx ON public.previews USING btree (expires_at);
 CREATE INDEX previews_session_idx ON public.previews USING btree (session_id, created_at DESC, hash);
+
+CREATE TABLE project_credentials (
+  project_id uuid NOT NULL,
+  envelope bytea NOT NULL,
+  CONSTRAINT project_credentials_pkey PRIMARY KEY (project_id),
+  CONSTRAINT project_credentials_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
 
 CREATE TABLE project_manifests (
   project_id uuid NOT NULL,
@@ -269,6 +309,7 @@ CREATE TABLE projects (
   updated_at timestamp with time zone NOT NULL,
   version bigint NOT NULL DEFAULT 1,
   changed_tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  node_id text,
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT projects_pkey PRIMARY KEY (id),

@@ -1,14 +1,31 @@
 /** Which adapter stands behind a port, by configuration: for serve.ts and the CLI, which alone name concrete ones. */
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { NodeClusterSocket } from "@effect/platform-node";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { RpcSerialization } from "effect/rpc";
+import type * as Scope from "effect/Scope";
+import { bundleCommandLine } from "../command-line/bundle.ts";
 import { bundleDaemon } from "../daemon/bundle.ts";
 import { writeCodeCache } from "../daemon/code-cache.ts";
+import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
+import { byKind } from "./git/backends.ts";
+import { openExternal, plainRemote } from "./git/external.ts";
+import { githubRepositories } from "./git/github/backend.ts";
+import { hostedBackend } from "./git/hosted.ts";
+import { KeptRepositories } from "./git/kept.ts";
+import { keptHosted, keptMirrors } from "./git/kept-here.ts";
+import { GitBackend, type GitError } from "./git/port.ts";
+import { PullRequests } from "./git/pull-requests.ts";
+import { type SmartHttp, smartHttp } from "./git/smart-http.ts";
+import { Upstreams } from "./git/upstreams.ts";
 import type { Installation } from "./installation.ts";
+import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.ts";
@@ -37,6 +54,52 @@ export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
   return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
 };
 
+/** Where the repositories lie that are hosted here. */
+export const hostedIn = (dataDir: string): string => path.join(dataDir, "repositories");
+
+/** The repositories that are hosted here, in the data directory. */
+export const hosted = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
+  hostedBackend({ directory: hostedIn(dataDir), allowHosts: config.gitAllowHosts });
+
+/** Every project's repository: the smart protocol over them, and the ports to them. */
+export interface NodeRepositories {
+  readonly endpoint: SmartHttp;
+  /** With those that are references: pull requests, and what this node has of all that. */
+  readonly ports: Context.Context<GitBackend>;
+}
+
+/** Every project's repository, by its kind: those that are hosted on any node, and mirrors of the others, which lie here. */
+export const repositories = Effect.fnUntraced(function* (
+  { config, dataDir }: Pick<Place, "config" | "dataDir">,
+  hostedAnywhere: GitBackend["Service"],
+): Effect.fn.Return<NodeRepositories, GitError, Upstreams | Scope.Scope> {
+  const upstreams = yield* Upstreams;
+  const allowHosts = config.gitAllowHosts;
+  const mirrors = path.join(dataDir, "mirrors");
+  const codeHostMirrors = path.join(dataDir, "code-host-mirrors");
+  const git = yield* openExternal({ directory: mirrors, allowHosts, upstreams, remoteOf: plainRemote });
+  const github = yield* githubRepositories({
+    upstreams,
+    allowHosts,
+    mirrored: (remoteOf) => openExternal({ directory: codeHostMirrors, allowHosts, upstreams, remoteOf }),
+  });
+  const { backend, endpoint } = byKind(upstreams, {
+    hosted: { backend: hostedAnywhere, endpoint: smartHttp({ directory: hostedIn(dataDir) }) },
+    git,
+    github,
+  });
+  const keptHere = [
+    keptHosted(hostedIn(dataDir)),
+    keptMirrors(mirrors, git.backend),
+    keptMirrors(codeHostMirrors, github.backend),
+  ];
+  const ports = Context.make(GitBackend, backend).pipe(
+    Context.add(PullRequests, github.pulls),
+    Context.add(KeptRepositories, keptHere),
+  );
+  return { endpoint, ports };
+});
+
 /** What lets the daemon start sooner; without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
   const cache = `${bundle}.cache`;
@@ -51,11 +114,12 @@ const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
   );
 };
 
-/** The `local` provider's options; bundles the daemon and warms it up. */
+/** The `local` provider's options; bundles what runs in sandboxes, and warms the daemon up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
   const { config, dataDir, installation, port } = place;
   const daemonBundle = path.join(dataDir, "platform-agent.cjs");
-  yield* Effect.promise(() => bundleDaemon(daemonBundle));
+  const commandLine = path.join(dataDir, "platform.cjs");
+  yield* Effect.promise(() => Promise.all([bundleDaemon(daemonBundle), bundleCommandLine(commandLine)]));
   const daemonCodeCache = yield* codeCacheOf(daemonBundle);
   return {
     // Sockets need a short path, and sandboxes one that other users can pass: not the data directory.
@@ -65,6 +129,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     nodePath: process.execPath,
     daemonBundle,
     daemonCodeCache,
+    commandLine,
     agentCommand: config.agentCommand,
     agentAdapter: config.agentAdapter,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
@@ -93,3 +158,13 @@ export const sandboxes = (place: Place) =>
   place.config.sandboxProvider === "simulated"
     ? Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon)
     : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+
+/** Where actors live: in this process alone, or on all nodes that share the DATABASE_URL's Postgres. */
+export const runner = ({ databaseUrl, nodeHost, nodePort }: Config) =>
+  databaseUrl === null
+    ? singleRunner
+    : clusterRunner(nodeHost).pipe(
+        Layer.provide(NodeClusterSocket.layerClientProtocol),
+        Layer.provide(runnerSocketLayer({ nodeHost, nodePort })),
+        Layer.provide(RpcSerialization.layerNdjson),
+      );

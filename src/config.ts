@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   DEFAULT_TIER_CAPS,
@@ -31,6 +32,11 @@ export interface Config {
   readonly dataDir: string;
   /** A given Postgres; null: the embedded one in the data directory. */
   readonly databaseUrl: string | null;
+  /** Where this node's runner listens for the other nodes: loopback or a private address; port 0: any free one. */
+  readonly nodeHost: string;
+  readonly nodePort: number;
+  /** The API port as the other nodes reach it; null: from host and port. */
+  readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
   readonly sandboxProvider: "auto" | "local" | "simulated";
@@ -65,6 +71,7 @@ export interface Config {
   readonly idleTimeoutMs: number;
   readonly maxTurnMs: number;
   readonly saveTimeoutMs: number;
+  readonly nodeGraceMs: number;
 }
 
 /** The start is refused: one line a wrong setting. */
@@ -94,6 +101,10 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
     databaseUrl: read.text("DATABASE_URL"),
+    // Whoever reaches the runner's port is believed: never an address that strangers reach.
+    nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost) ?? "127.0.0.1",
+    nodePort: read.integer("PLATFORM_NODE_PORT", { fallback: 0, min: 0, max: 65_535 }),
+    nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.oneOf("PLATFORM_SANDBOX_PROVIDER", ["auto", "local", "simulated"]),
@@ -138,6 +149,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS", 4 * HOUR),
     // Who stops a session waits for it.
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS", 20 * SECOND),
+    // A node that is started again within it finds its sandboxes and goes on with them.
+    nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS", MINUTE),
   };
   read.refuseProblems();
   return config;

@@ -1,4 +1,6 @@
 /** `npm start`. */
-import { run, service } from "./serve.ts";
+import { keepCompiled } from "./compile-cache.ts";
 
+keepCompiled();
+const { run, service } = await import("./serve.ts");
 run(service);

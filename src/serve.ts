@@ -2,26 +2,31 @@
  * The composition root: the service as `npm start` runs it, with its adapters. It serves until SIGTERM or SIGINT, then
  * drains; what runs in sandboxes goes on and is found again at the next start (api.md 9).
  */
-import { mkdirSync } from "node:fs";
-import path from "node:path";
+import { flushCompileCache } from "node:module";
 import { NodeRuntime } from "@effect/platform-node";
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
-import { singleRunner } from "./actors/cluster.ts";
 import { keyringLayer } from "./actors/keyring.ts";
-import { sandboxes, store, type Place } from "./adapters.ts";
+import { hosted, hostedIn, repositories, runner, sandboxes, store, type Place } from "./adapters.ts";
+import { upstreamsLayer } from "./actors/upstreams.ts";
 import { readConfig } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
-import { hostedBackend } from "./git/hosted.ts";
-import { smartHttp } from "./git/smart-http.ts";
+import { GitBackend } from "./git/port.ts";
+import { repositoriesIn } from "./git/repository-path.ts";
+import { requireGit } from "./git/run.ts";
 import { openListener } from "./http/server.ts";
+import { makeNodeRoutes } from "./nodes/endpoint.ts";
+import { nodeLayers } from "./nodes/layer.ts";
 import { openInstallation } from "./installation.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
+import { Nodes } from "./store/nodes.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 
@@ -30,21 +35,31 @@ const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) =
 
 const serve = Effect.gen(function* () {
   const config = yield* refusable(() => readConfig(process.env, process.cwd()));
+  yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);
-  const directory = path.join(dataDir, "repositories");
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const now = yield* Clock.currentTimeMillis;
   const installation = yield* refusable(() => openInstallation(dataDir, config.masterKey, now));
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes take their time to start, side by side.
   const provider = yield* Layer.build(
-    Layer.mergeAll(
-      store(place),
-      sandboxes(place),
-      hostedBackend({ directory, allowHosts: config.gitAllowHosts }),
-    ),
+    Layer.mergeAll(store(place), sandboxes(place), hosted(place), keyringLayer(installation.secrets)),
   );
+  const nodes = yield* Layer.build(
+    nodeLayers({
+      nodeId: installation.nodeId,
+      url: config.nodeUrl ?? `http://${dialAddress(config.host)}:${listener.port}`,
+      graceMs: config.nodeGraceMs,
+    }).pipe(Layer.provide(Layer.succeedContext(provider))),
+  );
+  const own = Context.merge(provider, nodes);
+  const kept = yield* Effect.provide(
+    repositories(place, Context.get(nodes, GitBackend)),
+    Layer.provide(upstreamsLayer, Layer.succeedContext(provider)),
+  );
+  const { adopt } = yield* Effect.provideContext(Nodes, provider);
+  yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
+  const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const token = yield* runService({
     config,
@@ -52,14 +67,14 @@ const serve = Effect.gen(function* () {
     nodeId: installation.nodeId,
     masterKey: installation.secrets.current,
     publicUrl,
-    git: smartHttp({ directory }),
+    git: kept.endpoint,
     ports: Layer.mergeAll(
-      Layer.succeedContext(provider),
-      keyringLayer(installation.secrets),
-      singleRunner,
+      Layer.succeedContext(Context.merge(own, kept.ports)),
+      runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null ? Layer.empty : inspectLayer({ port: config.inspectPort }),
     ),
     listener,
+    nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), nodes),
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
   yield* Effect.logInfo(`sandboxes: ${summary}`);
@@ -68,8 +83,12 @@ const serve = Effect.gen(function* () {
   if (token !== null) yield* Effect.logInfo(`first start; the account's token, shown this once: ${token}`);
   // The one line on standard output: whoever started the service waits for it.
   process.stdout.write(`ready ${publicUrl}\n`);
+  // Node keeps them at an orderly end only. Once for each change of the program: later there is nothing new to write.
+  flushCompileCache();
   // Requests in flight are answered before anything they ask is taken away (api.md 9).
-  return yield* Effect.onInterrupt(Effect.never, () => listener.drain);
+  return yield* Effect.onInterrupt(Effect.never, () =>
+    Effect.andThen(Deferred.succeed(ending, undefined), listener.drain),
+  );
 });
 
 /** A start that is refused says why in a sentence, without a stack: it is for an operator. */

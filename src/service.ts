@@ -6,19 +6,22 @@ import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type * as Scope from "effect/Scope";
 import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
-import { activityLayer } from "./actors/activity.ts";
+import { activityLayer, type Activity } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
+import { requestBranchesLayer } from "./actors/change-requests.ts";
 import { actorsLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
 import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
+import { pullRequestsLayer } from "./actors/pull-requests.ts";
 import { orphansLayer } from "./actors/orphans.ts";
-import { recoveryLayer } from "./actors/recovery.ts";
+import { Doubts, recoveryLayer } from "./actors/recovery.ts";
 import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
 import { secretsLayer } from "./actors/secrets.ts";
@@ -27,6 +30,7 @@ import { sessionActors } from "./actors/session.ts";
 import { sweeperLayer } from "./actors/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
+import { unclaimedLayer } from "./actors/unclaimed.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { localPreviews } from "./domain/preview.ts";
@@ -70,6 +74,7 @@ import type {
   StoreHealth,
 } from "./store/port.ts";
 import type { ChangeRequests } from "./store/change-requests.ts";
+import type { Counters } from "./store/counters.ts";
 import type { Previews } from "./store/previews.ts";
 import type { SessionLogs } from "./store/session-logs.ts";
 
@@ -78,6 +83,7 @@ export type Ports =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Counters
   | Events
   | Fires
   | Identity
@@ -104,6 +110,8 @@ export interface ServiceOptions<E> {
   readonly git: SmartHttp;
   readonly ports: Layer.Layer<Ports, E>;
   readonly listener: Listener;
+  /** For and to the other nodes (nodes/endpoint.ts). */
+  readonly nodeRoutes: Effect.Effect<RawRoutes, never, Ports | Activity | Scope.Scope>;
 }
 
 /** How sandboxes name this service, whatever its address outside (api.md 8). */
@@ -144,6 +152,7 @@ export const actorLayers = <E>({
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
     orphansLayer,
+    unclaimedLayer,
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
   );
@@ -153,14 +162,14 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(actorsLayer),
+    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer)),
     Layer.provideMerge(ports),
   );
 };
 
 /** The first of them that takes a request has it. */
 const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
-  request: (request, response) => routes.some((route) => route.request(request, response)),
+  request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
 
@@ -212,12 +221,17 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
     Layer.mergeAll(
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
-    ).pipe(Layer.provideMerge(actorLayers(options))),
+      requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
+    ).pipe(
+      Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),
+      Layer.provideMerge(actorLayers(options)),
+    ),
   );
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config, options.masterKey);
-      const raw = firstOf([yield* makePreviews, yield* makeReceiver, yield* makeRelay]);
+      const own = [yield* makePreviews, yield* makeReceiver, yield* makeRelay];
+      const raw = firstOf([...own, yield* options.nodeRoutes]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
       return token;

@@ -33,6 +33,7 @@ const DURATIONS = [
   ["PLATFORM_IDLE_TIMEOUT_MS", "idleTimeoutMs", 900_000],
   ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
   ["PLATFORM_SAVE_TIMEOUT_MS", "saveTimeoutMs", 20_000],
+  ["PLATFORM_NODE_GRACE_MS", "nodeGraceMs", 60_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */
@@ -88,6 +89,9 @@ test.each([
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
   ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, local, simulated"],
   ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],
+  ["PLATFORM_NODE_HOST", "0.0.0.0", "an IP address of loopback or of a private network"],
+  ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],
+  ["PLATFORM_NODE_URL", "https://node-1", "an http URL of host and port alone"],
   ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, plain"],
 ])("refuses %s=%j: expected %s", (name, value, expected) => {
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);

@@ -8,6 +8,7 @@ import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "./entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
+import { Doubt } from "./recovery.ts";
 import { volatileMemory } from "./volatile.ts";
 
 export interface AccountActorOptions extends EntityOptions {
@@ -39,6 +40,7 @@ export const accountActors = (options: AccountActorOptions) =>
 const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
   const admissions = yield* Admissions;
   const faults = yield* Faults;
+  const doubt = yield* Doubt;
   const actors = yield* Actors;
   const drain = Effect.gen(function* () {
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
@@ -51,11 +53,14 @@ const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: A
   const handlers: Handlers<AccountEvent, AccountCommand> = {
     drainQueue: {
       perform: () =>
-        Effect.catchTag(drain, "StoreError", (error) =>
-          Effect.as(Effect.logWarning("a queue could not be drained; trying again", { account: id, error }), {
+        Effect.catchTag(drain, "StoreError", (error) => {
+          // It may have been committed, its sessions asleep.
+          doubt();
+          const warning = { account: id, error };
+          return Effect.as(Effect.logWarning("a queue could not be drained; trying again", warning), {
             type: "drain.failed" as const,
-          }),
-        ),
+          });
+        }),
       gaveUp: () => ({ type: "drain.failed" }),
     },
     pause: { perform: () => Effect.as(Effect.sleep(PAUSE), { type: "pause.elapsed" as const }) },

@@ -12,6 +12,7 @@ import { Faults } from "../store/faults.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Admissions, type Admission, type AdmissionRequest } from "../store/port.ts";
 import { Actors } from "./actors.ts";
+import { Doubt } from "./recovery.ts";
 
 const BATCH_REQUESTS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -59,6 +60,7 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
     const admissions = yield* Admissions;
     const actors = yield* Actors;
     const faults = yield* Faults;
+    const doubt = yield* Doubt;
     const scope = yield* Effect.scope;
     const run = Effect.runForkWith(yield* Effect.context());
     const gatherings = new Map<string, Gathering>();
@@ -81,6 +83,8 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       const requests = batch.map(({ request }) => request);
       const exit = yield* Effect.exit(admissions.admit(accountId, requests));
       if (Exit.isFailure(exit)) {
+        // It may have been committed, its sessions asleep.
+        doubt();
         const failed = Exit.failCause(exit.cause);
         return yield* answerAll(batch, () => failed);
       }

@@ -1,6 +1,7 @@
 /**
  * Actors as entities of Effect's cluster: their placement, passivation and restart are the library's
- * (ARCHITECTURE.md, "Actors are cluster entities"). On one node its single runner hosts them all.
+ * (ARCHITECTURE.md, "Actors are cluster entities"). On one node its single runner hosts them all; several nodes on one
+ * Postgres share them ("Several nodes").
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
  *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.
@@ -9,20 +10,25 @@
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
 import * as Schema from "effect/Schema";
 import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import {
   Entity,
   MessageStorage,
+  RunnerAddress,
   RunnerHealth,
   Runners,
   RunnerStorage,
   Sharding,
   ShardingConfig,
+  SocketRunner,
+  SqlRunnerStorage,
   type ClusterError,
 } from "effect/cluster";
 import { Rpc } from "effect/rpc";
+import { SocketServer } from "effect/socket";
 import { CapReached, StoreError } from "../store/journal.ts";
 import { Actors, ActorUnavailable, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
@@ -198,12 +204,56 @@ const asTellError = (actorId: string, error: ClientError): TellError =>
     ? error
     : new ActorUnavailable({ actorId, reason: error._tag });
 
+/** What both kinds of runner have in common. */
+const SHARED = {
+  // No ceiling of the library's own: residents are bounded by live sessions (the caps) and by passivation.
+  maxResidentEntities: "unbounded",
+  // An entity that ends or moves waits so long for what it was asked: a step is milliseconds, and goes through once begun.
+  // A Settle never ends while a sandbox is watched, and would keep the other nodes waiting.
+  entityTerminationTimeout: "200 millis",
+} as const;
+
 /** One node: every actor lives in this process. */
 export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
   Layer.provide(Runners.layerNoop),
   Layer.provide([MessageStorage.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
-  // No ceiling of the library's own: residents are bounded by live sessions (the caps) and by passivation.
-  Layer.provide(
-    ShardingConfig.layer({ maxResidentEntities: "unbounded", entityTerminationTimeout: "2 seconds" }),
-  ),
+  Layer.provide(ShardingConfig.layer(SHARED)),
 );
+
+/**
+ * How quickly the others take over from a node that is gone: its registration and its locks are good for 3 s, renewed
+ * each second, and who is registered is looked at four times a second, which is what a node that ends in order is waited
+ * for. Shorter, and a database that is slow for a moment would move actors about.
+ */
+const TAKEOVER = {
+  shardLockExpiration: "3 seconds",
+  shardLockRefreshInterval: "1 second",
+  refreshAssignmentsInterval: "250 millis",
+} as const;
+
+/** The address at which the other nodes reach this runner: `host`, and the port that it was given. */
+const addressOf = (host: string) =>
+  Effect.map(SocketServer.SocketServer, ({ address }) => {
+    if (address._tag === "UnixPathAddress") throw new Error("a runner listens on an address of the network");
+    return RunnerAddress.make(host, address.port);
+  });
+
+/**
+ * One of several nodes: who lives where is agreed on in Postgres, and messages go from runner to runner over sockets. The
+ * cluster's tables are of our migrations. The runner's port asks nobody who they are: it is bound to loopback or to a
+ * private address (config.ts).
+ *
+ * @param host what the runner's socket server is bound to.
+ */
+export const clusterRunner = (host: string) =>
+  SocketRunner.layer.pipe(
+    Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
+    Layer.provide([MessageStorage.layerNoop, SqlRunnerStorage.layerStorage({})]),
+    Layer.provide(
+      Layer.unwrap(
+        Effect.map(addressOf(host), (address) =>
+          ShardingConfig.layer({ ...SHARED, ...TAKEOVER, runnerAddress: Option.some(address) }),
+        ),
+      ),
+    ),
+  );

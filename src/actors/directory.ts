@@ -22,7 +22,7 @@ import type { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
 import type { GoodManifest, Project, ProjectState } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
-import { dutyRound } from "./supervisor.ts";
+import { dutyRound, dutyRounds } from "./supervisor.ts";
 
 /** How long a lost signal may leave the directory behind (api.md 4). */
 const POLL = "1 second";
@@ -164,9 +164,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     // The first look is part of the start: a webhook that comes with the first connection finds its trigger.
     yield* dutyRound("directory", look);
     yield* Effect.forkScoped(
-      Effect.forever(
-        Effect.andThen(Effect.raceFirst(Effect.sleep(POLL), projects.changed), dutyRound("directory", look)),
-      ),
+      dutyRounds(dutyRound("directory", look), { poll: POLL, signal: projects.changed }),
     );
     return Directory.of({
       known: (id) => held.get(id) ?? null,

@@ -1,12 +1,13 @@
 /**
  * Everything that is derived from the installation's master key, so that nothing of it needs storing: the two tokens
- * of a sandbox (spec 5.2) and the keys of project secrets. A token is derived from the sandbox's id, so a boot that is
+ * of a sandbox (spec 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id, so a boot that is
  * performed again after a crash injects the same one, and a former sandbox's token is another.
  */
 import { hkdfSync } from "node:crypto";
 import * as Context from "effect/Context";
 import * as Layer from "effect/Layer";
 import type { Keyring as SecretKeyring } from "../domain/secret.ts";
+import type { NodeKeys } from "../domain/node-credential.ts";
 import { makeToken, TOKEN_BYTES, type TokenKind } from "../domain/ids.ts";
 
 export class Keyring extends Context.Service<
@@ -18,8 +19,12 @@ export class Keyring extends Context.Service<
     readonly serviceKey: (sandboxId: string) => string;
     /** PLATFORM_CLI_TOKEN and PLATFORM_EXECUTOR_TOKEN of a sandbox. */
     readonly cliToken: (sandboxId: string) => string;
+    /** What the nodes of one database know each other by (domain/node-credential.ts). */
+    readonly nodes: NodeKeys;
   }
 >()("platform/actors/Keyring") {}
+
+const NODE_KEY_BYTES = 32;
 
 /** @param secrets the current master key and former ones; tokens are derived from the current one. */
 export const keyringLayer = (secrets: SecretKeyring): Layer.Layer<Keyring> => {
@@ -29,9 +34,12 @@ export const keyringLayer = (secrets: SecretKeyring): Layer.Layer<Keyring> => {
       kind,
       new Uint8Array(hkdfSync("sha256", master, sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
     );
+  const nodeKey = (use: keyof NodeKeys): Uint8Array =>
+    new Uint8Array(hkdfSync("sha256", master, "", `platform/node/${use}`, NODE_KEY_BYTES));
   return Layer.succeed(Keyring, {
     secrets,
     serviceKey: (sandboxId) => derive("sbx", sandboxId),
     cliToken: (sandboxId) => derive("pat", sandboxId),
+    nodes: { credential: nodeKey("credential"), seal: nodeKey("seal") },
   });
 };

@@ -10,6 +10,7 @@ import * as Schedule from "effect/Schedule";
 import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sandboxes } from "../store/port.ts";
+import { answeredInTime } from "./answered.ts";
 import { dutyRound } from "./supervisor.ts";
 
 /** Between two looks: half of the time within which an ended session's sandbox is to be gone (I9). */
@@ -22,7 +23,7 @@ export const removeOrphans = Effect.gen(function* () {
   const provider = yield* SandboxProvider;
   const { unheld } = yield* Sandboxes;
   // Listed first: whatever is there by then has had its record from before it was made.
-  const listed = (yield* provider.list).map(({ id }) => id);
+  const listed = (yield* answeredInTime("list", provider.list)).map(({ id }) => id);
   const nameless = listed.filter((id) => parseUuid(id) === null);
   const named = listed.filter((id) => parseUuid(id) !== null);
   const orphans = [...nameless, ...(named.length === 0 ? [] : yield* unheld(named))];
@@ -30,7 +31,7 @@ export const removeOrphans = Effect.gen(function* () {
     orphans,
     (id) =>
       Effect.logWarning("a sandbox that no record holds is removed", { sandbox: id }).pipe(
-        Effect.andThen(provider.destroy(id)),
+        Effect.andThen(answeredInTime("destroy", provider.destroy(id))),
         Effect.catchTag("SandboxError", cannot),
       ),
     { concurrency: CONCURRENCY, discard: true },

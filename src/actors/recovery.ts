@@ -1,12 +1,21 @@
 /**
- * Takes up what a former life of the service left undone: every actor whose outbox or state is not at rest is loaded,
- * and its commands are performed. Runs at start and on a timer, since a wake may be lost (style.md: background duties
- * take no input). After a kill -9 a session that was provisioning reaches running or failed by this alone.
+ * Takes up what a former life of the service left undone, and what no life of it would: looks at what is, at start, on a timer,
+ * and when an outcome is in doubt, and takes no input (style.md). Each part may be done at any time, by any number of nodes.
+ *
+ *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 a session that was
+ *     provisioning reaches running or failed by this alone.
+ *  L2 A live session for which nobody has anything left to do is ended, with a reason (threats.md I7).
+ *  L3 An account's counters are what they count (I1, I12); what differs is set right under the account's lock, and said.
+ *  L4 Whoever waits while a slot is free is started (I13).
  */
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
+import * as Queue from "effect/Queue";
+import { failure } from "../domain/failure.ts";
+import { Counters } from "../store/counters.ts";
 import { Admissions, Sandboxes, Sessions } from "../store/port.ts";
+import type { OwnerlessSession } from "../store/records.ts";
 import { Actors } from "./actors.ts";
 import { dutyRound } from "./supervisor.ts";
 
@@ -15,27 +24,76 @@ export interface RecoveryOptions {
   readonly intervalMs: number;
 }
 
-/** One look: wakes what is not at rest. Waking an actor that is at work changes nothing. */
+/**
+ * Raised where it is not known whether something was committed, and so whether somebody must be woken: the next look comes at
+ * once. A signal that is lost costs an interval. Where nobody looks it is a call of an empty function.
+ */
+export const Doubt = Context.Reference<() => void>("platform/actors/Doubt", {
+  defaultValue: () => () => undefined,
+});
+
+/** Doubts that come together are one; the looks for them are at least so far apart. */
+const DOUBT_PAUSE = "250 millis";
+
+/** L3. */
+const mendCounters = Effect.gen(function* () {
+  const { wrong, mend } = yield* Counters;
+  for (const account of yield* wrong) {
+    const mended = yield* mend(account);
+    if (mended !== null) yield* Effect.logWarning("an account's counters were wrong", { account, ...mended });
+  }
+});
+
+const NOBODY = failure("internal_error", "nobody worked on it any more");
+
+/** L2: by its sandbox where that is still to be torn down. What comes too late changes nothing. */
+const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
+  const actors = yield* Actors;
+  yield* Effect.logError("a session that nobody worked on is ended", { session: id });
+  const ending =
+    sandboxId === null
+      ? actors.session(id, { type: "branch.failed", failure: NOBODY })
+      : sandbox === "provisioning"
+        ? actors.sandbox(sandboxId, { type: "boot.failed", failure: NOBODY })
+        : sandbox === "active"
+          ? actors.sandbox(sandboxId, { type: "sandbox.lost", failure: NOBODY })
+          : actors.session(id, { type: "sandbox.lost", sandboxId, failure: NOBODY });
+  yield* Effect.ignore(ending);
+});
+
+/** One look. Waking an actor that is at work changes nothing. */
 export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
-  const { unsettled: sessions } = yield* Sessions;
+  const { unsettled: sessions, ownerless } = yield* Sessions;
   const { unsettled: sandboxes } = yield* Sandboxes;
   const { waitingAccounts } = yield* Admissions;
+  yield* mendCounters;
   for (const id of yield* sessions) yield* actors.wake("session", id);
   for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);
+  for (const session of yield* ownerless) yield* endOwnerless(session);
   for (const id of yield* waitingAccounts) {
     yield* Effect.ignore(actors.account(id, { type: "cap.changed" }));
   }
 });
+
+/** Makes doubts heard; beneath whoever has them. */
+export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platform/actors/Doubts") {
+  static readonly layer = Layer.effectContext(
+    Effect.map(Queue.sliding<void>(1), (raised) =>
+      Context.make(Doubts, raised).pipe(Context.add(Doubt, () => void Queue.offerUnsafe(raised, undefined))),
+    ),
+  );
+}
 
 /** The first look is part of the start; the following ones run in the layer's scope. */
 export const recoveryLayer = ({ intervalMs }: RecoveryOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const look = dutyRound("recovery", recover);
+      const doubts = yield* Doubts;
+      const doubted = Effect.andThen(Queue.take(doubts), Effect.sleep(DOUBT_PAUSE));
+      const next = Effect.raceFirst(Effect.sleep(intervalMs), doubted);
       yield* look;
-      yield* Effect.forkScoped(
-        Effect.repeat(look, Schedule.spaced(intervalMs)).pipe(Effect.delay(intervalMs)),
-      );
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(next, look)));
     }),
   );

@@ -9,12 +9,13 @@ import * as Schedule from "effect/Schedule";
 import { notSaved } from "../domain/saved.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
-import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
+import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Sandboxes } from "../store/port.ts";
 import { SessionLogs } from "../store/session-logs.ts";
 import { Actors } from "./actors.ts";
+import { answeredInTime, linked } from "./answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
@@ -25,7 +26,7 @@ import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
 
-/** Between two questions to a running daemon whether the agent has its prompt. */
+/** Between two questions to a running daemon whether the agent has its prompt, until it has. */
 const WATCH_POLL = Duration.seconds(2);
 
 /** The sandbox entities. Their rows are opened by the session actor. */
@@ -62,10 +63,15 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const watch = Effect.gen(function* () {
     const { sessionId } = yield* record;
     const listen = Effect.gen(function* () {
-      const { bootstrap } = yield* Effect.flatMap(provider.link(id), daemon.health);
+      const { bootstrap } = yield* Effect.flatMap(linked(provider, id), daemon.health);
       yield* noteBootstrap(sessionId, bootstrap.state);
-    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(WATCH_POLL)), Effect.andThen(Effect.never));
-    const exit = yield* Effect.raceFirst(provider.awaitExit(id), listen);
+      return bootstrap.state !== "pending";
+    }).pipe(
+      Effect.catch(() => Effect.succeed(false)),
+      // What the agent's prompt came to is said once: nobody is asked for more.
+      Effect.repeat({ schedule: Schedule.spaced(WATCH_POLL), until: (isSettled) => isSettled }),
+    );
+    const exit = yield* Effect.raceFirst(provider.awaitExit(id), Effect.andThen(listen, Effect.never));
     return { type: "sandbox.lost" as const, failure: lost(exit) };
   });
 
@@ -125,19 +131,6 @@ const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
     yield* forSure("destroyed", provider.destroy(id));
   });
 });
-
-/** How long a provider may take for anything but a boot: one that never answers is asked anew (threats.md, Faults). */
-const PROVIDER_TIMEOUT = "1 minute";
-
-const answeredInTime = <A>(
-  operation: SandboxError["operation"],
-  call: Effect.Effect<A, SandboxError>,
-): Effect.Effect<A, SandboxError> =>
-  Effect.timeoutOrElse(call, {
-    duration: PROVIDER_TIMEOUT,
-    orElse: () =>
-      Effect.fail(new SandboxError({ operation, message: `no answer within ${PROVIDER_TIMEOUT}` })),
-  });
 
 /** What is left of a sandbox runs (I9): its end is tried again for ever, 100 ms doubling to 30 s. */
 const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect";
 import { notSaved, type Saved } from "../domain/saved.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
+import { backoff } from "./supervisor.ts";
 import { serviceContext } from "./service-context.ts";
 
 export interface SavingOptions {
@@ -23,7 +24,11 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
   const sign = yield* serviceContext;
   return (id: string, sessionId: string): Effect.Effect<Saved> =>
     Effect.gen(function* () {
-      const link = yield* provider.link(id);
+      // A node that is started again is back within that time.
+      const link = yield* Effect.retry(provider.link(id), {
+        while: ({ node }) => node === "away",
+        schedule: backoff("100 millis", "1 second"),
+      });
       const context = sign(id, sessionId);
       const aborted = daemon.abort(link, yield* context, saveTimeoutMs * ABORT_SHARE);
       yield* Effect.catch(aborted, (error) =>

@@ -9,6 +9,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
+import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
@@ -18,9 +19,10 @@ import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../san
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Projects, Sandboxes, Secrets } from "../store/port.ts";
 import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/records.ts";
+import { answeredInTime, linked } from "./answered.ts";
 import { Keyring } from "./keyring.ts";
 import { serviceContext } from "./service-context.ts";
-import { dutyRound } from "./supervisor.ts";
+import { dutyRound, dutyRounds } from "./supervisor.ts";
 
 /** How long a lost signal may leave a sandbox behind. */
 const POLL = "5 seconds";
@@ -107,20 +109,26 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
     Effect.gen(function* () {
       const sandboxes = yield* Sandboxes;
       const projects = yield* Projects;
-      const deliver = yield* makeDelivery;
+      const delivered = Latch.makeUnsafe(false);
+      const deliver = yield* makeDelivery(delivered.open);
       const underWay = yield* FiberMap.make<string>();
       const look = Effect.gen(function* () {
         for (const sandbox of yield* sandboxes.outdated(nodeId)) {
           yield* FiberMap.run(underWay, sandbox.id, deliver(sandbox), { onlyIfMissing: true });
         }
       });
-      const next = Effect.raceFirst(Effect.sleep(POLL), projects.changed);
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(dutyRound("secrets", look), next)));
+      // What changed while a sandbox was told of something else is looked for when that is done.
+      const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
+      yield* Effect.forkScoped(dutyRounds(dutyRound("secrets", look), { poll: POLL, signal }));
     }),
   );
 
-/** One sandbox's delivery: waits for the end of its turn, sends, notes. What fails is left to the next look. */
-const makeDelivery = Effect.gen(function* () {
+/**
+ * One sandbox's delivery: waits for the end of its turn, sends, notes. What fails is left to the next look.
+ *
+ * @param ended is performed after each that did not fail.
+ */
+const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>) {
   const sandboxes = yield* Sandboxes;
   const daemon = yield* DaemonClient;
   const provider = yield* SandboxProvider;
@@ -130,10 +138,10 @@ const makeDelivery = Effect.gen(function* () {
 
   const send = Effect.fnUntraced(function* (sandbox: OutdatedSandbox) {
     const { id, sessionId, projectId, given: former } = sandbox;
-    const link = yield* provider.link(id);
+    const link = yield* linked(provider, id);
     const opened = yield* Effect.provideContext(openSecrets(projectId), services);
     // First, so that the restarted runtime reaches what a new key is for.
-    yield* provider.setSecretNames(id, Object.keys(opened.values));
+    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.values)));
     for (const change of changesFrom(former, opened)) {
       const done = yield* daemon.env(link, yield* sign(id, sessionId), change);
       const names = Object.keys(change.env);
@@ -143,7 +151,7 @@ const makeDelivery = Effect.gen(function* () {
   });
 
   const isBusy = (id: string) =>
-    Effect.flatMap(provider.link(id), daemon.health).pipe(Effect.map(({ turn }) => turn.active === true));
+    Effect.flatMap(linked(provider, id), daemon.health).pipe(Effect.map(({ turn }) => turn.active === true));
 
   return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
     const { id, sessionId } = sandbox;
@@ -157,6 +165,7 @@ const makeDelivery = Effect.gen(function* () {
       schedule: Schedule.spaced(TURN_POLL),
       while: (busy) => busy,
     }).pipe(
+      Effect.andThen(ended),
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
       Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
     );

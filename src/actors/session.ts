@@ -1,6 +1,7 @@
 /** Makes happen what the session machine decides: the branch, the sandbox's record, its teardown. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
 import { failure } from "../domain/failure.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
@@ -16,7 +17,7 @@ import { told } from "./delivery.ts";
 import { newUuid } from "./entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { Keyring } from "./keyring.ts";
-import { givenUp } from "./supervisor.ts";
+import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SessionActorOptions extends EntityOptions {
   /** Written to the sandbox's record: the node on which a `local` sandbox lives. */
@@ -56,7 +57,9 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       supersedes: ["createBranch"],
       perform: () =>
         Effect.gen(function* () {
-          const cut = yield* Effect.result(cutBranch(git, yield* record));
+          const row = yield* record;
+          const cutting = Effect.retry(cutBranch(git, row), whileUnavailable);
+          const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
           return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };
         }),
@@ -84,10 +87,25 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   return handlers;
 });
 
+/** A repository's server that is away for a moment fails no session; one that stays away does, well before the boot does. */
+const whileUnavailable = {
+  while: ({ code }: GitError) => code === "unavailable",
+  schedule: Schedule.exponential("1 second"),
+  times: 3,
+};
+
 const branchFailed = (error: GitError): SessionEvent => ({
   type: "branch.failed",
   failure: failure("branch_failed", `the session branch could not be created: ${error.message}`),
 });
+
+/** A repository's node that is away is asked again, until the boot would be late: its session is not lost for a restart. */
+const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitError>) =>
+  Effect.retry(cut, {
+    while: ({ code }) =>
+      Effect.map(Clock.currentTimeMillis, (now) => code === "away" && now < bootDeadlineAt),
+    schedule: backoff("100 millis", "2 seconds"),
+  });
 
 /**
  * Cuts the session branch (spec, branch model 2). A create whose base was resolved with the request cuts exactly

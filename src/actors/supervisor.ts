@@ -6,6 +6,7 @@ import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
@@ -58,6 +59,20 @@ export const dutyRound = <E, R>(
   Effect.catchDefect(waitOutOutage(work, effect), (defect) =>
     Effect.annotateLogs(Effect.logError("a round of a background duty crashed", defect), { work }),
   );
+
+/**
+ * Rounds of a background duty for ever, the next one at a signal or after `poll`. A signal is listened for from before a
+ * round: what is committed while it looks is seen by the next round at once.
+ */
+export const dutyRounds = <E, R, E2, R2>(
+  round: Effect.Effect<void, E, R>,
+  { poll, signal }: { readonly poll: Duration.Input; readonly signal: Effect.Effect<void, E2, R2> },
+): Effect.Effect<never, E | E2, R | R2> =>
+  Effect.gen(function* () {
+    const signalled = yield* Effect.forkScoped(signal, { startImmediately: true });
+    yield* round;
+    yield* Effect.raceFirst(Effect.sleep(poll), Fiber.join(signalled));
+  }).pipe(Effect.scoped, Effect.forever);
 
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 

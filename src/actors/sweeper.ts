@@ -17,6 +17,7 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import { Sessions } from "../store/port.ts";
 import { Activity } from "./activity.ts";
 import { Actors } from "./actors.ts";
+import { linked } from "./answered.ts";
 import { told } from "./delivery.ts";
 import { dutyRound } from "./supervisor.ts";
 
@@ -65,7 +66,7 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
   const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
     // Most sessions are in use: only those that may be idle are asked.
     if (!(yield* isIdle(id, runningAt))) return;
-    const { turn } = yield* Effect.flatMap(provider.link(sandboxId), daemon.health);
+    const { turn } = yield* Effect.flatMap(linked(provider, sandboxId), daemon.health);
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* isIdle(id, Math.max(runningAt, agentActiveAt(turn, now, maxTurnMs))))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });

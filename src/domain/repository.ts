@@ -14,7 +14,7 @@ const hosted = { kind: Schema.tag("hosted") };
 const git = { kind: Schema.tag("git"), url };
 const github = {
   kind: Schema.tag("github"),
-  owner: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9-]{0,38}$/)),
+  owner: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$/)),
   name: Schema.String.check(Schema.isPattern(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/)),
   api_url: Schema.optionalKey(url),
   pull_requests: Schema.optionalKey(Schema.Boolean),
@@ -30,23 +30,28 @@ export const RepositorySource = Schema.Union([
 ]);
 export type RepositorySource = typeof RepositorySource.Type;
 
+const gitCredential = {
+  username: Schema.optionalKey(text(256)),
+  password: Schema.optionalKey(text(4096)),
+  ssh_private_key: Schema.optionalKey(pem),
+  known_hosts: Schema.optionalKey(pem),
+};
+const githubCredential = {
+  token: Schema.optionalKey(text(4096)),
+  app: Schema.optionalKey(Schema.Struct({ app_id: text(64), installation_id: text(64), private_key: pem })),
+};
+
 /** The `repository` that `POST /v1/projects` takes, credentials included. The URLs in it still need their checks. */
 export const RepositoryRequest = Schema.Union([
   Schema.Struct({ ...hosted, import_from: Schema.optionalKey(text(4096)) }),
-  Schema.Struct({
-    ...git,
-    username: Schema.optionalKey(text(256)),
-    password: Schema.optionalKey(text(4096)),
-    ssh_private_key: Schema.optionalKey(pem),
-    known_hosts: Schema.optionalKey(pem),
-  }),
-  Schema.Struct({
-    ...github,
-    token: Schema.optionalKey(text(4096)),
-    app: Schema.optionalKey(Schema.Struct({ app_id: text(64), installation_id: text(64), private_key: pem })),
-  }),
+  Schema.Struct({ ...git, ...gitCredential }),
+  Schema.Struct({ ...github, ...githubCredential }),
 ]);
 export type RepositoryRequest = typeof RepositoryRequest.Type;
+
+/** The same fields by themselves, for a project that has its repository: which of them fit is its kind's to say. */
+export const CredentialRequest = Schema.Struct({ ...gitCredential, ...githubCredential });
+export type CredentialRequest = typeof CredentialRequest.Type;
 
 /** What is kept of a request: every field that is no credential. */
 export const repositorySource = (request: RepositoryRequest): RepositorySource => {

@@ -1,9 +1,10 @@
 /**
- * The two hooks git runs in a push. They decide nothing: they put the question to the service over descriptor 3, which
+ * The hooks git runs in a push. They decide nothing: they put the question to the service over descriptor 3, which
  * only this push's `receive-pack` and its children hold, and do as they are told. Every doubt is a refusal.
  *
  * `pre-receive` runs while the pushed objects are in git's quarantine: refusing there leaves nothing behind, but refuses
  * all refs together. So it refuses where no ref may be written; where some may, `update` refuses the others one by one.
+ * `post-receive` runs when refs are written and git has said so: it prints what the service has to say of them.
  */
 import * as Effect from "effect/Effect";
 import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
@@ -25,7 +26,8 @@ const listen = `hear() {
 
 // Old and new are checked to be plain hex before git sees them: they come from the client.
 const preReceive = `#!/bin/sh
-${listen}while read -r old new ref; do
+${listen}printf 'quarantine %s\\n' "\${GIT_QUARANTINE_PATH##*/}" >&3 || exit 1
+while read -r old new ref; do
   course=other
   case "$old$new" in
     *[!0-9a-f]*) ;;
@@ -43,6 +45,21 @@ ${listen}printf 'update %s %s other %s\\n' "$2" "$3" "$1" >&3 || exit 1
 hear
 `;
 
+const postReceive = `#!/bin/sh
+while read -r old new ref; do
+  printf 'written %s %s %s\\n' "$old" "$new" "$ref" >&3 || exit 0
+done
+printf 'over\\n' >&3 || exit 0
+while IFS= read -r word <&3; do
+  case "$word" in
+    "say "*) printf '%s\\n' "\${word#say }" >&2 ;;
+    *) exit 0 ;;
+  esac
+done
+`;
+
+const hooks = { "pre-receive": preReceive, update, "post-receive": postReceive };
+
 const broken = (cause: unknown): GitError =>
   new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
 
@@ -57,7 +74,7 @@ export const installHooks = (directory: string): Effect.Effect<void, GitError> =
         await chmod(aside, 0o755);
         await rename(aside, join(directory, name));
       };
-      await Promise.all([write("pre-receive", preReceive), write("update", update)]);
+      await Promise.all(Object.entries(hooks).map(([name, text]) => write(name, text)));
     },
     catch: broken,
   }).pipe(Effect.andThen(checkHooks(directory)));
@@ -68,7 +85,6 @@ export const installHooks = (directory: string): Effect.Effect<void, GitError> =
  */
 export const checkHooks = (directory: string): Effect.Effect<void, GitError> =>
   Effect.tryPromise({
-    try: () =>
-      Promise.all(["pre-receive", "update"].map((name) => access(join(directory, name), constants.X_OK))),
+    try: () => Promise.all(Object.keys(hooks).map((name) => access(join(directory, name), constants.X_OK))),
     catch: broken,
   }).pipe(Effect.asVoid);

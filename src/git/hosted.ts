@@ -9,18 +9,20 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
-import { randomUUID } from "node:crypto";
-import { access, mkdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { isCommitId, parseBaseRef, parseBranchName } from "../domain/git-ref.ts";
+import { mkdir } from "node:fs/promises";
+import { isCommitId, parseBranchName } from "../domain/git-ref.ts";
+import { builtInPlace, filesystem, initBare, removeRepository } from "./building.ts";
 import { compareCommits, diffCommits } from "./compare.ts";
 import { installHooks } from "./hooks.ts";
 import { platformIdentity } from "./identity.ts";
 import { importInto } from "./import.ts";
-import { mergeInto } from "./merge.ts";
+import { Faults } from "../store/faults.ts";
+import { markUnclaimed } from "./kept-here.ts";
+import { mergeInto, swapIn } from "./merge.ts";
 import { GitBackend, GitError, type Repository } from "./port.ts";
+import { headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
 import { absent, initialCommit } from "./ref-policy.ts";
-import { branchTip, isCommit, refTarget, unknownRef } from "./refs.ts";
+import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "./run.ts";
 import { sweepLeftovers } from "./sweep.ts";
@@ -32,38 +34,6 @@ export interface HostedOptions {
   readonly allowHosts?: readonly string[];
 }
 
-const filesystem = <A>(doing: string, work: () => Promise<A>): Effect.Effect<A, GitError> =>
-  Effect.tryPromise({
-    try: work,
-    catch: (cause) => {
-      const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown reason";
-      return new GitError({ code: "git_failed", message: `${doing} failed (${code}).` });
-    },
-  });
-
-const isReachable = (path: string, commit: string): Effect.Effect<boolean, GitError> =>
-  Effect.map(
-    runGit({
-      repository: path,
-      args: ["for-each-ref", "--count=1", "--format=%(refname)", `--contains=${commit}`, "refs/heads/"],
-      expect: [0, 128, 129], // not an object here, or no commit
-    }),
-    ({ exitCode, stdout }) => exitCode === 0 && stdout.length > 0,
-  );
-
-const resolveBase = Effect.fnUntraced(function* (path: string, ref: string) {
-  const parsed = parseBaseRef(ref);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  const { name, commit } = parsed.success;
-  const branch = yield* refTarget(path, `refs/heads/${name}`);
-  if (branch !== null) return branch;
-  const tag = yield* refTarget(path, `refs/tags/${name}`);
-  if (tag !== null && (yield* isCommit(path, tag))) return tag;
-  if (tag !== null) return yield* unknownRef(`The tag ${name} does not lead to a commit.`);
-  if (commit !== null && (yield* isReachable(path, commit))) return commit;
-  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
-});
-
 const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
   const parsed = parseBranchName(branch);
   if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
@@ -71,7 +41,7 @@ const createBranch = Effect.fnUntraced(function* (path: string, branch: string, 
   const created = yield* Effect.result(
     runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, commit, absent] }),
   );
-  if (Result.isSuccess(created)) return;
+  if (Result.isSuccess(created)) return (yield* Faults)("branch.cut");
   const tip = yield* branchTip(path, branch);
   if (tip === commit) return;
   if (tip !== null) {
@@ -84,57 +54,6 @@ const createBranch = Effect.fnUntraced(function* (path: string, branch: string, 
   return yield* created.failure;
 });
 
-const entryPattern = /^(\d{6}) (?:blob|tree|commit) ([0-9a-f]{40}) +(\d+|-)\t/;
-
-interface FileRequest {
-  readonly commit: string;
-  readonly file: string;
-  readonly maxBytes: number;
-}
-
-const readFile = Effect.fnUntraced(function* (path: string, { commit, file, maxBytes }: FileRequest) {
-  if (!isCommitId(commit)) return yield* unknownRef("A file is read at a full commit id.");
-  // No tree holds such a path, and git would read a trailing slash as "what is below".
-  if (file.includes("\0") || file.split("/").some((part) => part === "" || part === "." || part === ".."))
-    return null;
-  const listing = yield* runGit({ repository: path, args: ["ls-tree", "-z", "-l", commit, "--", file] });
-  const [, mode, blob, size] = entryPattern.exec(listing.stdout.toString("utf8")) ?? [];
-  if (mode === undefined || blob === undefined) return null;
-  if (!mode.startsWith("100")) {
-    return yield* new GitError({
-      code: "not_a_file",
-      message: `${file} is a directory, a symbolic link or a submodule, not a file.`,
-    });
-  }
-  if (Number(size) > maxBytes) {
-    return yield* new GitError({
-      code: "file_too_large",
-      message: `${file} has ${size} bytes; at most ${maxBytes} are read.`,
-    });
-  }
-  const content = yield* runGit({
-    repository: path,
-    args: ["cat-file", "blob", blob],
-    maxOutputBytes: maxBytes,
-  });
-  return new Uint8Array(content.stdout);
-});
-
-/** A branch or a full commit id, as the two sides of a comparison are given. */
-const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
-  const tip = yield* branchTip(path, side);
-  if (tip !== null) return tip;
-  if (isCommitId(side) && (yield* isCommit(path, side))) return side;
-  return yield* unknownRef(`There is no branch or commit ${side}.`);
-});
-
-const sidesOf = (path: string, request: { readonly base: string; readonly head: string }) =>
-  Effect.all({
-    path: Effect.succeed(path),
-    base: sideOf(path, request.base),
-    head: sideOf(path, request.head),
-  });
-
 const beginning = Date.UTC(2000, 0, 1);
 
 /** Everything about it is fixed, so that it has one id everywhere (`initialCommit`). */
@@ -143,16 +62,6 @@ const writeInitialCommit = Effect.fnUntraced(function* (path: string, branch: st
   const args = ["commit-tree", "-m", "Initial commit", tree.stdout.toString("utf8").trim()];
   yield* runGit({ repository: path, args, environment: platformIdentity(beginning) });
   yield* runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, initialCommit, absent] });
-});
-
-const headBranch = (path: string): Effect.Effect<string, GitError> =>
-  Effect.map(runGit({ repository: path, args: ["symbolic-ref", "--short", "HEAD"] }), ({ stdout }) =>
-    stdout.toString("utf8").trim(),
-  );
-
-const setDefaultBranch = Effect.fnUntraced(function* (path: string, branch: string) {
-  if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`There is no branch ${branch}.`);
-  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });
 
 interface Creation {
@@ -164,16 +73,7 @@ interface Creation {
 const build = Effect.fnUntraced(function* (options: HostedOptions, request: Creation, aside: string) {
   const asked = request.defaultBranch === null ? null : parseBranchName(request.defaultBranch);
   if (asked !== null && Result.isFailure(asked)) return yield* unknownRef(asked.failure.message);
-  const args = [
-    "init",
-    "--quiet",
-    "--bare",
-    "--template=",
-    "--object-format=sha1",
-    "--initial-branch=main",
-    aside,
-  ];
-  yield* runGit({ repository: null, args });
+  yield* initBare(aside);
   const branch =
     request.importFrom === null
       ? (asked?.success ?? "main")
@@ -185,6 +85,7 @@ const build = Effect.fnUntraced(function* (options: HostedOptions, request: Crea
         });
   if (request.importFrom === null) yield* writeInitialCommit(aside, branch);
   yield* runGit({ repository: aside, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+  yield* markUnclaimed(aside);
 });
 
 const create = Effect.fnUntraced(function* (options: HostedOptions, request: Creation) {
@@ -194,36 +95,10 @@ const create = Effect.fnUntraced(function* (options: HostedOptions, request: Cre
   }
   const there = yield* Effect.result(existingRepository(options.directory, request));
   if (Result.isFailure(there)) {
-    const aside = join(options.directory, `.building-${randomUUID()}`);
-    yield* build(options, request, aside).pipe(
-      Effect.andThen(
-        filesystem("Putting the repository in its place", () =>
-          rename(aside, path).catch(async (error: unknown) => {
-            // Another call was quicker: a directory is never renamed over one that has something in it.
-            await access(join(path, "HEAD")).catch(() => Promise.reject(error));
-          }),
-        ),
-      ),
-      Effect.ensuring(
-        Effect.ignore(filesystem("Sweeping", () => rm(aside, { recursive: true, force: true }))),
-      ),
-    );
+    yield* builtInPlace(options.directory, path, (aside) => build(options, request, aside));
   }
   return { defaultBranch: yield* headBranch(path) };
 });
-
-const remove = (directory: string, repository: Repository): Effect.Effect<void, GitError> => {
-  const path = repositoryPath(directory, repository.projectId);
-  if (path === null) return Effect.void;
-  const aside = join(directory, `.removing-${randomUUID()}`);
-  return filesystem("Removing the repository", async () => {
-    const gone = await rename(path, aside).then(
-      () => false,
-      (error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? true : Promise.reject(error)),
-    );
-    if (!gone) await rm(aside, { recursive: true, force: true });
-  });
-};
 
 /**
  * The backend over `directory`. Starting it refuses an unfit git, installs the push hooks and sweeps what a dead service
@@ -244,8 +119,10 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
         Effect.flatMap(existingRepository(directory, repository), use);
       return GitBackend.of({
         create: (request) => create(options, request),
+        checkUpstream: () =>
+          Effect.fail(new GitError({ code: "git_failed", message: "A hosted repository has no server." })),
         setDefaultBranch: (repository, branch) => at(repository, (path) => setDefaultBranch(path, branch)),
-        remove: (repository) => remove(directory, repository),
+        remove: (repository) => removeRepository(directory, repository),
         resolveBase: (repository, ref) => at(repository, (path) => resolveBase(path, ref)),
         branchTip: (repository, branch) => at(repository, (path) => branchTip(path, branch)),
         createBranch: (repository, request) =>
@@ -259,7 +136,8 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
             Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request.maxBytes)),
           ),
         // Of merges that collide one goes through each time: more at once than this are turned away.
-        merge: (repository, request) => at(repository, (path) => mergeInto(path, request, { attempts: 10 })),
+        merge: (repository, request) =>
+          at(repository, (path) => mergeInto(path, request, { attempts: 10, swap: swapIn(path) })),
       });
     }),
   );

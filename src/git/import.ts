@@ -21,7 +21,7 @@ interface Import {
 const importDeadlineMs = 30 * 60_000;
 
 /** Faults of old tools that are common in the history of sound repositories and harm nobody. */
-const toleratedFaults: Readonly<Record<string, string>> = {
+export const toleratedFaults: Readonly<Record<string, string>> = {
   "fetch.fsck.zeroPaddedFilemode": "ignore",
   "fetch.fsck.badTimezone": "ignore",
   "fetch.fsck.missingSpaceBeforeDate": "ignore",

@@ -15,17 +15,23 @@ import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { runGit } from "./run.ts";
 
 /** Moves the branch. @returns false where it was not at `from` any more. */
-const swap = Effect.fnUntraced(function* (path: string, branch: string, move: { from: string; to: string }) {
-  const { from, to } = move;
-  const swapped = yield* Effect.result(
-    runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, to, from] }),
-  );
-  if (Result.isSuccess(swapped)) return true;
-  // What git says of it is not what it did: the ref itself is asked (threats.md G12).
-  const tip = yield* branchTip(path, branch);
-  if (tip === from) return yield* swapped.failure;
-  return tip === to;
-});
+export type Swap = (
+  branch: string,
+  move: { readonly from: string; readonly to: string },
+) => Effect.Effect<boolean, GitError>;
+
+/** The swap of a branch of the repository's own. */
+export const swapIn = (path: string): Swap =>
+  Effect.fnUntraced(function* (branch, { from, to }) {
+    const swapped = yield* Effect.result(
+      runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, to, from] }),
+    );
+    if (Result.isSuccess(swapped)) return true;
+    // What git says of it is not what it did: the ref itself is asked (threats.md G12).
+    const tip = yield* branchTip(path, branch);
+    if (tip === from) return yield* swapped.failure;
+    return tip === to;
+  });
 
 /** The commit the branch goes to: the head itself where the branch has nothing of its own, else a new one over both. */
 const mergedCommit = Effect.fnUntraced(function* (
@@ -47,7 +53,7 @@ const mergedCommit = Effect.fnUntraced(function* (
 });
 
 /** One try against the tip as it is now. @returns null where the tip moved meanwhile. */
-const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest) {
+const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest, swap: Swap) {
   const { branch, head } = request;
   const base = yield* branchTip(path, branch);
   if (base === null) return yield* unknownRef(`There is no branch ${branch}.`);
@@ -56,24 +62,33 @@ const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest
   if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies Merge;
   const { commit, conflicts } = yield* mergedCommit(path, { mergeBase, base, head }, request);
   if (commit === null) return { outcome: "conflict", base, paths: conflicts } satisfies Merge;
-  return (yield* swap(path, branch, { from: base, to: commit }))
+  return (yield* swap(branch, { from: base, to: commit }))
     ? ({ outcome: "merged", base, commit } satisfies Merge)
     : null;
 });
+
+interface Merging {
+  readonly attempts: number;
+  readonly swap: Swap;
+  /** Run before each attempt: after it the branch's tip is as it is now. */
+  readonly refresh?: Effect.Effect<unknown, GitError>;
+}
 
 /** See `GitBackend.merge`. */
 export const mergeInto = Effect.fnUntraced(function* (
   path: string,
   request: MergeRequest,
-  { attempts }: { readonly attempts: number },
+  { attempts, swap, refresh = Effect.void }: Merging,
 ): Effect.fn.Return<Merge, GitError> {
   const { branch, head } = request;
+  yield* refresh;
   if (!isCommitId(head) || !(yield* isCommit(path, head))) {
     return yield* unknownRef(`There is no commit ${head}.`);
   }
   for (let left = attempts; left > 0; left -= 1) {
-    const merge = yield* attempt(path, request);
+    const merge = yield* attempt(path, request, swap);
     if (merge !== null) return merge;
+    yield* refresh;
   }
   return yield* new GitError({
     code: "ref_moved",

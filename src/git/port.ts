@@ -13,6 +13,7 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type { Upstream } from "../domain/repository-credential.ts";
 
 /** What went wrong with a repository, as a person is told it: no credential, no path of this machine. */
 export class GitError extends Schema.TaggedError<GitError>()("GitError", {
@@ -25,6 +26,12 @@ export class GitError extends Schema.TaggedError<GitError>()("GitError", {
     "file_too_large",
     "not_a_file",
     "timeout",
+    // The node that has the repository cannot be reached now: nothing is known to have happened, and it passes.
+    "away",
+    // Of a repository that is kept elsewhere: its server cannot be reached, or does not do its work; it passes.
+    "unavailable",
+    // Its server said no: to the credential, or to what was asked.
+    "refused",
     "git_failed",
   ]),
   message: Schema.String,
@@ -87,14 +94,22 @@ export class GitBackend extends Context.Service<
   {
     /**
      * Makes the repository. With `importFrom` (a real path already checked by the caller, or an https URL) it takes
-     * that repository's branches and tags; without, it has one empty commit on `defaultBranch`. Idempotent.
-     * @returns the default branch: the asked one, else the imported HEAD, else `main`.
+     * that repository's branches and tags; without, it has one empty commit on `defaultBranch`. With `upstream` it is
+     * that server's repository, as it is. Idempotent.
+     * @returns the default branch: the asked one, else the HEAD of where it comes from, else `main`; and the node that has
+     *   the repository, where that matters.
      */
     readonly create: (request: {
       readonly projectId: string;
       readonly importFrom: string | null;
       readonly defaultBranch: string | null;
-    }) => Effect.Effect<{ readonly defaultBranch: string }, GitError>;
+      readonly upstream?: Upstream;
+    }) => Effect.Effect<{ readonly defaultBranch: string; readonly nodeId?: string }, GitError>;
+    /**
+     * Asks a repository's server whether it lets this credential in, as `create` would, and changes nothing: `refused` where
+     * it does not, `unavailable` where it cannot be asked.
+     */
+    readonly checkUpstream: (upstream: Upstream) => Effect.Effect<void, GitError>;
     /** Makes an existing branch the one a plain clone checks out; `unknown_ref` where there is none of that name. */
     readonly setDefaultBranch: (repository: Repository, branch: string) => Effect.Effect<void, GitError>;
     /** Removes the repository; one that is not there is no error. */

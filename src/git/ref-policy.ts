@@ -10,6 +10,7 @@
  *
  * Reading is not limited here: every credential that reaches a repository may read all of it.
  */
+import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { isSessionBranch, parseBranchName } from "../domain/git-ref.ts";
 
@@ -86,27 +87,100 @@ const oneLine = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- what a client put into a ref's name must not steer a terminal
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 
+const words = (sentences: readonly string[], last: string): string =>
+  [...sentences.map((sentence) => `say ${oneLine(sentence)}`), last, ""].join("\n");
+
 const reply = (accept: boolean, sentences: readonly string[]): string =>
-  [...sentences.map((sentence) => `say ${oneLine(sentence)}`), accept ? "accept" : "refuse", ""].join("\n");
+  words(sentences, accept ? "accept" : "refuse");
+
+/** What is said of a push that was taken. Its last word is no verdict: a hook that waits for one takes it for a refusal. */
+export const sayings = (sentences: readonly string[]): string => words(sentences, "over");
 
 const question = /^(ref|update) ([0-9a-f]{40}) ([0-9a-f]{40}) (forward|other) (.+)$/s;
 
+/** What the server that keeps the repository made of a push. */
+export interface Forwarded {
+  /** Why a ref was not taken, by its name; refs without one were. */
+  readonly refusals: ReadonlyMap<string, string>;
+  /** For whoever pushes. */
+  readonly said: readonly string[];
+}
+
+/** Hands the updates on to the server that keeps the repository, all of them together where they are `atomic`. */
+export type Forward = (
+  updates: readonly RefUpdate[],
+  /** `quarantine`: the name of the directory in which their objects wait; empty for deletions, which bring none. */
+  push: { readonly quarantine: string; readonly atomic: boolean },
+) => Effect.Effect<Forwarded>;
+
+interface Announced {
+  readonly update: RefUpdate;
+  refusal: string | null;
+}
+
+/** The answer to `end`: whether any ref may be written. */
+const verdict = (announced: readonly Announced[], said: readonly string[]): string => {
+  const refused = announced.flatMap(({ refusal }) => refusal ?? []);
+  return refused.length === announced.length
+    ? reply(false, [...said, ...new Set(refused)])
+    : reply(true, said);
+};
+
+const forwarded = (
+  announced: readonly Announced[],
+  forward: Forward,
+  push: Parameters<Forward>[1],
+): string | Effect.Effect<string> => {
+  const allowed = announced.filter(({ refusal }) => refusal === null);
+  const refused = announced.flatMap(({ refusal }) => refusal ?? []);
+  if (allowed.length === 0) return verdict(announced, []);
+  // What is to be written together is not begun where a part of it is refused.
+  if (push.atomic && refused.length > 0) return reply(false, [...new Set(refused)]);
+  if (new Set(allowed.map(({ update }) => update.ref)).size < allowed.length) {
+    return reply(false, ["A push may name a ref once."]);
+  }
+  return Effect.map(
+    forward(
+      allowed.map(({ update }) => update),
+      push,
+    ),
+    ({ refusals, said }) => {
+      for (const entry of allowed) entry.refusal = refusals.get(entry.update.ref) ?? null;
+      return verdict(announced, said);
+    },
+  );
+};
+
 /**
- * Answers the hooks of one push (hooks.ts), line by line: `ref …` announces an update, `end` asks whether any may be
- * made (if none may, git drops the push with its objects still in quarantine), `update …` asks for one of them. What
- * was not announced exactly so is refused.
+ * Answers the hooks of one push (hooks.ts), line by line: `quarantine …` names where the objects wait, `ref …` announces
+ * an update, `end` asks whether any may be made (if none may, git drops the push with its objects still in quarantine),
+ * `update …` asks for one of them. What was not announced exactly so is refused. With `forward` the updates are the
+ * other server's first: `end` is answered when it has taken them, and what it refused is refused.
+ *
+ * @param isAtomic whether the client asked for all refs or none; known before the hooks run.
  * @returns the answer to write back, null where the line asks nothing.
  */
-export const pushJudge = (policy: WritePolicy): ((line: string) => string | null) => {
-  const refusals = new Map<string, string | null>();
+export const pushJudge = (
+  policy: WritePolicy,
+  forward: Forward | null = null,
+  isAtomic: () => boolean = () => false,
+): ((line: string) => string | Effect.Effect<string> | null) => {
+  const announced = new Map<string, Announced>();
+  let quarantine: string | null = null;
   return (line) => {
     if (line === "end") {
-      if (refusals.size > maxRefsPerPush) {
-        return reply(false, [`A push may carry ${maxRefsPerPush} refs, this one has ${refusals.size}.`]);
+      if (announced.size > maxRefsPerPush) {
+        return reply(false, [`A push may carry ${maxRefsPerPush} refs, this one has ${announced.size}.`]);
       }
-      const sentences = [...refusals.values()];
-      const refused = sentences.filter((sentence) => sentence !== null);
-      return refused.length === sentences.length ? reply(false, [...new Set(refused)]) : reply(true, []);
+      const all = [...announced.values()];
+      if (forward === null) return verdict(all, []);
+      if (quarantine === null) return reply(false, ["The push is not in quarantine."]);
+      return forwarded(all, forward, { quarantine, atomic: isAtomic() });
+    }
+    const place = /^quarantine ([\w-]*)$/.exec(line)?.[1];
+    if (place !== undefined && announced.size === 0) {
+      quarantine = place;
+      return null;
     }
     const [, verb, oldCommit, newCommit, course, ref] = question.exec(line) ?? [];
     if (oldCommit === undefined || newCommit === undefined || ref === undefined) {
@@ -116,12 +190,12 @@ export const pushJudge = (policy: WritePolicy): ((line: string) => string | null
     if (verb === "ref") {
       const update = { ref, oldCommit, newCommit, fastForward: course === "forward" };
       // What was refused once stays refused, however often it is announced.
-      if (refusals.size <= maxRefsPerPush)
-        refusals.set(key, refusals.get(key) ?? judgeRefUpdate(policy, update));
+      const refusal = announced.get(key)?.refusal ?? judgeRefUpdate(policy, update);
+      if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal });
       return null;
     }
-    const refusal = refusals.get(key);
-    if (refusal === undefined) return reply(false, ["The push changed while it was being judged."]);
-    return refusal === null ? reply(true, []) : reply(false, [refusal]);
+    const known = announced.get(key);
+    if (known === undefined) return reply(false, ["The push changed while it was being judged."]);
+    return known.refusal === null ? reply(true, []) : reply(false, [known.refusal]);
   };
 };

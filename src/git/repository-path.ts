@@ -3,7 +3,7 @@
  * thrown away. Names that begin with a dot are never a project's.
  */
 import * as Effect from "effect/Effect";
-import { access } from "node:fs/promises";
+import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parseUuid } from "../domain/ids.ts";
 import { GitError, type Repository } from "./port.ts";
@@ -14,7 +14,7 @@ export const hooksDirectory = (directory: string): string => join(directory, ".h
 export const repositoryPath = (directory: string, projectId: string): string | null =>
   parseUuid(projectId) === null ? null : join(directory, `${projectId}.git`);
 
-const unknownRepository = (): GitError =>
+export const unknownRepository = (): GitError =>
   new GitError({ code: "unknown_repository", message: "The project has no repository here." });
 
 /** The path of a repository that is there, else `unknown_repository`. */
@@ -29,3 +29,14 @@ export const existingRepository = (
         Effect.as(path),
       );
 };
+
+/** The projects whose repositories are here. */
+export const repositoriesIn = (directory: string): Effect.Effect<readonly string[]> =>
+  Effect.map(
+    Effect.promise(() => readdir(directory)),
+    (names) =>
+      names.flatMap((name) => {
+        const id = name.endsWith(".git") ? parseUuid(name.slice(0, -".git".length)) : null;
+        return id === null ? [] : [id];
+      }),
+  );

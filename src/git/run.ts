@@ -7,8 +7,10 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { cutText, storableText } from "../domain/text.ts";
+import { listen } from "./channel.ts";
 import { GitError } from "./port.ts";
 
 /** What is left to say about one git process. */
@@ -21,9 +23,26 @@ interface GitCommand {
   readonly environment?: Readonly<Record<string, string>>;
   /**
    * How it is told to stop early. `signal` (the default) ends it at once. `hang-up` ends its input first and lets it
-   * finish: `receive-pack` throws its quarantine away when a push breaks off, and leaves it lying on a signal.
+   * finish: `receive-pack` throws its quarantine away when a push breaks off, and leaves it lying on a signal. Where
+   * it is at work on what it has, its own children are ended before it is.
    */
   readonly stopBy?: "signal" | "hang-up";
+  /**
+   * `own` (the default): everything it starts ends with it. `shared`: it stays in the service's session, outside of which
+   * the kernel would schedule it apart from its reader; for a git that ends its children itself when it is told to end.
+   */
+  readonly group?: "own" | "shared";
+  /** Milliseconds it has to finish after its input's end (10 s). */
+  readonly hangUpMs?: number;
+  /** What git and its children may take of the machine, where a stranger decides what they are given. */
+  readonly bounds?: GitBounds;
+}
+
+export interface GitBounds {
+  /** Memory of each process. */
+  readonly memoryBytes: number;
+  /** The longest file that is written. */
+  readonly fileBytes: number;
 }
 
 export interface GitProcess {
@@ -33,6 +52,10 @@ export interface GitProcess {
   readonly channel: Duplex;
   /** The last 8 KiB of what git wrote to standard error. */
   readonly stderr: () => string;
+  /** How many bytes it wrote there so far. */
+  readonly said: () => number;
+  /** Waits until nobody can write there any more. */
+  readonly silent: Effect.Effect<void>;
   /** Waits for the process's end; its code, or null when a signal ended it. */
   readonly exit: Effect.Effect<number | null>;
   /** Tells git and its children to stop, without waiting for it. */
@@ -43,6 +66,10 @@ export interface GitRequest extends GitCommand {
   readonly stdin?: string;
   /** Milliseconds until it is given up (30 s). */
   readonly deadlineMs?: number;
+  /** Milliseconds without a byte of output after which it is given up too; up to twice as long. */
+  readonly stallMs?: number;
+  /** Answers a line that git's children write to descriptor 3. */
+  readonly answer?: (line: string) => string;
   /** Bytes of output that are kept; git is stopped at the first one beyond (16 MiB). */
   readonly maxOutputBytes?: number;
   /** Exit codes that are answers (0); another one is an error. */
@@ -53,14 +80,17 @@ interface GitOutput {
   readonly exitCode: number;
   readonly stdout: Buffer;
   readonly truncated: boolean;
+  /** The last 8 KiB. */
+  readonly stderr: string;
 }
 
 const deadlineMs = 30_000;
 const maxOutputBytes = 16 * 1024 * 1024;
 const stderrBytes = 8 * 1024;
 /** Time to finish after the input's end, then after SIGTERM, on which git removes its locks; then comes SIGKILL. */
-const hangUpFor = "10 seconds";
+const hangUpMs = 10_000;
 const killAfter = "2 seconds";
+const lastWordsFor = "200 millis";
 /** First git with `merge-tree --write-tree` (threats.md G14). */
 const oldestVersion: readonly [number, number] = [2, 38];
 
@@ -115,22 +145,34 @@ const environmentOf = (command: GitCommand): Record<string, string> => {
 
 const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
-const signalGroup = (child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void => {
+const signalGroup = (child: ChildProcess, { group }: GitCommand, signal: "SIGTERM" | "SIGKILL"): void => {
   if (child.pid === undefined || !isRunning(child)) return;
   try {
-    process.kill(-child.pid, signal);
+    process.kill(group === "shared" ? child.pid : -child.pid, signal);
   } catch {
     // It ended between the question and the signal.
   }
 };
 
+/** Under a limit that is lower already, that one stays. ulimit counts memory in KiB and files in blocks of 512 bytes. */
+const boundedGit = `ulimit -d "$1" 2>/dev/null; ulimit -f "$2" 2>/dev/null; shift 2; exec git "$@"`;
+
+const programOf = ({ args, bounds }: GitCommand): readonly [string, readonly string[]] => {
+  if (bounds === undefined) return ["git", args];
+  const { memoryBytes, fileBytes } = bounds;
+  const limits = [Math.ceil(memoryBytes / 1024), Math.ceil(fileBytes / 512)].map(String);
+  return ["sh", ["-c", boundedGit, "git", ...limits, ...args]];
+};
+
 const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
   Effect.callback((resume) => {
-    const child = spawn("git", command.args, {
+    const [program, args] = programOf(command);
+    const child = spawn(program, args, {
       env: environmentOf(command),
       cwd: command.repository ?? "/",
       stdio: ["pipe", "pipe", "pipe", "pipe"],
-      detached: true, // a group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it
+      // A group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it.
+      detached: command.group !== "shared",
     });
     child.on("error", (error: NodeJS.ErrnoException) => {
       // ENOENT is said of a missing program and of a missing working directory alike.
@@ -142,6 +184,18 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
     });
     child.once("spawn", () => resume(Effect.succeed(child)));
   });
+
+/** Ends what git has started, so that it fails as if that had failed, and clears up. */
+const signalChildren = async ({ pid = 0 }: ChildProcess): Promise<void> => {
+  const listed = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  for (const id of listed.split(" ").filter(Boolean)) {
+    try {
+      process.kill(Number(id), "SIGTERM");
+    } catch {
+      // It ended in between.
+    }
+  }
+};
 
 const hangUp = (child: ChildProcess): void => {
   child.stdin?.end();
@@ -157,11 +211,15 @@ const stop = (
   Effect.gen(function* () {
     if (command.stopBy === "hang-up" && isRunning(child)) {
       hangUp(child);
-      yield* Effect.raceFirst(ended, Effect.sleep(hangUpFor));
+      yield* Effect.raceFirst(ended, Effect.sleep(command.hangUpMs ?? hangUpMs));
+      if (isRunning(child)) {
+        yield* Effect.promise(() => signalChildren(child));
+        yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
+      }
     }
-    signalGroup(child, "SIGTERM");
+    signalGroup(child, command, "SIGTERM");
     yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
-    signalGroup(child, "SIGKILL");
+    signalGroup(child, command, "SIGKILL");
     yield* ended;
   });
 
@@ -172,8 +230,12 @@ export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitErro
       const ended = Deferred.makeUnsafe<number | null>();
       // `exit`, not `close`: a descendant that still holds a pipe must not keep the scope open.
       child.once("exit", (code) => Deferred.doneUnsafe(ended, Effect.succeed(code)));
+      const silent = Deferred.makeUnsafe<void>();
+      child.stderr?.once("close", () => Deferred.doneUnsafe(silent, Effect.void));
       let stderr = Buffer.alloc(0);
+      let said = 0;
       child.stderr?.on("data", (chunk: Buffer) => {
+        said += chunk.length;
         stderr = Buffer.concat([stderr, chunk]).subarray(-stderrBytes);
       });
       const [stdin, stdout, , channel] = child.stdio;
@@ -186,9 +248,11 @@ export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitErro
         // oxlint-disable-next-line typescript/consistent-type-assertions -- Node makes a duplex socket of every further "pipe"
         channel: channel as Duplex,
         stderr: () => stderr.toString("utf8"),
+        said: () => said,
+        silent: Deferred.await(silent),
         exit: Deferred.await(ended),
         terminate: Effect.sync(() =>
-          command.stopBy === "hang-up" ? hangUp(child) : signalGroup(child, "SIGTERM"),
+          command.stopBy === "hang-up" ? hangUp(child) : signalGroup(child, command, "SIGTERM"),
         ),
       };
       return { child, git };
@@ -202,7 +266,12 @@ export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitErro
       ),
   ).pipe(Effect.map(({ git }) => git));
 
-const collect = (stdout: Readable, limit: number): Effect.Effect<{ bytes: Buffer; truncated: boolean }> =>
+interface Collected {
+  readonly bytes: Buffer;
+  readonly truncated: boolean;
+}
+
+const collect = (stdout: Readable, limit: number, count: (bytes: number) => void): Effect.Effect<Collected> =>
   Effect.callback((resume) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -213,6 +282,7 @@ const collect = (stdout: Readable, limit: number): Effect.Effect<{ bytes: Buffer
     stdout.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
+      count(chunk.length);
       if (size > limit) finish(true);
     });
     stdout.once("close", () => finish(false));
@@ -220,42 +290,67 @@ const collect = (stdout: Readable, limit: number): Effect.Effect<{ bytes: Buffer
 
 /** What git says went wrong, in one line: the last line that names a fault, else the last one; at most 500 characters. */
 export const gitMessage = (stderr: string, repository: string | null): string => {
-  const lines = stderr.split("\n").filter((line) => line.trim() !== "");
+  const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
   const line = lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git said nothing";
   const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
   return cutText(storableText(hidden), 500);
 };
 
+/** A question over descriptor 3 is a prompt or a ref's name. */
+const maxQuestionBytes = 4096;
+
+const late = ({ args }: GitCommand, how: string): GitError =>
+  new GitError({ code: "timeout", message: `git ${args[0] ?? ""} ${how} and was ended.` });
+
+/** Fails when nothing was moved for a while. */
+const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never, GitError> => {
+  const { stallMs } = request;
+  if (stallMs === undefined) return Effect.never;
+  return Effect.gen(function* () {
+    for (let before = -1; before !== moved(); yield* Effect.sleep(stallMs)) before = moved();
+    return yield* late(request, `said nothing for ${stallMs / 1000} s`);
+  });
+};
+
+const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
+  const git = yield* spawnGit(request);
+  const { answer } = request;
+  if (answer !== undefined)
+    listen(git.channel, maxQuestionBytes, (line) => void git.channel.write(`${answer(line)}\n`));
+  git.stdin.end(request.stdin ?? "");
+  let written = 0;
+  const end = Effect.gen(function* () {
+    const collected = yield* collect(git.stdout, request.maxOutputBytes ?? maxOutputBytes, (bytes) => {
+      written += bytes;
+    });
+    return { ...collected, exitCode: collected.truncated ? 0 : yield* git.exit };
+  });
+  const {
+    bytes: stdout,
+    truncated,
+    exitCode,
+  } = yield* Effect.raceFirst(
+    end,
+    stalled(request, () => written + git.said()),
+  );
+  // Its last words may be on their way when it has ended; a descendant that keeps the pipe open is not waited for.
+  yield* Effect.raceFirst(git.silent, Effect.sleep(lastWordsFor));
+  const stderr = git.stderr();
+  if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
+    const message = gitMessage(stderr, request.repository);
+    return yield* new GitError({ code: "git_failed", message: `git ${request.args[0] ?? ""}: ${message}` });
+  }
+  const output: GitOutput = { exitCode, stdout, truncated, stderr };
+  return output;
+});
+
 /** Runs git to its end and keeps what it wrote. Codes not in `expect` fail as `git_failed`, a missed deadline as `timeout`. */
 export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> => {
-  const limit = request.maxOutputBytes ?? maxOutputBytes;
   const deadline = request.deadlineMs ?? deadlineMs;
-  return Effect.scoped(
-    Effect.gen(function* () {
-      const git = yield* spawnGit(request);
-      git.stdin.end(request.stdin ?? "");
-      const { bytes, truncated } = yield* collect(git.stdout, limit);
-      if (truncated) return { exitCode: 0, stdout: bytes, truncated };
-      const exitCode = yield* git.exit;
-      if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
-        const message = gitMessage(git.stderr(), request.repository);
-        return yield* new GitError({
-          code: "git_failed",
-          message: `git ${request.args[0] ?? ""}: ${message}`,
-        });
-      }
-      return { exitCode, stdout: bytes, truncated };
-    }),
-  ).pipe(
+  return Effect.scoped(runToItsEnd(request)).pipe(
     Effect.timeoutOrElse({
       duration: deadline,
-      orElse: () =>
-        Effect.fail(
-          new GitError({
-            code: "timeout",
-            message: `git ${request.args[0] ?? ""} took longer than ${deadline / 1000} s and was ended.`,
-          }),
-        ),
+      orElse: () => Effect.fail(late(request, `took longer than ${deadline / 1000} s`)),
     }),
   );
 };

@@ -309,6 +309,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           repositories.set(projectId, state);
           return Effect.succeed({ defaultBranch: state.head });
         }),
+      checkUpstream: () => Effect.fail(error("git_failed", "The simulated backend has no server to ask.")),
       setDefaultBranch: (repository, branch) =>
         at(repository, (state) => {
           if (!state.branches.has(branch))

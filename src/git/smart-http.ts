@@ -13,14 +13,17 @@ import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import type * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
-import type { Duplex, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { parseUuid } from "../domain/ids.ts";
 import { checkHooks } from "./hooks.ts";
 import { GitError, type Repository } from "./port.ts";
 import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "./places.ts";
-import { pushJudge, type WritePolicy } from "./ref-policy.ts";
+import type { PushHeard } from "./pushed.ts";
+import { atomicity, converse } from "./receive.ts";
+import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
 
@@ -38,6 +41,8 @@ export interface GitCall {
   readonly repository: Repository;
   readonly service: GitService;
   readonly policy: WritePolicy;
+  /** Hears of the refs that a push has written, and may say something of them to whoever pushed. */
+  readonly pushed?: PushHeard;
   /** The `Git-Protocol` header. */
   readonly protocol: string | undefined;
   /**
@@ -54,21 +59,33 @@ export interface GitServeCall extends GitCall {
 }
 
 export interface GitResponse {
-  readonly status: 200 | 403 | 415;
+  readonly status: 200 | 403 | 415 | 502 | 503;
   readonly headers: Readonly<Record<string, string>>;
   /** Starts git when it is run and ends it when it is done, interrupted or failed. */
   readonly body: Stream.Stream<Uint8Array, GitError>;
 }
 
 export interface SmartHttpOptions {
-  /** The hosted backend's directory; its layer has installed the hooks there. */
+  /** A backend's directory; its layer has installed the hooks there. */
   readonly directory: string;
   /** Milliseconds without a byte in either direction after which git is ended (60 s, api.md 1). */
   readonly idleMs?: number;
   /** Bytes one pushed pack may have (2 GiB). */
   readonly maxPackBytes?: number;
+  /** Milliseconds one push may take, however steadily its bytes flow (an hour). */
+  readonly maxPushMs?: number;
   /** Gits that may serve clients at the same time (places.ts). */
   readonly places?: PlaceLimits;
+  /** Where the directory holds mirrors. */
+  readonly elsewhere?: Elsewhere;
+}
+
+/** What stands between a client and a repository that is kept at another server. */
+export interface Elsewhere {
+  /** Brings the mirror up to date before a client is told its refs. */
+  readonly freshen: (call: GitCall) => Effect.Effect<void, GitError>;
+  /** Opens the way to the server for one push; it is closed when git has ended. */
+  readonly forwarding: (projectId: string) => Effect.Effect<Forward, never, Scope.Scope>;
 }
 
 export interface SmartHttp {
@@ -80,12 +97,16 @@ export interface SmartHttp {
 
 const idleMs = 60_000;
 const maxPackBytes = 2 * 1024 ** 3;
+const maxPushMs = 3_600_000;
+/**
+ * Bytes that git may ask of the machine at once while it unpacks a push: a pack of a kilobyte can hold a file of many
+ * gigabytes as a difference to a small one. Files that are sent whole may be larger, since they pass through.
+ */
+const pushAllocation = "256m";
 /** A fetch's request: wants and haves, which upload-pack keeps in memory. */
 const maxFetchRequestBytes = 32 * 1024 ** 2;
 /** Commands of a push before its pack. */
 const maxCommandBytes = 1024 ** 2;
-/** One line of a hook: two commits and a ref name of at most one packet (64 KiB). */
-const maxHookLineBytes = 128 * 1024;
 
 const noCache = {
   "cache-control": "no-cache, max-age=0, must-revalidate",
@@ -116,7 +137,7 @@ export const parseGitPath = (target: string): GitRoute | null => {
 const failure = (message: string): GitError => new GitError({ code: "git_failed", message });
 
 /** An answer git shows to the user line by line behind `remote:`. */
-const plain = (status: 403 | 415, text: string): GitResponse => ({
+const plain = (status: Exclude<GitResponse["status"], 200>, text: string): GitResponse => ({
   status,
   headers: { ...noCache, "content-type": "text/plain; charset=utf-8" },
   body: Stream.succeed(Buffer.from(`${text}\n`)),
@@ -129,27 +150,6 @@ const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
     sink.write(chunk, () => resume(Effect.void));
   });
 
-/**
- * Lets the hooks of a push talk to its judge. A line feed alone ends a line: names of refs hold what the client likes,
- * and whatever else some reader takes for a line's end would let it speak for the hook. A line too long to be one of
- * theirs ends the talk, and so the push.
- */
-const converse = (channel: Duplex, policy: WritePolicy): void => {
-  const answer = pushJudge(policy);
-  let unread: Buffer = Buffer.alloc(0);
-  channel.on("data", (chunk: Buffer) => {
-    const heard = Buffer.concat([unread, chunk]);
-    let from = 0;
-    for (let end = heard.indexOf(0x0a); end !== -1; end = heard.indexOf(0x0a, from)) {
-      const reply = answer(heard.toString("utf8", from, end));
-      if (reply !== null) channel.write(reply);
-      from = end + 1;
-    }
-    unread = heard.subarray(from);
-    if (unread.length > maxHookLineBytes) channel.destroy();
-  });
-};
-
 /** The endpoint's options, and where its gits queue. */
 type Served = SmartHttpOptions & { readonly takePlace: TakePlace };
 
@@ -161,13 +161,19 @@ interface Exchange {
   readonly body: Stream.Stream<Uint8Array, GitError>;
 }
 
+/** Pushing has no second version: git itself answers a push in version 0. */
+const protocolOf = ({ protocol }: GitCall): Readonly<Record<string, string>> => {
+  const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? "")?.[1];
+  return version === undefined ? {} : { GIT_PROTOCOL: `version=${version}` };
+};
+
 const start = ({ call, path, options, args }: Exchange) => {
-  const version = /(?:^|:)version=([12])(?:$|:)/.exec(call.protocol ?? "")?.[1];
   const fetching = call.service === "git-upload-pack";
   return spawnGit({
     repository: null,
     args: [call.service.slice("git-".length), "--stateless-rpc", ...args, path],
     stopBy: fetching ? "signal" : "hang-up",
+    group: fetching ? "shared" : "own",
     config: fetching
       ? { "uploadpack.allowFilter": "true" }
       : {
@@ -176,8 +182,7 @@ const start = ({ call, path, options, args }: Exchange) => {
           "receive.denyDeleteCurrent": "ignore", // the policy decides what may be deleted
           "receive.denyCurrentBranch": "ignore",
         },
-    // Pushing has no second version: git itself answers a push in version 0.
-    environment: fetching && version !== undefined ? { GIT_PROTOCOL: `version=${version}` } : {},
+    environment: fetching ? protocolOf(call) : { GIT_ALLOC_LIMIT: pushAllocation },
   });
 };
 
@@ -197,15 +202,26 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
     Effect.gen(function* () {
       yield* wanted.options.takePlace(wanted.call.repository.projectId);
+      const { repository, policy, service } = wanted.call;
+      // Opened before git starts, and so closed after it has ended.
+      const { elsewhere } = wanted.options;
+      const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
       const git = yield* start(wanted);
-      if (wanted.call.service === "git-receive-pack") converse(git.channel, wanted.call.policy);
+      const { observe, isAtomic } = atomicity();
+      if (service === "git-receive-pack") {
+        const judge = pushJudge(policy, forward, isAtomic);
+        yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
+      }
       let lastByteAt = yield* Clock.currentTimeMillis;
       const touch = Effect.map(Clock.currentTimeMillis, (now) => {
         lastByteAt = now;
       });
       const broken = yield* Deferred.make<never, GitError>();
       const request = yield* wanted.body.pipe(
-        Stream.runForEach((chunk) => Effect.andThen(touch, write(git.stdin, chunk))),
+        Stream.runForEach((chunk) => {
+          observe(chunk);
+          return Effect.andThen(touch, write(git.stdin, chunk));
+        }),
         Effect.andThen(Effect.sync(() => git.stdin.end())),
         // A request that broke off does not look finished to git: a push says itself where it ends, and a fetch's git is
         // ended by a signal.
@@ -213,12 +229,19 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         Effect.forkScoped,
       );
       const limit = wanted.options.idleMs ?? idleMs;
-      const stalled = new GitError({ code: "timeout", message: `No byte was moved for ${limit / 1000} s.` });
-      const end = git.terminate.pipe(
-        Effect.andThen(Deferred.fail(broken, stalled)),
-        Effect.andThen(wanted.call.disconnect),
-      );
-      yield* Effect.forkScoped(watch(end, () => lastByteAt, limit));
+      const end = (message: string) =>
+        git.terminate.pipe(
+          Effect.andThen(Deferred.fail(broken, new GitError({ code: "timeout", message }))),
+          Effect.andThen(wanted.call.disconnect),
+        );
+      const stalled = end(`No byte was moved for ${limit / 1000} s.`);
+      yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
+      if (wanted.call.service === "git-receive-pack") {
+        const longest = wanted.options.maxPushMs ?? maxPushMs;
+        yield* Effect.forkScoped(
+          Effect.delay(end(`The push took longer than ${longest / 1000} s.`), longest),
+        );
+      }
       const output = NodeStream.fromReadable({
         evaluate: () => git.stdout,
         onError: () => failure("git's answer broke off."),
@@ -294,7 +317,16 @@ const serve = (options: Served, call: GitServeCall, path: string): GitResponse =
   };
 };
 
-/** The endpoint over the hosted repositories of a directory. */
+/** Git shows the sentence; a server that is away passes, one that says no does not. */
+const upstreamFailed = ({ code, message }: GitError): GitResponse | null => {
+  if (code === "unavailable") {
+    const answer = plain(503, message);
+    return { ...answer, headers: { ...answer.headers, "retry-after": "5" } };
+  }
+  return code === "refused" ? plain(502, message) : null;
+};
+
+/** The endpoint over the repositories of a directory. */
 export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
   const options: Served = { ...given, takePlace: makePlaces(given.places ?? PLACES) };
   const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
@@ -306,8 +338,18 @@ export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
       }
       return respond(path);
     });
+  const freshen = options.elsewhere?.freshen ?? (() => Effect.void);
   return {
-    advertise: (call) => answer(call, (path) => advertise(options, call, path)),
+    advertise: (call) =>
+      Effect.andThen(
+        freshen(call),
+        answer(call, (path) => advertise(options, call, path)),
+      ).pipe(
+        Effect.catchTag("GitError", (error) => {
+          const response = upstreamFailed(error);
+          return response === null ? Effect.fail(error) : Effect.succeed(response);
+        }),
+      ),
     serve: (call) => answer(call, (path) => serve(options, call, path)),
   };
 };

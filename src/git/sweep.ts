@@ -1,8 +1,10 @@
 /**
  * What a service or a machine that died may leave in the repositories' directory: repositories half built or half
- * removed, lock files of refs, quarantines of pushes. Run at start, before anything else uses the directory.
+ * removed, lock files of refs, quarantines of pushes, packs half fetched. Looked for at start, before anything else uses the
+ * directory. A service that is started again at once finds them young: it looks at those again until they are old enough.
  */
 import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -11,47 +13,74 @@ const lockAgeMs = 10_000;
 /** A start must not open ten thousand directories at once. */
 const concurrency = 8;
 
-const isAside = (name: string): boolean => name.startsWith(".building-") || name.startsWith(".removing-");
+/** `.key-`: what ssh needs as files while it runs (remote.ts). */
+const isAside = (name: string): boolean => /^\.(?:building|removing|key)-/.test(name);
 
 const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
-const sweepRepository = async (path: string): Promise<void> => {
-  const [top, refs, objects] = await Promise.all([
-    readdir(path).catch(() => []),
+/** Removes what is old enough. @returns what is not. */
+const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> => {
+  const young = await Promise.all(
+    paths.map(async (path) => {
+      const found = await stat(path).catch(() => null);
+      if (found === null) return [];
+      // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
+      if (Date.now() - found.mtimeMs <= lockAgeMs) return [path];
+      await removeTree(path);
+      return [];
+    }),
+  );
+  return young.flat();
+};
+
+const sweepRepository = async (path: string): Promise<readonly string[]> => {
+  const namesIn = (...directory: readonly string[]) => readdir(join(path, ...directory)).catch(() => []);
+  const [top, refs, objects, packs] = await Promise.all([
+    namesIn(),
     readdir(join(path, "refs"), { recursive: true }).catch(() => []),
-    readdir(join(path, "objects")).catch(() => []),
+    namesIn("objects"),
+    namesIn("objects", "pack"),
   ]);
   const leftovers = [
     ...top.filter((name) => name.endsWith(".lock")),
     ...refs.filter((name) => name.endsWith(".lock")).map((name) => join("refs", name)),
     ...objects.filter((name) => name.startsWith("tmp_objdir-")).map((name) => join("objects", name)),
+    ...packs.filter((name) => name.startsWith("tmp_")).map((name) => join("objects", "pack", name)),
   ];
-  await Promise.all(
-    leftovers.map(async (name) => {
-      const file = join(path, name);
-      const found = await stat(file).catch(() => null);
-      // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
-      if (found !== null && Date.now() - found.mtimeMs > lockAgeMs) await removeTree(file);
-    }),
-  );
+  return await sweepOld(leftovers.map((name) => join(path, name)));
 };
 
-const sweepEntry = (directory: string, name: string): Promise<void> => {
+const sweepEntry = async (directory: string, name: string): Promise<readonly string[]> => {
   const path = join(directory, name);
-  return isAside(name) ? removeTree(path) : sweepRepository(path);
+  if (!isAside(name)) return await sweepRepository(path);
+  await removeTree(path);
+  return [];
 };
 
-/** Sweeps `directory`; what cannot be removed stays until the next start and is in nobody's way. */
-export const sweepLeftovers = (directory: string): Effect.Effect<void> =>
+/**
+ * Sweeps `directory`, and what was too young for it when it is not any more, in the caller's scope. What cannot be removed
+ * stays until the next start and is in nobody's way.
+ */
+export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const names = yield* Effect.promise(() => readdir(directory).catch((): string[] => []));
     const swept = names.filter((name) => isAside(name) || name.endsWith(".git"));
-    yield* Effect.forEach(
+    const young = yield* Effect.forEach(
       swept,
-      (name) => Effect.ignore(Effect.tryPromise(() => sweepEntry(directory, name))),
-      {
-        concurrency,
-        discard: true,
-      },
+      (name) =>
+        Effect.orElseSucceed(
+          Effect.tryPromise(() => sweepEntry(directory, name)),
+          () => [],
+        ),
+      { concurrency },
     );
+    // Only what lay there at the start: what is made from now on is this service's own.
+    const later = Effect.gen(function* () {
+      for (let left: readonly string[] = young.flat(); left.length > 0;) {
+        yield* Effect.sleep(lockAgeMs);
+        const looked = left;
+        left = yield* Effect.tryPromise(() => sweepOld(looked));
+      }
+    });
+    yield* Effect.forkScoped(Effect.ignore(later));
   });

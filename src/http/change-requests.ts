@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { newUuid } from "../actors/entropy.ts";
+import { PullRequestDuty } from "../actors/pull-requests.ts";
 import { parseBranchName } from "../domain/git-ref.ts";
 import { GitBackend } from "../git/port.ts";
 import { ChangeRequests } from "../store/change-requests.ts";
@@ -38,7 +39,11 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
       code: "unknown_head_ref",
     });
   }
-  const { commits } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
+  const {
+    commits,
+    base,
+    head: tip,
+  } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
   if (commits.length === 0) {
     return yield* new Unprocessable({
       error: `The branch ${head.ref} has no commit of its own yet.`,
@@ -55,6 +60,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
       title: request.title,
       description: request.description ?? "",
       createdBy: caller.user.id,
+      tips: { base, head: tip },
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
@@ -67,6 +73,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
         ),
       ),
     );
+  yield* (yield* PullRequestDuty).wake(pid);
   return changeRequestWire(opened);
 });
 

@@ -17,6 +17,7 @@ import type { Principal } from "../store/records.ts";
 import { reaches } from "./access.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "./api/errors.ts";
 import { answering } from "./answers.ts";
+import { pushHeard } from "./git-pushed.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 import { gitFailed } from "./sessions.ts";
 
@@ -41,6 +42,7 @@ const serve = Effect.gen(function* () {
     repository: { projectId: route.projectId },
     service: route.service,
     policy,
+    pushed: yield* pushHeard(route.projectId, policy),
     protocol: request.headers["git-protocol"],
     disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
   };

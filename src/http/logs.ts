@@ -11,6 +11,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
+import { linked } from "../actors/answered.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { parseUuid } from "../domain/ids.ts";
 import {
@@ -29,6 +30,7 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Events } from "../store/port.ts";
 import { SessionLogs, type LoggedBoot } from "../store/session-logs.ts";
+import { nodeAway } from "./relay.ts";
 import { keptOpen, POLL, type EventReader } from "./events.ts";
 
 /** Whose log is read, and by whom. */
@@ -51,14 +53,11 @@ const placeOf = (id: string): Place | null => {
   return parseUuid(sandboxId) === null ? null : { sandboxId, seq: Number(seq), sub: Number(sub) };
 };
 
-/** The lines of a boot as they are known now. A provider that cannot tell is asked again with the next look. */
+/** The lines of a boot as they are known now. */
 const linesOf = Effect.fnUntraced(function* ({ sandboxId, isKept }: LoggedBoot) {
   const logs = yield* SessionLogs;
   const provider = yield* SandboxProvider;
-  const text = isKept
-    ? yield* logs.read(sandboxId)
-    : yield* Effect.orElseSucceed(provider.logs(sandboxId), () => "");
-  return readLog(text);
+  return readLog(isKept ? yield* logs.read(sandboxId) : yield* provider.logs(sandboxId));
 });
 
 /** Everything there is, as text. */
@@ -67,7 +66,10 @@ export const logText = Effect.fnUntraced(function* (sessionId: string) {
   let text = "";
   for (const boot of yield* logs.boots(sessionId)) {
     let place: LinePlace | null = null;
-    for (const line of yield* linesOf(boot)) {
+    const lines = yield* Effect.catchTag(linesOf(boot), "SandboxError", ({ node }) =>
+      node === "away" ? Effect.fail(nodeAway()) : Effect.succeed([]),
+    );
+    for (const line of lines) {
       if (place !== null && leavesGap(place, line)) text += writeGap(place, line);
       text += writeLine(line);
       place = line;
@@ -117,7 +119,9 @@ class Follower {
       const boots = yield* (yield* SessionLogs).boots(this.#scope.sessionId);
       for (const boot of this.#ahead(boots)) {
         const after = this.#placeIn(boot);
-        const lines = (yield* linesOf(boot)).filter((line) => isAfter(line, after));
+        // A provider that cannot tell is asked again with the next look.
+        const known = yield* Effect.catchTag(linesOf(boot), "SandboxError", () => Effect.succeed([]));
+        const lines = known.filter((line) => isAfter(line, after));
         const frames = Stream.fromIterable(lines).pipe(
           Stream.map((line) => this.#frame(boot.sandboxId, line)),
         );
@@ -160,7 +164,7 @@ class Follower {
     const { sessionId, userId, role } = this.#scope;
     const opened = Effect.gen({ self: this }, function* () {
       const provider = yield* SandboxProvider;
-      const link = yield* provider.link(sandboxId);
+      const link = yield* linked(provider, sandboxId);
       const nowMs = yield* Clock.currentTimeMillis;
       const key = (yield* Keyring).serviceKey(sandboxId);
       const context = signUserContext({ userId, sessionId, role, nowMs }, key);

@@ -5,7 +5,7 @@
  *  K1 the commits it is about to bring together are noted in the row;
  *  K2 git merges them, by compare-and-swap on the branch's tip;
  *  K3 the manifest is read again: a merge may bring triggers;
- *  K4 the row says `merged`, in one transaction with its event.
+ *  K4 the row says `merged`, in one transaction with its event; open requests are looked at, since their base moved.
  * Nobody takes up what died; performing it again does. A head that the base branch has already, and that K1 noted, was
  * merged by this request: K3 and K4 are made up for. A head that it has and that nobody noted has no commit of its own.
  * So a row that says `merged` is true, and the manifest in force is no older.
@@ -13,9 +13,12 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import { RequestBranches } from "../actors/change-requests.ts";
 import { Manifests } from "../actors/manifests.ts";
+import { PullRequestDuty } from "../actors/pull-requests.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { ChangeRequests } from "../store/change-requests.ts";
+import { Faults } from "../store/faults.ts";
 import type { ChangeRequest, MergeSides, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "./api/errors.ts";
@@ -68,13 +71,17 @@ const finish = Effect.fnUntraced(function* (
   merge: MergeSides & { readonly commit: string },
 ) {
   const { user } = yield* Caller;
+  const faults = yield* Faults;
+  faults("merge.made");
   yield* (yield* Manifests).sync(project);
+  faults("merge.read");
   const now = yield* Clock.currentTimeMillis;
   const merged = yield* (yield* ChangeRequests).recordMerge(project.id, number, {
     ...merge,
     by: user.id,
     now,
   });
+  yield* (yield* RequestBranches).moved(project.id);
   return merged ?? (yield* notFound("change request"));
 });
 
@@ -107,6 +114,7 @@ const mergeNow = Effect.fnUntraced(function* (
     const ended = yield* (yield* ChangeRequests).get(project.id, number);
     return yield* ended === null ? notFound("change request") : notOpen(ended);
   }
+  (yield* Faults)("merge.noted");
   const merge = yield* git.merge(repository, {
     branch: baseRef,
     head,
@@ -127,9 +135,12 @@ export const mergeRequest = Effect.fnUntraced(function* (
   message: string | undefined,
 ) {
   if (request.status !== "open") return yield* notOpen(request);
-  return yield* Effect.flatMap(Effect.forkDetach(mergeNow(project, request, message)), Fiber.join).pipe(
-    Effect.catchTag("GitError", (error) => Effect.fail(mergeFailed(error))),
-  );
+  const merged = yield* Effect.flatMap(
+    Effect.forkDetach(mergeNow(project, request, message)),
+    Fiber.join,
+  ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(mergeFailed(error))));
+  yield* (yield* PullRequestDuty).wake(project.id);
+  return merged;
 });
 
 /** Closes a request; a closed one stays as it is, and what git has merged is not closed any more. */
@@ -147,5 +158,6 @@ export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest)
   const now = yield* Clock.currentTimeMillis;
   const closed = yield* (yield* ChangeRequests).close(projectId, number, now);
   if (closed === null) return yield* notFound("change request");
+  yield* (yield* PullRequestDuty).wake(projectId);
   return closed.status === "merged" ? yield* notOpen(closed) : closed;
 });

@@ -54,7 +54,7 @@ import { Forbidden, NotFound, Unauthorized } from "./api/errors.ts";
 import { answeredBy } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
-import { RELAY_FAILURES, runningSession, upstreamOf } from "./relay.ts";
+import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
 import { requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 import { instant } from "./wire.ts";
@@ -188,7 +188,10 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   if (caller === null) return yield* noAccess();
   const session = yield* runningSession(caller, { pid: preview.projectId, sid: place.sessionId });
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
-  const upstream = yield* upstreamOf(caller, session, `/proxy/${place.port}${target}`);
+  const upstream = yield* upstreamOf(caller, session, {
+    method: request.method,
+    path: `/proxy/${place.port}${target}`,
+  });
   const forwarded = {
     for: request.socket.remoteAddress ?? "unknown",
     host: previewHost(address, place),
@@ -197,7 +200,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   return { kind: "pass", to: { ...upstream, forwarded, rewrite } } satisfies Decision;
 });
 
-const answerFailure: AnswerFailure = (response, _to, why) => answerPage(response, RELAY_FAILURES[why]());
+const answerFailure: AnswerFailure = (response, to, why) => answerPage(response, relayFailure(to, why));
 
 const stranger = (): NotFound =>
   new NotFound({ error: "There is no preview at this address.", code: "not_found" });

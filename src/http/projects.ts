@@ -7,15 +7,19 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { newUuid } from "../actors/entropy.ts";
 import { Manifests } from "../actors/manifests.ts";
+import { Creations } from "../actors/unclaimed.ts";
 import { parseBranchName } from "../domain/git-ref.ts";
 import { parseImportSource, repositorySource, type RepositoryRequest } from "../domain/repository.ts";
-import { GitBackend } from "../git/port.ts";
+import { requestedCredential } from "../domain/repository-credential.ts";
+import { GitBackend, type GitError } from "../git/port.ts";
 import { Projects } from "../store/port.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "./limits.ts";
+import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
+import { gitFailed } from "./sessions.ts";
 import { triggerListing } from "./triggers.ts";
 import { pageOf, projectWire } from "./wire.ts";
 
@@ -27,37 +31,49 @@ interface CreateProject {
 
 const create = Effect.fnUntraced(function* (request: CreateProject) {
   const caller = yield* Caller;
-  if (request.repository.kind !== "hosted") {
-    return yield* badRequest(
-      "repository.kind",
-      "this version keeps hosted repositories; import from the URL instead",
-    );
-  }
+  const { repository } = request;
   const defaultBranch = yield* checkedBranch(request.default_branch ?? null);
-  const importFrom = yield* checkedImport(request.repository.import_from ?? null);
+  const importFrom =
+    repository.kind === "hosted" ? yield* checkedImport(repository.import_from ?? null) : null;
+  const credential = yield* checkedCredential(repository);
   const id = yield* newUuid;
+  const source = repositorySource(repository);
+  const external = source.kind === "hosted" ? {} : { upstream: { source, credential } };
   const git = yield* GitBackend;
-  const made = yield* git
-    .create({ projectId: id, importFrom, defaultBranch })
-    .pipe(
-      Effect.catchTag("GitError", ({ message }) =>
-        Effect.fail(
-          new Unprocessable({ error: `The repository could not be made: ${message}`, code: "import_failed" }),
-        ),
-      ),
-    );
-  const project = yield* (yield* Projects).create({
-    id,
-    accountId: caller.accountId,
-    name: request.name,
-    repository: repositorySource(request.repository),
-    defaultBranch: made.defaultBranch,
-    createdBy: caller.user.id,
-    now: yield* Clock.currentTimeMillis,
+  const making = Effect.gen(function* () {
+    const made = yield* git
+      .create({ projectId: id, importFrom, defaultBranch, ...external })
+      .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notMade(error))));
+    const sealed = credential === null ? {} : { credential: yield* sealedCredential(id, credential) };
+    return yield* (yield* Projects).create({
+      id,
+      accountId: caller.accountId,
+      name: request.name,
+      repository: source,
+      defaultBranch: made.defaultBranch,
+      ...(made.nodeId === undefined ? {} : { nodeId: made.nodeId }),
+      createdBy: caller.user.id,
+      now: yield* Clock.currentTimeMillis,
+      ...sealed,
+    });
   });
+  const project = yield* (yield* Creations).during(id, making);
   yield* (yield* Manifests).sync(project);
   const read = yield* (yield* Projects).get(id);
   return projectWire(read ?? project);
+});
+
+const notMade = ({ code, message }: GitError): Unprocessable => {
+  const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
+  return new Unprocessable({ error: `The repository could not be made: ${message}`, code: known });
+};
+
+const checkedCredential = Effect.fnUntraced(function* (repository: RepositoryRequest) {
+  const { allowHosts } = yield* ImportPolicy;
+  const credential = requestedCredential(repository, new Set(allowHosts));
+  return Result.isSuccess(credential)
+    ? credential.success
+    : yield* badRequest(`repository.${credential.failure.path}`, credential.failure.message);
 });
 
 const checkedBranch = (name: string | null) => {
@@ -142,8 +158,12 @@ const moveDefaultBranch = Effect.fnUntraced(function* (
   yield* git
     .setDefaultBranch({ projectId }, branch ?? name)
     .pipe(
-      Effect.catchTag("GitError", ({ message }) =>
-        Effect.fail(new Unprocessable({ error: message, code: "unknown_branch" })),
+      Effect.catchTag("GitError", (error) =>
+        Effect.fail(
+          error.code === "away"
+            ? gitFailed(error)
+            : new Unprocessable({ error: error.message, code: "unknown_branch" }),
+        ),
       ),
     );
 });
@@ -171,6 +191,8 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
       ),
     )
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
+    .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
+    .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))
     .handle("sync", ({ params }) =>
       answering(
         Effect.gen(function* () {

@@ -14,14 +14,22 @@ import * as Effect from "effect/Effect";
 import { tokenHash, tokenKind, parseUuid } from "../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { Activity } from "../actors/activity.ts";
+import { linked } from "../actors/answered.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { Proxy, type AnswerFailure, type Failure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
-import { linkTarget, SandboxProvider } from "../sandbox/port.ts";
+import { linkRequest, linkTarget, SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
 import type { Principal, Session } from "../store/records.ts";
 import { hasPower } from "./access.ts";
-import { BadGateway, Conflict, GatewayTimeout, RequestTimeout, type ApiError } from "./api/errors.ts";
+import {
+  BadGateway,
+  Conflict,
+  GatewayTimeout,
+  RequestTimeout,
+  Unavailable,
+  type ApiError,
+} from "./api/errors.ts";
 import { answeredBy, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
 import { answerRaw, requestId } from "./respond.ts";
@@ -57,6 +65,15 @@ const notRunning = ({ status }: Session): Conflict =>
     code: "session_not_running",
   });
 
+/** The Host of a request that another node passes on to the daemon. */
+const NODE_HOST = "node";
+
+export const nodeAway = (): Unavailable =>
+  new Unavailable({
+    error: "The node that has the session's sandbox is away; try again in a moment.",
+    code: "node_away",
+  });
+
 /** The session that the caller may reach into, while it runs. */
 export const runningSession = Effect.fnUntraced(function* (
   caller: Principal,
@@ -72,13 +89,13 @@ export const runningSession = Effect.fnUntraced(function* (
 export const upstreamOf = Effect.fnUntraced(function* (
   caller: Principal,
   session: Effect.Success<ReturnType<typeof runningSession>>,
-  path: string,
+  { method = "GET", path }: { readonly method: string | undefined; readonly path: string },
 ) {
   const keyring = yield* Keyring;
   const provider = yield* SandboxProvider;
   const { touch } = yield* Activity;
-  const link = yield* Effect.catchTag(provider.link(session.sandboxId), "SandboxError", () =>
-    Effect.fail(notRunning(session)),
+  const link = yield* Effect.catchTag(linked(provider, session.sandboxId), "SandboxError", ({ node }) =>
+    Effect.fail(node === "away" ? nodeAway() : notRunning(session)),
   );
   const context = signUserContext(
     {
@@ -91,11 +108,12 @@ export const upstreamOf = Effect.fnUntraced(function* (
   );
   const heard = (): void => touch(session.id);
   heard();
+  const asked = linkRequest(link, { method, path, by: "client" });
   const upstream: Upstream = {
     at: linkTarget(link),
-    path,
-    host: "daemon",
-    headers: [USER_CONTEXT_HEADER, context],
+    path: asked.path,
+    host: link.kind === "node" ? NODE_HOST : "daemon",
+    headers: [USER_CONTEXT_HEADER, context, ...asked.headers],
     heard,
   };
   return upstream;
@@ -104,7 +122,8 @@ export const upstreamOf = Effect.fnUntraced(function* (
 /** Where an authentic request goes. */
 const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
   const caller = yield* bearer(request);
-  return yield* upstreamOf(caller, yield* runningSession(caller, target), target.path);
+  const { method } = request;
+  return yield* upstreamOf(caller, yield* runningSession(caller, target), { method, path: target.path });
 });
 
 const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
@@ -126,7 +145,11 @@ export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
   body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),
 };
 
-const answerFailure: AnswerFailure = (response, _to, why) => answerRaw(response, RELAY_FAILURES[why]());
+/** Why there is no answer: what cannot be reached is the daemon, or the node that has it. */
+export const relayFailure = ({ host }: Upstream, why: Failure): ApiError =>
+  host === NODE_HOST && why === "unreachable" ? nodeAway() : RELAY_FAILURES[why]();
+
+const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
 
 /** The relay's raw routes, for the listener; they live as long as the scope. */
 export const makeRelay = Effect.gen(function* () {

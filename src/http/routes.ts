@@ -10,8 +10,9 @@ import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 
-/** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made. */
-export type RoutePower = Power | "git" | "person";
+/** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made;
+ * `node`: a credential of the nodes' own (nodes/endpoint.ts), which no token is. */
+export type RoutePower = Power | "git" | "person" | "node";
 
 export interface Route {
   /** `*`: any. */
@@ -55,6 +56,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/v1/git/:repository/info/refs", power: "git" },
   { method: "POST", pattern: "/v1/git/:repository/git-upload-pack", power: "git" },
   { method: "POST", pattern: "/v1/git/:repository/git-receive-pack", power: "git" },
+  { method: "*", pattern: "/v1/nodes/*", power: "node" },
   { method: "GET", pattern: "/", power: null },
   { method: "GET", pattern: "/dashboard/open", power: null },
   { method: "POST", pattern: "/dashboard/session", power: null },

@@ -51,7 +51,7 @@ const list = Effect.fnUntraced(function* (projectId: string) {
   };
 });
 
-const put = Effect.fnUntraced(function* (
+export const put = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly name: string },
   value: string,
 ) {

@@ -26,8 +26,8 @@ const LET_GO = "20 millis";
 
 /** Answers some requests below Effect: the relay, which joins two connections byte by byte. */
 export interface RawRoutes {
-  /** True: taken. */
-  readonly request: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** True: taken; `next` gives it to whoever comes after, where that takes a while to find out. */
+  readonly request: (request: IncomingMessage, response: ServerResponse, next: () => void) => boolean;
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 }
 
@@ -87,7 +87,8 @@ export const openListener = Effect.fnUntraced(function* ({
     attach: Effect.fnUntraced(function* (app, raw) {
       const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
       answer = (request, response) => {
-        if (!raw.request(request, response)) handle(request, response);
+        const next = (): void => handle(request, response);
+        if (!raw.request(request, response, next)) next();
       };
       upgrade = (request, socket, head) => {
         if (!raw.upgrade(request, socket, head)) refuseUpgrade(socket);

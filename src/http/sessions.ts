@@ -52,8 +52,12 @@ export const capReached = ({
     details: { limit, active_sessions: activeSessions },
   });
 
-export const gitFailed = (error: GitError): Internal =>
-  new Internal({ error: `The repository could not be read: ${error.message}`, code: "repository_failed" });
+export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
+  if (code === "away") return new Unavailable({ error: message, code: "node_away" });
+  if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });
+  if (code === "refused") return new Conflict({ error: message, code: "repository_refused" });
+  return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
+};
 
 /** Checks a wish against the names' rules and the repository; nothing is written (api.md 3: no row in any of these). */
 const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) {

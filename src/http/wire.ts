@@ -123,6 +123,7 @@ export const changeRequestWire = (request: ChangeRequest) => ({
   merged_commit: request.merged?.commit ?? null,
   merged_at: instantOrNull(request.merged?.at ?? null),
   merged_by: request.merged?.by ?? null,
+  pull_request: request.pull === null || request.pull.status === "wanted" ? null : request.pull,
 });
 
 /** What one server-sent event carries as its data. */

@@ -10,7 +10,7 @@ import { Saved } from "../domain/saved.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { DaemonClient, DaemonHealth, DaemonUnreachable, EnvironmentChanged } from "./daemon.ts";
-import { linkTarget, type DaemonLink } from "./port.ts";
+import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
 const ENV_TIMEOUT_MS = 180_000;
@@ -24,6 +24,10 @@ const unreachable = (error: unknown) =>
 
 /** A connection a request: the daemon of a sandbox that ended must never answer for the next one. */
 const agent = new Agent({ keepAlive: false });
+
+/** Raw headers by name. */
+const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ""]] : [])));
 
 interface Call {
   readonly path: string;
@@ -48,13 +52,15 @@ const ask = (
       body === undefined
         ? {}
         : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    const method = body === undefined ? "GET" : "POST";
+    const asked = linkRequest(link, { method, path, by: "service" });
     const opened = request(
       {
         ...linkTarget(link),
-        path,
+        path: asked.path,
         agent,
-        method: body === undefined ? "GET" : "POST",
-        headers: { ...headers, ...call.headers },
+        method,
+        headers: { ...headers, ...call.headers, ...named(asked.headers) },
       },
       (answer) => {
         const chunks: Buffer[] = [];
@@ -96,11 +102,12 @@ const SILENCE_MS = 60_000;
 /** Opens the log's stream; it is closed with the scope. */
 const openLog = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
   Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
+    const over = linkRequest(link, { method: "GET", path: "/platform/logs", by: "service" });
     const headers = { [USER_CONTEXT_HEADER]: asked.context, "last-event-id": String(asked.after) };
     const call = request({
       ...linkTarget(link),
-      path: "/platform/logs",
-      headers,
+      path: over.path,
+      headers: { ...headers, ...named(over.headers) },
       agent,
       timeout: SILENCE_MS,
     });

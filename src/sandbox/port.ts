@@ -39,7 +39,20 @@ export interface SandboxSpec {
 
 /** How the service reaches the daemon: always HTTP. */
 export type DaemonLink =
-  { readonly kind: "unix"; readonly path: string } | { readonly kind: "url"; readonly url: string };
+  | { readonly kind: "unix"; readonly path: string }
+  | { readonly kind: "url"; readonly url: string }
+  /** To a sandbox of another node, which passes on what comes with its credential. */
+  | {
+      readonly kind: "node";
+      readonly url: string;
+      /** Whose requests it passes on: a person's or program's keep a session from being idle, the service's own do not. */
+      readonly request: (asked: { readonly method: string; readonly path: string; readonly by: Asker }) => {
+        readonly path: string;
+        /** Raw headers, name before value. */
+        readonly headers: readonly string[];
+      };
+    };
+export type Asker = "client" | "service";
 
 /** A link as Node's request options name it. */
 export const linkTarget = (
@@ -47,8 +60,16 @@ export const linkTarget = (
 ): { readonly socketPath: string } | { readonly host: string; readonly port: number } => {
   if (link.kind === "unix") return { socketPath: link.path };
   const url = new URL(link.url);
-  return { host: url.hostname, port: Number(url.port === "" ? 80 : url.port) };
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  return { host, port: Number(url.port === "" ? 80 : url.port) };
 };
+
+/** What is asked over a link to have `path` of the daemon: that itself, or its address at the node that passes it on. */
+export const linkRequest = (
+  link: DaemonLink,
+  asked: { readonly method: string; readonly path: string; readonly by: Asker },
+): { readonly path: string; readonly headers: readonly string[] } =>
+  link.kind === "node" ? link.request(asked) : { path: asked.path, headers: [] };
 
 /** Why a sandbox is no more: told once, kept until it is destroyed. */
 export interface SandboxExit {
@@ -90,6 +111,8 @@ export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxErr
     "doctor",
   ]),
   message: Schema.String,
+  /** The sandbox's node cannot be asked: for now (it passes), or for good. */
+  node: Schema.optionalKey(Schema.Literals(["away", "dead"])),
 }) {}
 
 export class SandboxProvider extends Context.Service<

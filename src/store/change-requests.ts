@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { BadCursor, Taken } from "./port.ts";
-import type { ChangeRequest, MergeSides, Page, PageRequest } from "./records.ts";
+import type { BranchTips, ChangeRequest, MergeSides, Page, PageRequest, PullBeside } from "./records.ts";
 
 export class ChangeRequests extends Context.Service<
   ChangeRequests,
@@ -17,9 +17,27 @@ export class ChangeRequests extends Context.Service<
       readonly title: string;
       readonly description: string;
       readonly createdBy: string | null;
+      readonly tips: BranchTips;
       readonly now: number;
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
+    /** The open one of a branch. */
+    readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
+    /** Open ones by project and head branch, from behind `after` on: of one project, or of all of them. */
+    readonly allOpen: (request: {
+      readonly projectId: string | null;
+      readonly after: Pick<ChangeRequest, "projectId" | "headRef"> | null;
+      readonly limit: number;
+    }) => Stored<readonly ChangeRequest[]>;
+    /**
+     * Says where its branches stand. Where that is news of an open request its readers are told in the same transaction
+     * (`change_request.updated`); else nothing happens.
+     */
+    readonly noteTips: (
+      projectId: string,
+      number: number,
+      seen: { readonly tips: BranchTips; readonly now: number },
+    ) => Stored<void>;
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly status: string | null },
@@ -37,9 +55,16 @@ export class ChangeRequests extends Context.Service<
     readonly recordMerge: (
       projectId: string,
       number: number,
-      merge: MergeSides & { readonly commit: string; readonly by: string; readonly now: number },
+      merge: MergeSides & { readonly commit: string; readonly by: string | null; readonly now: number },
     ) => Stored<ChangeRequest | null>;
     /** Closes it where it is open. @returns the request as it is then; null where there is none. */
     readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
+    /**
+     * Those of a project that are open, or whose pull request at the code host may be: what has ended first, in the order
+     * of their numbers, at most `limit`.
+     */
+    readonly withPulls: (projectId: string, limit: number) => Stored<readonly ChangeRequest[]>;
+    /** Notes what stands beside one at the code host; no event tells of it. */
+    readonly recordPull: (projectId: string, number: number, pull: PullBeside | null) => Stored<void>;
   }
 >()("platform/store/ChangeRequests") {}

@@ -76,6 +76,10 @@ const livingOther = async (path: string, mine: string): Promise<Owner | null> =>
   return others.find((owner) => owner !== null) ?? null;
 };
 
+/** The process id of the service that owns the directory now; null for none. */
+export const livingOwner = async (path: string): Promise<number | null> =>
+  (await livingOther(path, ""))?.pid ?? null;
+
 /** @returns the path of the lock file. */
 const acquire = async (path: string): Promise<string> => {
   const name = `owner.${randomBytes(8).toString("hex")}.json`;

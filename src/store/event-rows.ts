@@ -103,5 +103,17 @@ export const changeRequestEvent = ({
   data: { number, status },
 });
 
+/** The event of an open request whose branches were found where nobody was told of yet. */
+export const changeRequestMoved = (
+  { projectId, sessionId, number, status, tips }: ChangeRequest,
+  at: number,
+): NewEvent => ({
+  projectId,
+  sessionId,
+  at,
+  type: "change_request.updated",
+  data: { number, status, base_commit: tips.base, head_commit: tips.head },
+});
+
 const failureOf = (failure: Failure | null | undefined) =>
   failure === null || failure === undefined ? null : { code: failure.code, message: failure.message };

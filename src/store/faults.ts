@@ -27,6 +27,20 @@ export const FAULT_POINTS = [
   "webhook.verified",
   /** A webhook's answer was handed to the connection. */
   "webhook.answered",
+  /** A session's branch is in the repository; its session does not know. */
+  "branch.cut",
+  /** A push has written its refs; nobody was told. */
+  "push.written",
+  /** The server that keeps a repository is about to be asked to move refs: a new branch, a push, a merge. */
+  "upstream.begun",
+  /** It has answered; neither the mirror nor whoever asked knows. */
+  "upstream.answered",
+  /** A merge's commits are noted in its row; git was not asked (merging.ts K1). */
+  "merge.noted",
+  /** The default branch has moved; nothing says so (K2). */
+  "merge.made",
+  /** The manifest was read; the row is still open (K3). */
+  "merge.read",
 ] as const;
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 

@@ -27,6 +27,7 @@ import type {
   NewSession,
   NewToken,
   OutdatedSandbox,
+  OwnerlessSession,
   Page,
   PageRequest,
   Principal,
@@ -166,6 +167,8 @@ export class Sessions extends Context.Service<
     ) => Stored<readonly { readonly id: string; readonly sandboxId: string; readonly runningAt: number }[]>;
     /** Ids of sessions with commands not done: what is woken at start. One at rest waits for its next message. */
     readonly unsettled: Stored<readonly string[]>;
+    /** Live sessions for which nobody has anything left to do, neither they nor their sandbox: they would stay so. */
+    readonly ownerless: Stored<readonly OwnerlessSession[]>;
   }
 >()("platform/store/Sessions") {}
 
@@ -174,8 +177,9 @@ export class Sandboxes extends Context.Service<
   {
     readonly memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand>;
     /**
-     * Opens the record with its first commands, and the two tokens of this boot (by hash). Idempotent by id.
-     * At most one sandbox of a session is provisioning or active (api.md 3).
+     * Opens the record with its first commands, and the two tokens of this boot (by hash). Idempotent by id. Fenced by the
+     * session (I18): nothing is written where it is not provisioning with just this sandbox (any more), so that an owner
+     * that comes late leaves no sandbox that nobody ends. At most one of a session is provisioning or active (api.md 3).
      */
     readonly open: (request: {
       readonly id: string;
@@ -232,11 +236,21 @@ export class Projects extends Context.Service<
   {
     readonly create: (project: NewProject) => Stored<Project>;
     readonly get: (id: string) => Stored<Project | null>;
+    /** The project's sealed credential; null where it has none. */
+    readonly credential: (id: string) => Stored<Uint8Array | null>;
+    /** Puts another sealed credential, or none, in its place; null where there is no such project. */
+    readonly replaceCredential: (
+      id: string,
+      credential: Uint8Array | null,
+      now: number,
+    ) => Stored<Project | null>;
     readonly list: (
       accountId: string,
       request: PageRequest & { readonly onlyId: string | null },
     ) => Stored<Page<Project>, BadCursor>;
     readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
+    /** Those of these ids that no project has. */
+    readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
     /** What the last reading of the manifest gave; `good` only of a reading that parsed (the last good one stays). */
     readonly recordManifest: (
       id: string,
@@ -353,7 +367,7 @@ export class CloneCredentials extends Context.Service<
   CloneCredentials,
   {
     readonly mint: (credential: CloneCredential) => Stored<void>;
-    /** The credential with this hash while it lives and its sandbox is provisioning or active (G10), else null. */
+    /** The credential with this hash while it lives, its session does, and its sandbox is provisioning or active (G10), else null. */
     readonly find: (hash: string, now: number) => Stored<CloneCredential | null>;
   }
 >()("platform/store/CloneCredentials") {}

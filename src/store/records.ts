@@ -87,6 +87,10 @@ export type NewProject = Pick<
   Project,
   "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"
 > & {
+  /** The node that has its repository (store/nodes.ts); absent: no node in particular. */
+  readonly nodeId?: string;
+  /** What opens a repository that is kept elsewhere, sealed. */
+  readonly credential?: Uint8Array;
   readonly now: number;
 };
 export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
@@ -215,6 +219,13 @@ export interface OutdatedSandbox {
   readonly given: GivenSecrets;
 }
 
+/** A live session that nobody works for; `sandbox` is the state of its sandbox's record, null where there is none. */
+export interface OwnerlessSession {
+  readonly id: string;
+  readonly sandboxId: string | null;
+  readonly sandbox: SandboxStatus | null;
+}
+
 export type FireKind = "cron" | "webhook" | "manual";
 export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 
@@ -309,12 +320,26 @@ export interface ChangeRequest {
     /** The base's commit that has the work. */
     readonly commit: string;
     readonly at: number;
-    readonly by: string;
+    /** Null where it was merged at the code host. */
+    readonly by: string | null;
   } | null;
+  /** Where its branches stood when readers were last told. */
+  readonly tips: BranchTips;
+  /** What stands beside it at a code host; null where nothing does. */
+  readonly pull: PullBeside | null;
 }
+/** `wanted`: about to be opened, and perhaps open already; else as the host was last seen to say. */
+export type PullBeside =
+  | { readonly status: "wanted" }
+  | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
 export interface MergeSides {
   readonly base: string;
   readonly head: string;
+}
+/** Tips of a change request's branches; null: there is no such branch, or it was not looked at yet. */
+export interface BranchTips {
+  readonly base: string | null;
+  readonly head: string | null;
 }
 
 export interface CloneCredential {

@@ -8,6 +8,7 @@ import { describe, expect } from "vitest";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { Doubt } from "../../src/actors/recovery.ts";
 import { StoreError } from "../../src/store/journal.ts";
 import { Admissions, Sessions } from "../../src/store/port.ts";
 import { admitOne, fired } from "../conformance/store-fixture.ts";
@@ -16,6 +17,7 @@ import { answered, openActorsWorld, opened, until } from "../support/actors-worl
 /** An account's actor whose drains a test lets go one by one. */
 const scene = Effect.gen(function* () {
   let drains = 0;
+  let doubts = 0;
   const gates: Deferred.Deferred<{ admitted: never[]; more: boolean }, StoreError>[] = [];
   const admissions = Layer.mock(Admissions, {
     drain: () =>
@@ -28,7 +30,13 @@ const scene = Effect.gen(function* () {
   });
   const layer = accountActors({ maxIdleMs: 60_000, bootTimeoutMs: 120_000 }).pipe(
     Layer.provideMerge(actorsLayer),
-    Layer.provideMerge(Layer.mergeAll(admissions, singleRunner)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        admissions,
+        singleRunner,
+        Layer.succeed(Doubt, () => void (doubts += 1)),
+      ),
+    ),
   );
   const { context } = yield* opened(layer);
   const actors = Context.get(context, Actors);
@@ -49,7 +57,7 @@ const scene = Effect.gen(function* () {
         : Deferred.fail(gate, new StoreError({ operation: "drain", cause }));
     });
   const signal = answered(actors.account("account-1", { type: "slot.freed" }));
-  return { signal, isDraining, finish, fail, drains: Effect.sync(() => drains) };
+  return { signal, isDraining, finish, fail, drains: Effect.sync(() => drains), doubts: () => doubts };
 });
 
 const sessionIds = Effect.fnUntraced(function* (projectId: string) {
@@ -88,12 +96,12 @@ describe("an account's actor", () => {
 
   it.effect("waits a second after a drain that the store refused, and drains again", () =>
     Effect.gen(function* () {
-      const { signal, isDraining, fail, drains } = yield* scene;
+      const { signal, isDraining, fail, drains, doubts } = yield* scene;
       yield* signal;
       yield* isDraining(1);
       yield* fail(0);
       yield* TestClock.adjust("900 millis");
-      expect(yield* drains).toBe(1);
+      expect([yield* drains, doubts()]).toEqual([1, 1]);
       yield* isDraining(2);
     }),
   );

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer";
 import { describe, expect } from "vitest";
 import { Actors } from "../../src/actors/actors.ts";
 import { AdmissionBusy, Admitter, admitterLayer } from "../../src/actors/admission.ts";
+import { Doubt } from "../../src/actors/recovery.ts";
 import { StoreError } from "../../src/store/journal.ts";
 import { Admissions, type Admission, type AdmissionRequest } from "../../src/store/port.ts";
 import { wish, type World } from "../conformance/store-fixture.ts";
@@ -36,7 +37,9 @@ const scene = Effect.gen(function* () {
     Layer.mock(Admissions, { admit }),
     Layer.mock(Actors, { wake: (_, id) => Effect.sync(() => void woken.push(id)) }),
   );
-  const context = yield* Layer.build(Layer.provide(Layer.fresh(admitterLayer), ports));
+  let doubts = 0;
+  const doubt = Layer.succeed(Doubt, () => void (doubts += 1));
+  const context = yield* Layer.build(Layer.provide(Layer.fresh(admitterLayer), Layer.mergeAll(ports, doubt)));
   const admitter = Context.get(context, Admitter);
   const ask = (request = wishOf()) =>
     Effect.forkChild(Effect.result(admitter.admit(world.accountId, request)), { startImmediately: true });
@@ -50,6 +53,7 @@ const scene = Effect.gen(function* () {
     fail: (error: StoreError) => (failure = error),
     batches,
     woken,
+    doubts: () => doubts,
   };
 });
 
@@ -99,15 +103,16 @@ describe("admission", () => {
     }),
   );
 
-  it.effect("answers everyone whose decision the store could not make, and goes on", () =>
+  it.effect("answers everyone whose decision the store could not make, doubts it, and goes on", () =>
     Effect.gen(function* () {
-      const { first, ask, release, fail, batches } = yield* scene;
+      const { first, ask, release, fail, batches, doubts } = yield* scene;
       const waiting = yield* Effect.forEach(Array.from({ length: 3 }), () => ask());
       fail(new StoreError({ operation: "admit", cause: new Error("connection reset") }));
       yield* release;
       const answers = yield* Effect.forEach([first, ...waiting], Fiber.join);
       expect(answers).toMatchObject(answers.map(() => ({ failure: { _tag: "StoreError" } })));
       expect(batches).toEqual([1, 3]);
+      expect(doubts()).toBe(2);
     }),
   );
 

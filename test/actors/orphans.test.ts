@@ -75,4 +75,16 @@ describe("sandboxes that no record holds", () => {
       expect(yield* look(world)).toEqual([own]);
     }),
   );
+
+  it.effect("wait a minute for a provider that never answers, and no longer", () =>
+    Effect.gen(function* () {
+      const { world, own } = yield* running;
+      yield* world.sandboxes.plant(spec(randomUUID()));
+      yield* world.sandboxes.fault("list", { kind: "hang" });
+      expect(yield* look(world)).toHaveLength(2);
+      yield* world.sandboxes.fault("destroy", { kind: "hang" });
+      expect(yield* look(world)).toHaveLength(2);
+      expect(yield* look(world)).toEqual([own]);
+    }),
+  );
 });

@@ -1,6 +1,16 @@
+import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as TestClock from "effect/testing/TestClock";
 import { describe, expect, test } from "vitest";
-import { changesFrom, type OpenedSecrets } from "../../src/actors/secrets.ts";
+import { Keyring } from "../../src/actors/keyring.ts";
+import { changesFrom, secretsLayer, type OpenedSecrets } from "../../src/actors/secrets.ts";
+import { sealSecret } from "../../src/domain/secret.ts";
 import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
+import { Secrets } from "../../src/store/port.ts";
+import { openActorsWorld } from "../support/actors-world.ts";
+import { NOON } from "../conformance/store-fixture.ts";
 
 const opened = (
   revision: number,
@@ -41,4 +51,44 @@ describe("what a sandbox is sent", () => {
       expect(Buffer.byteLength(JSON.stringify(change))).toBeLessThanOrEqual(CONTROL_BODY_BYTES);
     expect(Object.keys(merged(changes)).toSorted()).toEqual(Object.keys(secrets).toSorted());
   });
+});
+
+/** Sets a secret of the project, in the way of `PUT …/secrets/{name}`. */
+const put = Effect.fnUntraced(function* (projectId: string, name: string, userId: string) {
+  const secrets = yield* Secrets;
+  const place = { projectId, name, version: yield* secrets.nextVersion(projectId, name) };
+  const envelope = sealSecret((yield* Keyring).secrets, place, {
+    value: `value of ${name}`,
+    nonce: new Uint8Array(12),
+  });
+  yield* secrets.put({ ...place, envelope }, { userId, now: NOON });
+});
+
+describe("a changed secret", () => {
+  it.effect("that came while another one was sent is sent next, and no poll is waited for", () =>
+    Effect.gen(function* () {
+      const { world, inPorts, script, begin, admit, untilSession } = yield* openActorsWorld();
+      const { actors } = yield* begin;
+      const id = yield* admit;
+      yield* actors.wake("session", id);
+      yield* untilSession(id, "running");
+      const [asked, taken] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+      const sent: string[][] = [];
+      script.env = ({ env }) =>
+        Effect.andThen(
+          Effect.sync(() => sent.push(Object.keys(env))),
+          Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(taken)),
+        );
+      yield* inPorts(Layer.build(secretsLayer({ nodeId: "node-1" })));
+
+      yield* inPorts(put(world.projectId, "ONE", world.userId));
+      yield* Deferred.await(asked);
+      yield* inPorts(put(world.projectId, "TWO", world.userId));
+      yield* TestClock.adjust("100 millis");
+      expect(sent).toEqual([["ONE"]]);
+      yield* Deferred.succeed(taken, undefined);
+      yield* TestClock.adjust("100 millis");
+      expect(sent).toEqual([["ONE"], ["TWO"]]);
+    }),
+  );
 });

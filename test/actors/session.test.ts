@@ -48,6 +48,32 @@ describe("a session's actors", () => {
     }),
   );
 
+  it.effect("ask its daemon until the agent has its prompt, and no longer", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      let asked = 0;
+      let state: "pending" | "done" = "pending";
+      Object.defineProperty(world.script, "health", {
+        get: () => {
+          asked += 1;
+          return { ...READY, bootstrap: { state } };
+        },
+      });
+      yield* actors.wake("session", id);
+      yield* world.untilSession(id, "running");
+      yield* TestClock.adjust("10 seconds");
+      expect((yield* world.session(id))?.bootstrapAcceptedAt).toBeNull();
+      state = "done";
+      yield* TestClock.adjust("2 seconds");
+      expect((yield* world.session(id))?.bootstrapAcceptedAt).not.toBeNull();
+      const before = asked;
+      yield* TestClock.adjust("1 hour");
+      expect(asked).toBe(before);
+    }),
+  );
+
   it.effect("fail it with the reason when its branch cannot be cut, and start no sandbox", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
@@ -141,6 +167,7 @@ describe("a session's actors", () => {
   it.effect("fail it when its sandbox cannot be watched any more, and destroy the sandbox", () =>
     Effect.gen(function* () {
       const { id, script, untilSession, session, running } = yield* begun;
+      script.health = { ...READY, bootstrap: { state: "pending" } };
       yield* untilSession(id, "running");
       Object.defineProperty(script, "health", {
         get: () => {

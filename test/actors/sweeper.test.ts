@@ -151,6 +151,16 @@ describe("a running session", () => {
       expect(yield* world.statusOf(id)).toBe("running");
     }),
   );
+
+  it.effect("holds up no round where its provider never says how to reach it", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      yield* TestClock.adjust(IDLE_MS);
+      yield* world.sandboxes.fault("link", { kind: "hang" });
+      expect(yield* swept).toBe("running");
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
 });
 
 describe("activity", () => {

@@ -49,6 +49,7 @@ const makeLayout = (): Layout => {
   };
   writeFileSync(at("launch.json"), JSON.stringify(launch));
   return {
+    serviceHost: "127.0.0.1",
     launchFile: at("launch.json"),
     socket: at("d.sock"),
     workspace: at("workspace"),

@@ -41,6 +41,7 @@ const request = (world: World, fields: { readonly headRef: string; readonly now?
   title: "Add a button",
   description: "",
   createdBy: world.userId,
+  tips: { base: "b0", head: "h0" },
   now: NOON,
   ...fields,
 });
@@ -103,6 +104,37 @@ export const checkChangeRequests = (check: Check): void => {
           ["change_request.merged", NOON + 5, { number: 1, status: "merged" }],
           ["change_request.opened", NOON + 10, { number: 3, status: "open" }],
         ]);
+      }),
+    );
+
+    check(
+      "have something beside them at a code host: who is open or may be there is found, what has ended first",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { open, get, close, withPulls, recordPull, recordMerge } = yield* ChangeRequests;
+        const { projectId } = world;
+        const other = { ...world, projectId: yield* addProject(world) };
+        yield* open(request(other, { headRef: "one" }));
+        for (const headRef of ["one", "two", "three", "four"]) yield* open(request(world, { headRef }));
+        const numbers = (limit = 10) =>
+          Effect.map(withPulls(projectId, limit), (found) => found.map(({ number }) => number));
+        const pull = { status: "open", number: 7, url: "https://code.example.org/7" } as const;
+        yield* recordPull(projectId, 2, { status: "wanted" });
+        yield* recordPull(projectId, 3, pull);
+        expect((yield* get(projectId, 1))?.pull).toBe(null);
+        expect((yield* get(projectId, 2))?.pull).toEqual({ status: "wanted" });
+        expect((yield* get(projectId, 3))?.pull).toEqual(pull);
+        const merge = { ...SIDES, commit: "m1", by: null, now: NOON + 5 };
+        expect(yield* recordMerge(projectId, 3, merge)).toMatchObject({ merged: { by: null }, pull });
+        yield* close(projectId, 2, NOON + 5);
+        yield* close(projectId, 1, NOON + 5);
+        expect([yield* numbers(), yield* numbers(2)]).toEqual([
+          [2, 3, 4],
+          [2, 3],
+        ]);
+        yield* recordPull(projectId, 2, null);
+        yield* recordPull(projectId, 3, { ...pull, status: "merged" });
+        expect([yield* numbers(), (yield* get(projectId, 2))?.pull]).toEqual([[4], null]);
       }),
     );
 
@@ -173,6 +205,63 @@ export const checkChangeRequests = (check: Check): void => {
         yield* open(request(world, { headRef: "last" }));
         const types = (yield* events(2)).map(([type]) => type);
         expect(types).toEqual(["change_request.opened", "change_request.opened"]);
+      }),
+    );
+
+    check(
+      "tell their readers where their branches stand, each news once and while they are open",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { open, get, close, noteTips } = yield* ChangeRequests;
+        const { projectId } = world;
+        const opened = yield* open(request(world, { headRef: "one" }));
+        const events = yield* follow(projectId, 1);
+        const told = [
+          { base: "b0", head: "h0" }, // as they were opened
+          { base: "b1", head: "h0" },
+          { base: "b1", head: "h0" },
+          { base: "b1", head: null },
+        ];
+        for (const [n, tips] of told.entries()) yield* noteTips(projectId, 1, { tips, now: NOON + n });
+        expect(yield* get(projectId, 1)).toEqual({ ...opened, tips: { base: "b1", head: null } });
+        yield* close(projectId, 1, NOON + 5);
+        for (const number of [1, 2]) yield* noteTips(projectId, number, { tips: SIDES, now: NOON + 6 });
+        expect((yield* get(projectId, 1))?.tips).toEqual({ base: "b1", head: null });
+        yield* open(request(world, { headRef: "last", now: NOON + 7 }));
+        const updated = { number: 1, status: "open", base_commit: "b1" };
+        expect(yield* events(2)).toEqual([
+          ["change_request.updated", NOON + 1, { ...updated, head_commit: "h0" }],
+          ["change_request.updated", NOON + 3, { ...updated, head_commit: null }],
+          ["change_request.closed", NOON + 5, { number: 1, status: "closed" }],
+          ["change_request.opened", NOON + 7, { number: 2, status: "open" }],
+        ]);
+      }),
+    );
+
+    check(
+      "are found while they are open: by their branch, and one page after another",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { open, close, openOf, allOpen } = yield* ChangeRequests;
+        const { projectId } = world;
+        const other = { ...world, projectId: yield* addProject(world) };
+        const c = yield* open(request(world, { headRef: "c" }));
+        const a = yield* open(request(world, { headRef: "a" }));
+        yield* open(request(world, { headRef: "b" }));
+        const elsewhere = yield* open(request(other, { headRef: "a" }));
+        yield* close(projectId, 3, NOON);
+        expect(yield* openOf(projectId, "a")).toEqual(a);
+        expect(yield* openOf(projectId, "b")).toBe(null);
+        expect(yield* openOf(randomUUID(), "a")).toBe(null);
+        expect(yield* allOpen({ projectId, after: null, limit: 9 })).toEqual([a, c]);
+        expect(yield* allOpen({ projectId, after: null, limit: 1 })).toEqual([a]);
+        expect(yield* allOpen({ projectId, after: a, limit: 1 })).toEqual([c]);
+        expect(yield* allOpen({ projectId, after: c, limit: 1 })).toEqual([]);
+        const projects: readonly string[] = [projectId, other.projectId].toSorted();
+        const last = { projectId: projects[0] ?? "", headRef: "b" };
+        const rest = yield* allOpen({ projectId: null, after: last, limit: 1000 });
+        const ours = rest.filter((found) => projects.includes(found.projectId));
+        expect(ours).toEqual(projects[0] === projectId ? [c, elsewhere] : [a, c]);
       }),
     );
 

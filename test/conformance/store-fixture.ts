@@ -19,18 +19,24 @@ import {
   type Secrets,
   type StoreHealth,
 } from "../../src/store/port.ts";
+import type { Counters } from "../../src/store/counters.ts";
 import { type ChangeRequests } from "../../src/store/change-requests.ts";
+import type { Accounts } from "../../src/store/accounts.ts";
+import type { Nodes } from "../../src/store/nodes.ts";
 import type { Previews } from "../../src/store/previews.ts";
 import type { SessionLogs } from "../../src/store/session-logs.ts";
 import type { NewFire, NewSession } from "../../src/store/records.ts";
 
 export type Store =
+  | Accounts
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Counters
   | Events
   | Fires
   | Identity
+  | Nodes
   | Previews
   | Projects
   | Sandboxes
@@ -219,11 +225,22 @@ export const tellSandbox = Effect.fnUntraced(function* (id: string, event: Sandb
   });
 });
 
-/** Opens a sandbox for a session: its id and the hashes of its two tokens. */
+/** Has a session wait for this sandbox, and no other. */
+const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string, now: number) {
+  const { memory } = yield* Sessions;
+  const snapshot = (yield* memory.load(id))?.snapshot;
+  if (snapshot?.state === "provisioning" && !snapshot.context.branched)
+    return yield* tellSession(id, { type: "branch.created", commit: "a".repeat(40), sandboxId }, now);
+  if (snapshot?.state === "provisioning") yield* tellSession(id, { type: "stop.requested" }, now);
+  return yield* tellSession(id, { type: "restart.requested", sandboxId }, now);
+});
+
+/** Opens a sandbox for a session that is provisioning or has ended: its id and the hashes of its two tokens. */
 export const openSandbox = Effect.fnUntraced(function* (sessionId: string, now: number = NOON) {
   const sandboxes = yield* Sandboxes;
   const { snapshot, commands } = sandbox.start({});
   const opened = { id: randomUUID(), serviceKeyHash: hash(), cliHash: hash() };
+  yield* expectSandbox(sessionId, opened.id, now);
   yield* sandboxes.open({
     id: opened.id,
     sessionId,

@@ -158,6 +158,59 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
+      "keeps the sealed credential of a repository at another server, apart from its record",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { create, credential, get } = yield* Projects;
+        const id = randomUUID();
+        const repository = { kind: "git", url: "https://example.org/a.git" } as const;
+        const envelope = new Uint8Array([1, 0, 255]);
+        const project = { id, accountId: world.accountId, name: "shop", defaultBranch: "main" };
+        yield* create({ ...project, repository, createdBy: world.userId, credential: envelope, now: NOON });
+        expect(new Uint8Array((yield* credential(id)) ?? [])).toEqual(envelope);
+        expect(yield* credential(world.projectId)).toBeNull();
+        expect(yield* credential(randomUUID())).toBeNull();
+        expect((yield* get(id))?.repository).toEqual(repository);
+      }),
+    );
+
+    check(
+      "is told from ids that no project has",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { unheld } = yield* Projects;
+        const archived = yield* addProject(world);
+        yield* (yield* Projects).update(archived, { status: "archived" }, NOON);
+        const strangers = [randomUUID(), randomUUID()];
+        const found = yield* unheld([world.projectId, ...strangers, archived]);
+        expect(found.toSorted()).toEqual(strangers.toSorted());
+        expect(yield* unheld([])).toEqual([]);
+      }),
+    );
+
+    check(
+      "has another credential in its place, or none, and says that it has changed",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { create, credential, get, replaceCredential } = yield* Projects;
+        const id = randomUUID();
+        const repository = { kind: "git", url: "https://example.org/a.git" } as const;
+        const project = { id, accountId: world.accountId, name: "shop", defaultBranch: "main" };
+        yield* create({ ...project, repository, createdBy: world.userId, now: NOON });
+        const made = yield* get(id);
+        const kept = Effect.map(credential(id), (envelope) => envelope && [...envelope]);
+        for (const [at, bytes] of [[1, 0, 255], [2], null, [3]].entries()) {
+          const replaced = yield* replaceCredential(id, bytes && Uint8Array.from(bytes), NOON + at);
+          expect(yield* kept).toEqual(bytes);
+          expect(replaced).toEqual({ ...made, updatedAt: NOON + at, version: (made?.version ?? 0) + at + 1 });
+          expect(yield* get(id)).toEqual(replaced);
+        }
+        expect(yield* replaceCredential(randomUUID(), Uint8Array.from([1]), NOON)).toBeNull();
+        expect(yield* credential(world.projectId)).toBeNull();
+      }),
+    );
+
+    check(
       "keeps the last manifest that parsed beside what was wrong with the newest",
       Effect.gen(function* () {
         const { projectId } = yield* makeWorld(3);

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
 import { CloneCredentials, Identity, Sandboxes } from "../../src/store/port.ts";
 import {
   admitSession,
@@ -94,6 +95,38 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
+      "is not opened for a session that has ended, or waits for another by now [I9, I18]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { open, get, unsettled } = yield* Sandboxes;
+        const sessionId = yield* admitSession(world);
+        const [late, later] = [randomUUID(), randomUUID()];
+        const { snapshot, commands } = sandboxMachine.start({});
+        const opening = (id: string) =>
+          open({
+            id,
+            sessionId,
+            provider: "simulated",
+            nodeId: "node-1",
+            bootDeadlineAt: NOON,
+            snapshot,
+            commands,
+            serviceKeyHash: hash(),
+            cliToken: { id: randomUUID(), hash: hash() },
+            now: NOON,
+          });
+        yield* tellSession(sessionId, { type: "branch.created", commit: "a".repeat(40), sandboxId: late });
+        yield* tellSession(sessionId, { type: "stop.requested" });
+        yield* opening(late);
+        yield* tellSession(sessionId, { type: "restart.requested", sandboxId: later });
+        yield* opening(late);
+        expect([yield* get(late), yield* unsettled]).toEqual([null, []]);
+        yield* opening(later);
+        expect([(yield* get(later))?.status, yield* unsettled]).toEqual(["provisioning", [later]]);
+      }),
+    );
+
+    check(
       "is opened a second time under its id without effect",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
@@ -144,22 +177,26 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
-      "end with the sandbox, the user's already with the session [T03, I15]",
+      "end with the session, before its sandbox is told, and with the sandbox [T03, I15]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { authenticate } = yield* Identity;
         const sessionId = yield* admitSession(world);
-        const sandbox = yield* openSandbox(sessionId);
+        const told = yield* openSandbox(sessionId);
+        yield* tellSandbox(told.id, { type: "stop.requested" });
+        for (const token of [told.cliHash, told.serviceKeyHash])
+          expect(yield* authenticate(token, NOON)).toBe(null);
+        const untold = yield* openSandbox(sessionId);
+        for (const token of [untold.cliHash, untold.serviceKeyHash])
+          expect(yield* authenticate(token, NOON)).not.toBe(null);
         yield* tellSession(sessionId, { type: "stop.requested" });
-        expect(yield* authenticate(sandbox.cliHash, NOON)).toBe(null);
-        expect(yield* authenticate(sandbox.serviceKeyHash, NOON)).not.toBe(null);
-        yield* tellSandbox(sandbox.id, { type: "stop.requested" });
-        expect(yield* authenticate(sandbox.serviceKeyHash, NOON)).toBe(null);
+        for (const token of [untold.cliHash, untold.serviceKeyHash])
+          expect(yield* authenticate(token, NOON)).toBe(null);
       }),
     );
 
     check(
-      "include clone credentials, which end at their instant or with the sandbox [G10]",
+      "include clone credentials, which end at their instant, with the sandbox, or with the session [G10, I15]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { mint, find } = yield* CloneCredentials;
@@ -179,6 +216,12 @@ export const checkSandboxes = (check: Check): void => {
         expect(yield* find(hash(), NOON)).toBe(null);
         yield* tellSandbox(sandbox.id, { type: "archive.requested" });
         expect(yield* find(credential.hash, NOON)).toBe(null);
+        const untold = yield* openSandbox(sessionId);
+        const second = { ...credential, hash: hash(), sandboxId: untold.id };
+        yield* mint(second);
+        expect(yield* find(second.hash, NOON)).toEqual(second);
+        yield* tellSession(sessionId, { type: "stop.requested" });
+        expect(yield* find(second.hash, NOON)).toBe(null);
       }),
     );
   });

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { session } from "../../src/machines/session.ts";
-import { Identity, Sessions } from "../../src/store/port.ts";
+import { Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
 import {
   admitSession,
   BOOT_MS,
@@ -18,6 +18,13 @@ import {
 const failure = { code: "clone_failed", message: "git said no" } as const;
 const branched = (sandboxId: string) =>
   ({ type: "branch.created", commit: "a".repeat(40), sandboxId }) as const;
+
+/** Whatever they had to do is taken for done. */
+const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: string) {
+  const memory = kind === "session" ? (yield* Sessions).memory : (yield* Sandboxes).memory;
+  const loaded = yield* memory.load(id);
+  yield* memory.complete(id, loaded?.pending.map((command) => command.id) ?? []);
+});
 
 export const checkSessions = (check: Check): void => {
   describe("a session's memory", () => {
@@ -283,6 +290,33 @@ export const checkSessions = (check: Check): void => {
         expect(yield* runningOn("node-2")).toEqual([]);
         yield* tellSession(running, { type: "sandbox.lost", sandboxId, failure });
         expect(yield* runningOn("node-1")).toEqual([]);
+      }),
+    );
+  });
+
+  describe("a live session", () => {
+    check(
+      "has an owner as long as it or its sandbox has something left to do [I7]",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { ownerless } = yield* Sessions;
+        const id = yield* admitSession(world);
+        expect(yield* ownerless).toEqual([]);
+        yield* forget("session", id);
+        expect(yield* ownerless).toEqual([{ id, sandboxId: null, sandbox: null }]);
+        const sandbox = yield* openSandbox(id);
+        yield* tellSession(id, branched(sandbox.id));
+        yield* forget("session", id);
+        expect(yield* ownerless).toEqual([]);
+        yield* forget("sandbox", sandbox.id);
+        expect(yield* ownerless).toEqual([{ id, sandboxId: sandbox.id, sandbox: "provisioning" }]);
+        yield* tellSandbox(sandbox.id, { type: "daemon.ready" });
+        yield* tellSession(id, { type: "sandbox.live", sandboxId: sandbox.id });
+        expect(yield* ownerless).toEqual([]);
+        yield* forget("sandbox", sandbox.id);
+        expect(yield* ownerless).toEqual([{ id, sandboxId: sandbox.id, sandbox: "active" }]);
+        yield* tellSession(id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
+        expect(yield* ownerless).toEqual([]);
       }),
     );
   });

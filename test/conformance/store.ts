@@ -1,11 +1,13 @@
 /** What every adapter of the store's port keeps (src/store/port.ts): run over Postgres and over the in-memory twin. */
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
+import { checkAccounts } from "./store-accounts.ts";
 import { checkAdmission } from "./store-admission.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkPreviews } from "./store-previews.ts";
+import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
@@ -25,9 +27,11 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkBatches(check);
     checkTriggers(check);
     checkRequests(check);
+    checkAccounts(check);
     checkRecords(check);
     checkPreviews(check);
     checkLogs(check);
+    checkNodes(check);
     checkGivenSecrets(check);
     checkChangeRequests(check);
     checkPages(check);

@@ -1,24 +1,12 @@
 /** `POST /platform/refresh` of a real daemon, over real git (api.md 7). */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
-import { Running, TOKEN, type RunOptions } from "./support/running.ts";
+import { describe, expect, test } from "vitest";
+import { type Running, TOKEN } from "./support/running.ts";
+import { daemonPerTest } from "./support/per-test.ts";
 import { signal } from "./support/served.ts";
 
-let running: Running | null = null;
-const start = async (options: RunOptions = {}): Promise<Running> => {
-  running = await Running.start(options);
-  return running;
-};
-const ready = async (options: RunOptions = {}): Promise<Running> => {
-  const daemon = await start(options);
-  await daemon.logged("ready");
-  return daemon;
-};
-afterEach(async () => {
-  await running?.dispose();
-  running = null;
-});
+const { start, ready } = daemonPerTest();
 
 const write = (daemon: Running, name: string, text: string): void =>
   writeFileSync(join(daemon.layout.workspace, name), text);

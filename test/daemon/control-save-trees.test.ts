@@ -9,20 +9,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
-import { Running, TOKEN, type RunOptions } from "./support/running.ts";
+import { describe, expect, test } from "vitest";
+import { TOKEN } from "./support/running.ts";
+import { daemonPerTest } from "./support/per-test.ts";
 import { save, wipOf, write, headOf, filesOf, textOf, parentsOf } from "./support/saving.ts";
 
-let running: Running | null = null;
-const ready = async (options: RunOptions = {}): Promise<Running> => {
-  running = await Running.start(options);
-  await running.logged("ready");
-  return running;
-};
-afterEach(async () => {
-  await running?.dispose();
-  running = null;
-});
+const { ready } = daemonPerTest();
 
 describe("a save works", () => {
   test("with names of any bytes", async () => {

@@ -3,21 +3,13 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
-import { Running, TOKEN, type RunOptions } from "./support/running.ts";
+import { describe, expect, test } from "vitest";
+import { daemonPerTest } from "./support/per-test.ts";
+import { TOKEN } from "./support/running.ts";
 import { save, wipOf, write, headOf, filesOf, textOf, parentsOf, reasonOf } from "./support/saving.ts";
 import { signal } from "./support/served.ts";
 
-let running: Running | null = null;
-const ready = async (options: RunOptions = {}): Promise<Running> => {
-  running = await Running.start(options);
-  await running.logged("ready");
-  return running;
-};
-afterEach(async () => {
-  await running?.dispose();
-  running = null;
-});
+const { start, ready } = daemonPerTest();
 
 describe("a save", () => {
   test("has nothing to do where everything is pushed", async () => {
@@ -39,11 +31,11 @@ describe("a save", () => {
 
   test("before the checkout has nothing to do", async () => {
     const gate = signal();
-    running = await Running.start({ prepare: ({ state }) => (state.gate = gate.given) });
-    await running.logged("listening");
-    expect(await running.control("save")).toEqual([200, { wip: null, skipped: [], error: null }]);
+    const daemon = await start({ prepare: ({ state }) => (state.gate = gate.given) });
+    await daemon.logged("listening");
+    expect(await daemon.control("save")).toEqual([200, { wip: null, skipped: [], error: null }]);
     gate.give();
-    await running.logged("ready");
+    await daemon.logged("ready");
   });
 
   test("makes unpushed commits and whatever is not committed one commit on refs/wip", async () => {

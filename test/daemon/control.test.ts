@@ -3,19 +3,11 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isThere, Running, type RunOptions } from "./support/running.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isThere, Running } from "./support/running.ts";
+import { daemonPerTest } from "./support/per-test.ts";
 
-let running: Running | null = null;
-const ready = async (options: RunOptions = {}): Promise<Running> => {
-  running = await Running.start(options);
-  await running.logged("ready");
-  return running;
-};
-afterEach(async () => {
-  await running?.dispose();
-  running = null;
-});
+const { ready } = daemonPerTest();
 
 const CONTROLS = ["refresh", "env", "save"] as const;
 

@@ -1,18 +1,11 @@
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
-import { isThere, Running, TOKEN, type RunOptions } from "./support/running.ts";
+import { describe, expect, test } from "vitest";
+import { isThere, TOKEN } from "./support/running.ts";
+import { daemonPerTest } from "./support/per-test.ts";
 import { signal } from "./support/served.ts";
 
-let running: Running | null = null;
-const start = async (options: RunOptions = {}): Promise<Running> => {
-  running = await Running.start(options);
-  return running;
-};
-afterEach(async () => {
-  await running?.dispose();
-  running = null;
-});
+const { start } = daemonPerTest();
 
 /** The text of every file below a directory. */
 const textBelow = (directory: string): string =>

@@ -6,7 +6,8 @@ import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
-import { freePort, Running, type RunOptions } from "./support/running.ts";
+import { freePort } from "../support/free-port.ts";
+import { Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
 
 const OPENCODE = fileURLToPath(

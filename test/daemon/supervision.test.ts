@@ -13,7 +13,7 @@ import { Redactor } from "../../daemon/redact.ts";
 import { Report } from "../../daemon/report.ts";
 import { superviseRuntime } from "../../daemon/runtime.ts";
 import { CRASH_BUDGET } from "../../src/machines/agent-runtime.ts";
-import { freePort } from "./support/running.ts";
+import { freePort } from "../support/free-port.ts";
 
 /** Lets real processes get on, and the clock with them, until something holds. */
 const until = Effect.fnUntraced(function* (holds: () => boolean) {

@@ -2,6 +2,8 @@
  * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is killed"),
  * one after another in one data directory. A sender goes on as real ones do; what is there in the end is asked of the API.
  */
+import { mkdtempSync } from "node:fs";
+import path from "node:path";
 import * as Result from "effect/Result";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseCron } from "../../src/domain/cron.ts";
@@ -18,12 +20,24 @@ import {
   sessionsOf,
   stopSession,
 } from "../support/account-view.ts";
+import { git, gitOk } from "../git/git-client.ts";
 import { ArmedService, CAP } from "../support/armed-service.ts";
+import { readEvents } from "../support/event-stream.ts";
+import { TOKEN } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
 
 /** What passes a point. */
-type Passing = "a webhook that fires" | "a webhook that waits" | "a freed slot" | "a due instant";
+type Passing =
+  | "a webhook that fires"
+  | "a webhook that waits"
+  | "a freed slot"
+  | "a due instant"
+  | "a session's start"
+  | "a push"
+  | "a merge"
+  /** upstream-fault-points.test.ts */
+  | "a ref at another server";
 
 const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   // Nothing tells one wish from another yet.
@@ -40,6 +54,13 @@ const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   "instant.accounted": ["a due instant"],
   "webhook.verified": ["a webhook that fires"],
   "webhook.answered": ["a webhook that fires", "a webhook that waits"],
+  "branch.cut": ["a session's start"],
+  "push.written": ["a push"],
+  "upstream.begun": ["a ref at another server"],
+  "upstream.answered": ["a ref at another server"],
+  "merge.noted": ["a merge"],
+  "merge.made": ["a merge"],
+  "merge.read": ["a merge"],
 };
 const pointsPassedBy = (passing: Passing): readonly FaultPoint[] =>
   FAULT_POINTS.filter((point) => CASES[point].includes(passing));
@@ -122,6 +143,99 @@ const expectWebhooksWhole = async (): Promise<void> => {
 it("has a case for every fault point", () => {
   expect(Object.keys(CASES).toSorted()).toEqual([...FAULT_POINTS].toSorted());
   expect(Object.values(CASES).filter((passing) => passing.length === 0)).toEqual([]);
+});
+
+describe("a service that is killed over a repository", () => {
+  let pid = "";
+  let bare = "";
+  let work = "";
+  const rev = (name: string): Promise<string> => gitOk(bare, "rev-parse", "--verify", name);
+  const at = (rest = ""): string => `/v1/projects/${pid}/change-requests${rest}`;
+  const remote = (): string => `${service.life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${pid}.git`;
+
+  beforeAll(async () => {
+    pid = await service.life.project(await service.installation.repository("# none\n"));
+    bare = path.join(service.installation.dataDir, "repositories", `${pid}.git`);
+    work = mkdtempSync(path.join(service.installation.directory, "work-"));
+    await gitOk(work, "clone", "--quiet", remote(), ".");
+  }, TIMEOUT_MS);
+
+  /** A branch with the default branch's tip and one commit more. @returns its tip. */
+  const commitTo = async (branch: string): Promise<string> => {
+    await gitOk(work, "fetch", "--quiet", "origin");
+    await gitOk(work, "checkout", "--quiet", "-B", branch, "origin/main");
+    await gitOk(work, "commit", "--quiet", "--allow-empty", "-m", branch);
+    return gitOk(work, "rev-parse", "HEAD");
+  };
+  const propose = async (branch: string): Promise<string> => {
+    const { number } = await service.life.call("POST", at(), { title: branch, head_ref: branch });
+    return at(`/${Number(number)}`);
+  };
+
+  it(
+    "at branch.cut starts the session on the branch that is there [I7, I8, G12]",
+    async () => {
+      const { died, restarted } = await service.arm("branch.cut");
+      const created = Promise.allSettled([service.life.call("POST", `/v1/projects/${pid}/sessions`, {})]);
+      expect(await died).toEqual(["SIGKILL at branch.cut", "SIGKILL"]);
+      await Promise.all([created, restarted]);
+      const [session] = await sessionsOf(service.life, pid);
+      const { id = "" } = session ?? {};
+      const running = await service.life.session(pid, id, ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", base_commit: await rev(id) });
+      await stopSession(service.life, pid, id);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "at push.written has the push, and tells the change request's readers of it",
+    async () => {
+      await commitTo("pushed");
+      await gitOk(work, "push", "--quiet", remote(), "HEAD");
+      await propose("pushed");
+      const events = `/v1/projects/${pid}/events`;
+      const before = await readEvents(`${service.life.url}${events}`, { token: TOKEN });
+      const { id } = await before.until(({ event }) => event === "open");
+      before.close();
+      await gitOk(work, "commit", "--quiet", "--allow-empty", "-m", "More");
+      const { died, restarted } = await service.arm("push.written");
+      const pushed = git(work, "push", "--quiet", remote(), "HEAD");
+      expect(await died).toEqual(["SIGKILL at push.written", "SIGKILL"]);
+      await Promise.all([pushed, restarted]);
+      const head = await gitOk(work, "rev-parse", "HEAD");
+      expect(await rev("pushed")).toBe(head);
+      const url = `${service.life.url}${events}`;
+      const after = await readEvents(url, { token: TOKEN, lastEventId: id ?? "" });
+      const told = await after.until(({ event }) => event === "change_request.updated");
+      after.close();
+      expect(told.data).toMatchObject({ data: { head_commit: head } });
+      expect((await git(work, "push", "--quiet", remote(), "HEAD")).code).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(pointsPassedBy("a merge"))(
+    "at %s has the default branch and the request agree when it is asked to merge again [I17]",
+    async (point) => {
+      const head = await commitTo(point);
+      await gitOk(work, "push", "--quiet", remote(), "HEAD");
+      const request = await propose(point);
+      const main = await rev("main");
+      const { died, restarted } = await service.arm(point);
+      const merged = Promise.allSettled([service.life.call("POST", `${request}/merge`, {})]);
+      expect(await died).toEqual([`SIGKILL at ${point}`, "SIGKILL"]);
+      await Promise.all([merged, restarted]);
+      expect(await rev("main")).toBe(point === "merge.noted" ? main : head);
+      expect(await service.life.call("GET", request)).toMatchObject({ status: "open" });
+      await service.life.call("POST", `${request}/merge`, {});
+      const { status, merged_commit } = await service.life.call("GET", request);
+      expect([status, merged_commit, await rev("main")]).toEqual(["merged", head, head]);
+      const { manifest } = await service.life.call("GET", `/v1/projects/${pid}`);
+      expect(manifest).toMatchObject({ commit: head });
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe("a service that is killed", () => {

@@ -2,7 +2,7 @@
  * What becomes of a session when something in its sandbox is killed, on real parts: the service as a process, a sandbox
  * with its daemon, and an agent runtime that leaves processes behind.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -134,6 +134,27 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
     await runtime(`/say?line=${encodeURIComponent(`it prints ${password}`)}`);
     await vi.waitFor(async () => expect(await log()).toContain("runtime it prints [redacted]"), POLL);
     for (const secret of [token, password]) expect(await log()).not.toContain(secret);
+  });
+
+  it("lets its agent push and fetch with a password that git puts nowhere [G04, G05]", async () => {
+    const [, password = ""] = /^password=(.+)$/m.exec(await runtime("/look")) ?? [];
+    const answer = await runtime(`/push?word=${encodeURIComponent(password)}`);
+    expect(answer).not.toContain(password);
+    const { said, files, held, url } = JSON.parse(answer) as {
+      readonly said: string;
+      readonly files: readonly string[];
+      readonly held: readonly string[];
+      readonly url: string;
+    };
+    expect(said).toContain(`HEAD -> ${sessionId}`);
+    expect(said).toContain(`remote: To have ${sessionId} merged, open a change request:`);
+    const looked = ["config", "FETCH_HEAD", "logs/HEAD"].map((name) => `/workspace/.git/${name}`);
+    expect(files).toEqual(expect.arrayContaining(looked));
+    expect(held).toEqual([]);
+    expect(url).toMatch(/^http:\/\/platform\.internal\/v1\/git\/[0-9a-f-]{36}\.git$/);
+    // grep ends with 1 where it finds nothing.
+    const search = ["-r", "-l", "-a", "-F", password, path.join(installation.dataDir, "repositories")];
+    expect(spawnSync("grep", search, { encoding: "utf8" })).toMatchObject({ status: 1, stdout: "" });
   });
 
   it(

@@ -1,8 +1,6 @@
 /**
- * Two services, each with its own data directory, on one database. A project's repository lies on the one that made it, and
- * so do the branches of its sessions and their sandboxes: a session that the other one admits fails for want of its branch,
- * and looking for lost sandboxes is put off, until several nodes are built. What is asked here needs neither: who may admit
- * what, once and by the newest state, is the database's to say.
+ * Two services, each with its own data directory, on one database: two nodes. Who may admit what, once and by the newest
+ * state, is the database's to say, whoever owns which actor. What belongs to a node, and nodes that die: several-nodes.test.ts.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
@@ -31,7 +29,7 @@ import { Installation, type Life } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "../support/webhook-sender.ts";
 
-const CAP = 20;
+const CAP = 12;
 const TIMEOUT_MS = 180_000;
 const EVERY_SECOND = "* * * * * *";
 const TICK = `[[triggers]]
@@ -68,7 +66,8 @@ beforeAll(async () => {
     PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
     PLATFORM_SANDBOX_PROVIDER: "simulated",
     PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
-    PLATFORM_RECOVERY_INTERVAL_MS: "3600000",
+    // Who stops a session whose sandbox is on the one that stands still waits for so long that its work is saved.
+    PLATFORM_SAVE_TIMEOUT_MS: "1000",
   };
   const start = async (program: "plain" | "armed") => {
     const installation = await Installation.open();
@@ -191,13 +190,13 @@ describe("two services on one database", () => {
   );
 
   it(
-    "start what waits through the one when a slot is freed through the other [R08, I12]",
+    "start what waits through the one when slots are freed through the other [R08, I12]",
     async () => {
       await emptied(here, [hooks, ticks]);
-      const [first = ""] = await filled(here, hooks, CAP);
+      const held = await filled(here, hooks, CAP);
       const ids = ROUNDS.map((round) => `waits-${round}`);
       for (const id of ids) expect((await deliver(here, id)).body).toMatchObject({ status: "queued" });
-      await stopSession(there, hooks, first);
+      for (const id of held.slice(0, ids.length)) await stopSession(there, hooks, id);
       await eventually(async () => {
         const { queue } = (await here.call("GET", "/v1/queue")) as { queue: readonly unknown[] };
         expect(queue).toEqual([]);
@@ -207,6 +206,21 @@ describe("two services on one database", () => {
       expect(new Set(rows.map(({ session_id: id }) => id)).size).toBe(ids.length);
       const { said, counted } = await countedOf(there, [hooks, ticks]);
       expect(said).toEqual(counted);
+      await emptied(here, [hooks, ticks]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "refuse with the same error at the cap, whichever of them has the session's actor [I1]",
+    async () => {
+      const [stopped = ""] = await filled(here, hooks, 1);
+      await stopSession(here, hooks, stopped);
+      await filled(there, hooks, CAP);
+      for (const life of [here, there]) {
+        const restart = life.call("POST", `/v1/projects/${hooks}/sessions/${stopped}/restart`);
+        await expect(restart).rejects.toThrow(/answered 429: .*"session_cap_reached"/);
+      }
       await emptied(here, [hooks, ticks]);
     },
     TIMEOUT_MS,

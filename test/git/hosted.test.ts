@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as TestClock from "effect/testing/TestClock";
 import { randomUUID } from "node:crypto";
 import {
   chmodSync,
@@ -13,8 +14,10 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { vi } from "vitest";
 import { hostedBackend } from "../../src/git/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { initialCommit } from "../../src/git/ref-policy.ts";
@@ -184,13 +187,39 @@ describe("the hosted backend", () => {
       yield* start;
       const bare = join(own, `${projectId}.git`);
       const [old, young] = [join(bare, "refs/heads/old.lock"), join(bare, "refs/heads/young.lock")];
-      for (const path of [old, young]) writeFileSync(path, "");
-      utimesSync(old, 1, 1);
+      const pack = join(bare, "objects/pack/tmp_pack_x");
+      mkdirSync(join(bare, "objects/pack"), { recursive: true });
+      for (const path of [old, young, pack]) writeFileSync(path, "");
+      for (const path of [old, pack]) utimesSync(path, 1, 1);
       for (const name of [".building-x", ".removing-x"])
         mkdirSync(join(own, name, "objects"), { recursive: true });
       yield* start;
-      expect([existsSync(old), existsSync(young)]).toEqual([false, true]);
+      expect([old, young, pack].map((path) => existsSync(path))).toEqual([false, true, false]);
       expect(readdirSync(own).toSorted()).toEqual([".hooks", `${projectId}.git`]);
+    }),
+  );
+
+  it.effect("sweeps later what was young at start, and nothing that was made since", () =>
+    Effect.gen(function* () {
+      const own = fresh("swept-later");
+      const bare = join(own, `${randomUUID()}.git`);
+      const names = ["tmp_objdir-incoming-a", "tmp_objdir-incoming-b", "tmp_objdir-incoming-c"];
+      const [left = "", again = "", since = ""] = names.map((name) => join(bare, "objects", name));
+      for (const path of [left, again]) mkdirSync(path, { recursive: true });
+      yield* Layer.build(hostedBackend({ directory: own }));
+      mkdirSync(since);
+      for (const path of [left, since]) utimesSync(path, 1, 1);
+      expect([left, again, since].map((path) => existsSync(path))).toEqual([true, true, true]);
+      yield* TestClock.adjust("10 seconds");
+      yield* Effect.promise(() => vi.waitFor(() => expect(existsSync(left)).toBe(false)));
+      expect([again, since].map((path) => existsSync(path))).toEqual([true, true]);
+      utimesSync(again, 1, 1);
+      // The next look is after the first one's end, which nobody tells of.
+      for (let looks = 0; looks < 100 && existsSync(again); looks += 1) {
+        yield* TestClock.adjust("10 seconds");
+        yield* Effect.promise(() => stat(again).catch(() => null));
+      }
+      expect([again, since].map((path) => existsSync(path))).toEqual([false, true]);
     }),
   );
 

@@ -5,6 +5,7 @@ import {
   judgeRefUpdate,
   maxRefsPerPush,
   pushJudge,
+  sayings,
   type RefUpdate,
   type WritePolicy,
 } from "../../src/git/ref-policy.ts";
@@ -66,6 +67,12 @@ describe("the write policy", () => {
     expect(judgeRefUpdate(owner, replace)).toBeNull();
     expect(judgeRefUpdate(user, replace)).not.toBeNull();
     expect(judgeRefUpdate(owner, { ...replace, newCommit: absent })).not.toBeNull();
+  });
+});
+
+describe("what is said of a push that was taken", () => {
+  it("is no verdict, and puts no control character on the pusher's terminal", () => {
+    expect(sayings(["See \u001b[2J", "accept"])).toBe("say See ?[2J\nsay accept\nover\n");
   });
 });
 

@@ -16,16 +16,11 @@ import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 
-export const root = mkdtempSync(join(tmpdir(), "smart-http-"));
-export const directory = join(root, "repositories");
-
-const runtime = ManagedRuntime.make(hostedBackend({ directory }));
-
-/** Asks the hosted backend. */
-export const backend = <A, E>(use: (hosted: GitBackend["Service"]) => Effect.Effect<A, E>): Promise<A> =>
-  runtime.runPromise(Effect.flatMap(GitBackend, use));
-
 interface Scene {
+  /** Everything lies below it. */
+  root: string;
+  /** Where the hosted repositories lie. */
+  directory: string;
   server: GitServer;
   /** Policies by password; a session's password is its id. */
   readonly policies: Map<string, WritePolicy>;
@@ -48,6 +43,8 @@ const nowhere: GitServer = {
 };
 
 export const scene: Scene = {
+  root: "",
+  directory: "",
   server: nowhere,
   policies: new Map(),
   projectId: "",
@@ -58,8 +55,16 @@ export const scene: Scene = {
   work: "",
 };
 
+/** A runtime of the hosted backend over the scene's directory, for as long as a file's tests run. */
+const openBackend = () => ManagedRuntime.make(hostedBackend({ directory: scene.directory }));
+let runtime: ReturnType<typeof openBackend> | null = null;
+
+/** Asks the hosted backend. */
+export const backend = <A, E>(use: (hosted: GitBackend["Service"]) => Effect.Effect<A, E>): Promise<A> =>
+  (runtime ??= openBackend()).runPromise(Effect.flatMap(GitBackend, use));
+
 export const freshDirectory = (name: string): string => {
-  const path = join(root, `${name}-${randomUUID()}`);
+  const path = join(scene.root, `${name}-${randomUUID()}`);
   mkdirSync(path);
   return path;
 };
@@ -89,7 +94,7 @@ const setUp = async (): Promise<void> => {
   scene.policies.set(person, { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false });
   scene.policies.set(reader, { kind: "none" });
   await backend((hosted) => hosted.create({ projectId, importFrom: null, defaultBranch: "main" }));
-  const bare = join(directory, `${projectId}.git`);
+  const bare = join(scene.directory, `${projectId}.git`);
   Object.assign(scene, { projectId, session, person, reader, bare, work: freshDirectory("work") });
   await gitOk(scene.work, "clone", "--quiet", url(session), ".");
   const first = await commit("README.md", "one\ntwo\nthree\n");
@@ -102,13 +107,16 @@ const setUp = async (): Promise<void> => {
 /** Makes the scene anew before each test of the file. */
 export const useScene = (): void => {
   beforeAll(async () => {
+    scene.root = mkdtempSync(join(tmpdir(), "smart-http-"));
+    scene.directory = join(scene.root, "repositories");
     await backend(() => Effect.void); // installs the hooks
-    scene.server = await startGitServer(smartHttp({ directory }), scene.policies);
+    scene.server = await startGitServer(smartHttp({ directory: scene.directory }), scene.policies);
   });
   beforeEach(setUp);
   afterAll(async () => {
     await scene.server.close();
-    await runtime.dispose();
-    rmSync(root, { recursive: true, force: true });
+    await runtime?.dispose();
+    runtime = null;
+    rmSync(scene.root, { recursive: true, force: true });
   });
 };

@@ -1,15 +1,18 @@
 /** What no git client does: bodies, aborts and names that are meant to harm, against the smart-HTTP functions. */
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
+import * as Effect from "effect/Effect";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { gzipSync } from "node:zlib";
 import { absent } from "../../src/git/ref-policy.ts";
+import { spawnGit } from "../../src/git/run.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
-import { commit, directory, objects, root, scene, tip, url, useScene } from "./scene.ts";
+import { deltaBomb } from "./packs.ts";
+import { commit, objects, scene, tip, url, useScene } from "./scene.ts";
 
 useScene();
 
@@ -49,6 +52,16 @@ const sendPacked = async (body: Uint8Array): Promise<string> => {
 
 /** Ends a hung test; nothing is asserted about speed. */
 const patience = { timeout: 30_000 };
+
+/** Processes at work in the repository. */
+const gits = (): string[] =>
+  readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === scene.bare;
+    } catch {
+      return false; // It ended while it was looked at.
+    }
+  });
 
 const quarantines = (): string[] =>
   readdirSync(join(scene.bare, "objects")).filter((name) => name.startsWith("tmp_objdir"));
@@ -123,7 +136,7 @@ describe("the wire", () => {
   });
 
   it("ends git when no byte moves for the idle time", async () => {
-    const hasty = await startGitServer(smartHttp({ directory, idleMs: 50 }), scene.policies);
+    const hasty = await startGitServer(smartHttp({ directory: scene.directory, idleMs: 50 }), scene.policies);
     const [host = "", port = ""] = hasty.address.split(":");
     const socket = connect(Number(port), host);
     socket.write(requestHead(hasty, "git-upload-pack", 100_000));
@@ -133,11 +146,63 @@ describe("the wire", () => {
     await hasty.close();
   });
 
+  it("ends a push that takes too long, however steadily its bytes come, and keeps nothing of it [G08]", async () => {
+    const stored = await objects();
+    const hasty = await startGitServer(
+      smartHttp({ directory: scene.directory, maxPushMs: 500 }),
+      scene.policies,
+    );
+    const [host = "", port = ""] = hasty.address.split(":");
+    const socket = connect(Number(port), host);
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("error", () => undefined).resume();
+    const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
+    socket.write(
+      `${requestHead(hasty, "git-receive-pack", 100_000)}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`,
+    );
+    const drip = setInterval(() => socket.write("\0"), 20);
+    await closed;
+    clearInterval(drip);
+    await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
+    expect(await objects()).toBe(stored);
+    expect(quarantines()).toEqual([]);
+    await hasty.close();
+  });
+
+  it("refuses a kilobyte that would unpack to half a gigabyte at once, and keeps nothing of it [G08]", async () => {
+    const stored = await objects();
+    const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
+    const bomb = deltaBomb(512);
+    expect(bomb.length).toBeLessThan(2048);
+    const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(`${command}0000`), bomb]));
+    expect(await answer.text()).toMatch(/unpack (?!ok)/);
+    expect(await objects()).toBe(stored);
+    expect(quarantines()).toEqual([]);
+  });
+
+  it("leaves no quarantine of a push whose git is at work when it is ended [G08]", async () => {
+    const push = Effect.gen(function* () {
+      const args = ["receive-pack", "--stateless-rpc", scene.bare];
+      const running = yield* spawnGit({ repository: null, args, stopBy: "hang-up", hangUpMs: 10 });
+      const command = packet(`${absent} ${"1".repeat(40)} refs/heads/x\0report-status\n`);
+      running.stdin.end(Buffer.concat([Buffer.from(`${command}0000`), deltaBomb(512)]));
+      // Unpacking takes git more than a second.
+      yield* Effect.promise(() => expect.poll(() => quarantines().length, patience).toBe(1));
+    });
+    await Effect.runPromise(Effect.scoped(push));
+    expect(quarantines()).toEqual([]);
+  });
+
   it("ends git and the connection when a reader stops reading", async () => {
-    const hasty = await startGitServer(smartHttp({ directory, idleMs: 3000 }), scene.policies);
+    const hasty = await startGitServer(
+      smartHttp({ directory: scene.directory, idleMs: 3000 }),
+      scene.policies,
+    );
     // More than a connection's buffers hold, and nothing that could be packed smaller.
-    await commit("noise.bin", randomBytes(16 * 1024 ** 2).toString("latin1"));
+    await commit("noise.bin", randomBytes(10 * 1024 ** 2).toString("latin1"));
     await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+    // Packed beforehand: on a loaded machine git would be silent for longer than the idle time while it packs.
+    await gitOk(scene.bare, "repack", "-a", "-d", "--quiet", "--window=0");
     const [host = "", port = ""] = hasty.address.split(":");
     const body = `${packet(`want ${await tip(`refs/heads/${scene.session}`)}\n`)}0000${packet("done\n")}`;
     const socket = connect(Number(port), host);
@@ -145,7 +210,9 @@ describe("the wire", () => {
     const begun = new Promise((resolve) => socket.once("readable", resolve)); // and nothing is read from then on
     socket.write(`${requestHead(hasty, "git-upload-pack", body.length)}${body}`);
     await begun;
+    await expect.poll(() => gits().length, patience).toBeGreaterThan(1); // upload-pack, and what it has started
     await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
+    await expect.poll(gits, patience).toEqual([]);
     socket.resume();
     await closed;
     await hasty.close();
@@ -157,7 +224,7 @@ describe("the wire", () => {
     const canary = scene.person;
     await git(scene.work, "push", url(canary), "HEAD:refs/heads/canary");
     expect(pushed.stderr).not.toContain(`git:${scene.session}`);
-    const grep = await git(root, "grep", "--no-index", "--text", "-l", canary, "--", scene.bare);
+    const grep = await git(scene.root, "grep", "--no-index", "--text", "-l", canary, "--", scene.bare);
     expect(grep.stdout).toBe("");
   });
 });

@@ -6,18 +6,7 @@ import { describe, expect, it } from "vitest";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { startGitServer } from "./git-server.ts";
-import {
-  backend,
-  commit,
-  directory,
-  freshDirectory,
-  objects,
-  root,
-  scene,
-  tip,
-  url,
-  useScene,
-} from "./scene.ts";
+import { backend, commit, freshDirectory, objects, scene, tip, url, useScene } from "./scene.ts";
 
 useScene();
 
@@ -158,7 +147,10 @@ describe("writing", () => {
   });
 
   it("refuses a pack beyond the limit [G08]", async () => {
-    const small = await startGitServer(smartHttp({ directory, maxPackBytes: 2048 }), scene.policies);
+    const small = await startGitServer(
+      smartHttp({ directory: scene.directory, maxPackBytes: 2048 }),
+      scene.policies,
+    );
     try {
       await commit(
         "noise.txt",
@@ -174,9 +166,16 @@ describe("writing", () => {
   });
 
   it("takes no push at all while its hooks cannot run", async () => {
-    const elsewhere = join(root, randomUUID());
+    const elsewhere = join(scene.root, randomUUID());
     mkdirSync(elsewhere);
-    await gitOk(root, "clone", "--quiet", "--bare", scene.bare, join(elsewhere, `${scene.projectId}.git`));
+    await gitOk(
+      scene.root,
+      "clone",
+      "--quiet",
+      "--bare",
+      scene.bare,
+      join(elsewhere, `${scene.projectId}.git`),
+    );
     const bareless = await startGitServer(smartHttp({ directory: elsewhere }), scene.policies);
     try {
       await commit("change.txt");

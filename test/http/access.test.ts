@@ -111,6 +111,16 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
     trigger: 403,
     sandbox: 403,
   }),
+  // A token is never a node's credential (test/http/nodes.test.ts has those that are).
+  node: good({
+    user: 401,
+    bound: 401,
+    elsewhere: 401,
+    foreign: 401,
+    session: 401,
+    trigger: 401,
+    sandbox: 401,
+  }),
   person: good({
     user: "in",
     bound: "in",

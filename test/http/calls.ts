@@ -57,6 +57,16 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "GET /v1/projects/:pid": { target: project(""), answers: [200] },
     "PATCH /v1/projects/:pid": { target: project(""), body: () => ({ name: "renamed" }), answers: [200] },
+    // Nothing but the service's own tokens opens a hosted repository.
+    "PUT /v1/projects/:pid/repository/credential": {
+      target: project("/repository/credential"),
+      body: () => ({ password: "x" }),
+      answers: [409],
+    },
+    "DELETE /v1/projects/:pid/repository/credential": {
+      target: project("/repository/credential"),
+      answers: [409],
+    },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
@@ -169,6 +179,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => "0000",
       answers: [200],
     },
+    "* /v1/nodes/*": { target: () => `/v1/nodes/sandboxes/${randomUUID()}/client/`, answers: [] },
     "GET /healthz": at("/healthz", 200),
     "GET /readyz": at("/readyz", 200),
     "GET /metrics": at("/metrics", 200),

@@ -59,6 +59,7 @@ describe("a change request", () => {
       merged_commit: null,
       merged_at: null,
       merged_by: null,
+      pull_request: null,
     });
     const shown = fields(await service.request("GET", at("/1")));
     expect(shown).toMatchObject({

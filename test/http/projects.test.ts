@@ -126,7 +126,7 @@ describe("a project", () => {
     for (const default_branch of ["-x", "a..b", "refs/heads/x", "HEAD", "x.lock", "a b"]) {
       expect([default_branch, (await create({}, { default_branch })).status]).toEqual([default_branch, 400]);
     }
-    const other = { name: "p", repository: { kind: "git", url: "https://example.org/x.git" } };
+    const other = { name: "p", repository: { kind: "github", owner: "o", name: "../n", token: "t" } };
     expect((await service.request("POST", "/v1/projects", { body: other })).status).toBe(400);
   });
 

@@ -1,11 +1,13 @@
-/** A default branch that moved past the service: its manifest is read all the same. */
+/** Branches that moved past the service: a manifest is read all the same, and readers of change requests are told. */
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
+import { readEvents } from "../support/event-stream.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {
   deliver,
   eventually,
+  expectStatus,
   fields,
   listOf,
   makeProject,
@@ -68,5 +70,29 @@ describe("a manifest that moved past the service", () => {
     await eventually(async () => expect(await slugs(pid)).toEqual(["mended"]));
     const mended = fields(await service.request("GET", `/v1/projects/${pid}/triggers`));
     expect([mended["errors"], mended["manifest"]]).toMatchObject([[], { stale: false }]);
+  });
+});
+
+describe("an open change request whose branch moved past the service, as one whose push nobody told of", () => {
+  it("is told of by the next look, when it moved and when it is gone", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const body = { title: "A feature", head_ref: "feature" };
+    expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body }), 201);
+    const reader = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token: service.token });
+    await reader.until(({ event }) => event === "open");
+    const news = (head: string | null) =>
+      reader.until(
+        ({ event, data }) =>
+          event === "change_request.updated" &&
+          (data as { data: Record<string, unknown> }).data["head_commit"] === head,
+      );
+    const tip = await gitOk(bare(pid), "rev-parse", "main");
+    await gitOk(bare(pid), "update-ref", "refs/heads/feature", tip);
+    await news(tip);
+    await gitOk(bare(pid), "update-ref", "-d", "refs/heads/feature");
+    await news(null);
+    // Each news once: looks that find nothing new say nothing.
+    expect(reader.events.filter(({ event }) => event === "change_request.updated")).toHaveLength(2);
+    reader.close();
   });
 });

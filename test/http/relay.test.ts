@@ -93,7 +93,8 @@ beforeAll(async () => {
     }),
   );
   front = createServer((request, response) => {
-    if (!routes.request(request, response)) response.writeHead(404).end();
+    const next = () => void response.writeHead(404).end();
+    if (!routes.request(request, response, next)) next();
   });
   frontPort = await listening(front);
 });

@@ -4,7 +4,15 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Sessions } from "../../src/store/port.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { expectStatus, fields, makeProject, runSession, stopSession, type Fields } from "./world.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  makeProject,
+  runSession,
+  stopSession,
+  type Fields,
+} from "./world.ts";
 
 let service: TestService;
 let pid = "";
@@ -34,11 +42,14 @@ describe("a restart", () => {
       ]);
       expect(deletion?.status).toBe(204);
       for (const { status } of restarts) statuses.add(status);
-      const record = await service.inside(Effect.flatMap(Sessions, ({ get }) => get(sid)));
-      expect(record).toMatchObject({ status: "stopped", deletedAt: expect.any(Number) });
+      // A deletion that found it running already has its work saved first.
+      await eventually(async () => {
+        const record = await service.inside(Effect.flatMap(Sessions, ({ get }) => get(sid)));
+        expect(record).toMatchObject({ status: "stopped", deletedAt: expect.any(Number) });
+      });
     }
     expect([...statuses].filter((status) => ![202, 404, 409].includes(status))).toEqual([]);
-    expect(await activeSessions()).toBe(0);
+    await eventually(async () => expect(await activeSessions()).toBe(0));
   });
 
   it("is refused in an archived project, and taken again once the project is active", async () => {

@@ -128,6 +128,13 @@ export const sandboxEnvironment = (
     }),
   );
 
+/** A git password of a session's, minted as its daemon has it minted. */
+export const mintPassword = async (service: TestService, pid: string, sid: string): Promise<string> => {
+  const token = (await sandboxEnvironment(service, sid))["PLATFORM_TOKEN"] ?? "";
+  const answer = await service.request("GET", `/v1/projects/${pid}/git/clone-credential`, { token });
+  return (fields(expectStatus(answer, 200))["auth"] as { password: string }).password;
+};
+
 /** A token of a user's, in the way of `POST /v1/tokens`. */
 export const makeUserToken = async (service: TestService, wish: Fields = {}, token?: string) => {
   const answer = await service.request("POST", "/v1/tokens", {

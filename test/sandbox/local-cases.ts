@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
@@ -12,9 +11,9 @@ import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
 import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesSeeing } from "../../src/sandbox/local/processes.ts";
-import { sandboxPaths, writeRecord } from "../../src/sandbox/local/run-directory.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
+import { formerServiceCases } from "./local-former.ts";
 import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
@@ -326,35 +325,6 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       ),
     },
     {
-      name: "begins anew where a former service died before it started anything",
-      run: serviceOf(
-        Effect.gen(function* () {
-          const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
-          const paths = sandboxPaths(setup.runDir, spec.id);
-          yield* Effect.promise(async () => {
-            await mkdir(paths.proxy, { recursive: true });
-            await writeRecord(paths, {
-              version: 1,
-              id: spec.id,
-              sessionId: spec.sessionId,
-              installationId: "0e6f1c52-conformance",
-              nodeId: "node-1",
-              uidBase: null,
-              launcher: null,
-              cgroups: [],
-              egressAllow: [],
-              secretNames: [],
-              llmUpstream: null,
-            });
-          });
-          yield* Effect.scoped(Effect.andThen(sandbox(spec), ask(spec.id, "/platform/health")));
-          assert.equal((yield* provider.list).length, 0);
-          assert.deepEqual(yield* subject.leftovers(spec.id), []);
-        }),
-      ),
-    },
-    {
       name: "follows no link that stands in the daemon's socket's place",
       run: serviceOf(
         Effect.gen(function* () {
@@ -396,5 +366,11 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
 /** Every case, in the order in which they are to run. */
 export const localCases = (setup: LocalSetup, port: number): readonly Case[] => {
   const world = { setup, port, subject: localSubject(setup, `http://127.0.0.1:${port}`) };
-  return [...sandboxCases(world.subject), ...ownCases(world), ...sharedCases(world), ...limitCases(world)];
+  return [
+    ...sandboxCases(world.subject),
+    ...ownCases(world),
+    ...formerServiceCases(world),
+    ...sharedCases(world),
+    ...limitCases(world),
+  ];
 };

@@ -32,6 +32,8 @@ export const localOptions = (
   nodePath: setup.nodePath,
   daemonBundle: setup.daemon,
   daemonCodeCache: null,
+  // Any file: no case here runs it.
+  commandLine: setup.daemon,
   agentCommand: ["node"],
   agentAdapter: "plain",
   agentBinaries: [],

@@ -79,12 +79,14 @@ const results = (lines: AsyncIterable<string>, told: Map<string, PromiseWithReso
     for (const one of told.values()) one.resolve("the other user's process ended before this case");
   })();
 
-/** Copies what the child needs to where the other user can read it, and bundles the cases into one file there. */
-const prepareChild = async (): Promise<{
+interface Child {
   readonly runner: string;
   readonly node: string;
   readonly daemon: string;
-}> => {
+}
+
+/** Copies what the children need to where the other user can read it, and bundles the cases into one file there. */
+const prepareChildren = async (): Promise<Child> => {
   const root = join(directory, "other");
   // The bundle lies as deep as the provider's sources do, which find the entrypoint beside them.
   const runner = join(root, "bundle", "src", "sandbox", "runner.mjs");
@@ -107,13 +109,21 @@ const prepareChild = async (): Promise<{
   return { runner, node, daemon };
 };
 
-const asOtherUser = (form: LocalSetup["form"]): void => {
+/** Start the children, all at the file's beginning: each form's cases run beside those of this process. */
+const starts: ((child: Child) => Promise<void>)[] = [];
+beforeAll(async () => {
+  if (starts.length === 0) return;
+  const child = await prepareChildren();
+  await Promise.all(starts.map((start) => start(child)));
+});
+
+/** Registers a form's cases as a child tells of them. @returns what starts that child. */
+const asOtherUser = (form: LocalSetup["form"]) => {
   const runDir = join(directory, `other-${form}`);
   const told = new Map(
     localCases(setupOf(form, runDir), port).map(({ name }) => [name, Promise.withResolvers<string | null>()]),
   );
-  beforeAll(async () => {
-    const { runner, node, daemon } = await prepareChild();
+  const start = async ({ runner, node, daemon }: Child): Promise<void> => {
     await mkdir(runDir);
     await chown(runDir, OTHER_USER, OTHER_USER);
     const setup = { ...setupOf(form, runDir), nodePath: node, daemon };
@@ -126,12 +136,13 @@ const asOtherUser = (form: LocalSetup["form"]): void => {
     });
     await once(child, "spawn");
     void results(createInterface({ input: child.stdout }), told);
-  });
+  };
   for (const [name, { promise }] of told) {
     it(name, { timeout: CHILD_TIMEOUT_MS }, async () => {
       expect(await promise).toBeNull();
     });
   }
+  return start;
 };
 
 for (const form of ["bubblewrap", "namespaces"] as const) {
@@ -145,6 +156,9 @@ for (const form of ["bubblewrap", "namespaces"] as const) {
   );
   describe.skipIf(lacks !== null || !isRoot)(
     `local, ${form}, as another user ${lacks ?? (isRoot ? "" : "(only root can start one)")}`,
-    () => asOtherUser(form),
+    () => {
+      const start = asOtherUser(form);
+      if (lacks === null && isRoot) starts.push(start);
+    },
   );
 }

@@ -11,6 +11,7 @@ import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/answers.ts";
 import * as FireEndpoints from "../../src/http/fires.ts";
 import * as ProjectEndpoints from "../../src/http/projects.ts";
+import * as SecretEndpoints from "../../src/http/secrets.ts";
 import * as SessionEndpoints from "../../src/http/sessions.ts";
 import { fire } from "../../src/http/triggers.ts";
 import { deliveryOf, type Answer } from "../../src/http/webhooks.ts";
@@ -19,8 +20,11 @@ import { Identity, Projects } from "../../src/store/port.ts";
 import type { Principal } from "../../src/store/records.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
-import { clockStepOf, downtimeOf, type Step, type StepKind } from "./steps.ts";
-import { ACCOUNTS, PROJECTS, USERS, type Services, type World } from "./world.ts";
+import type { Order } from "./postgres/orders.ts";
+import { distort, forget } from "./restoring.ts";
+import { ACCOUNTS, PROJECTS, USERS } from "./settled.ts";
+import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./steps.ts";
+import type { Node, Services, World } from "./world.ts";
 
 const CAPS = [0, 1, 2, 3, 5] as const;
 const PORTS = [
@@ -48,7 +52,9 @@ const STORE_PORTS = [
 ] as const;
 
 /** Steps after which something may rightly be late. */
-const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash", "crash_soon"]);
+const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash_soon"]);
+/** A node of several stays down for so long at the most, ms. */
+const DOWN_AMONG_OTHERS_MS = 60_000;
 
 /** What a handler runs. */
 type Endpoint = Effect.Effect<unknown, unknown, Services | Caller>;
@@ -77,6 +83,7 @@ const refusal = (cause: Cause.Cause<unknown>): "refused" | "unknown" => {
 export class Actions {
   readonly #world: World;
   readonly #ledger: Ledger;
+  #turn = 0;
 
   constructor(world: World, ledger: Ledger) {
     this.#world = world;
@@ -127,25 +134,35 @@ export class Actions {
       );
     },
     manifest: ({ which, how }) => this.#push(which, how),
-    crash: ({ how }) => this.crash(downtimeOf(how)),
+    crash: ({ which, how }) => this.#crash(this.#node(which), downtimeOf(how)),
+    freeze: ({ which, how }) => this.#world.freeze(this.#node(which), frozenFor(how)),
+    restore: ({ which, how }) => this.#restore(which, how),
     crash_soon: ({ which, how }) =>
       which % 4 === 0
         ? this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN), "all")
         : this.#world.boundary.armCrash(1 + (how % CRASH_WITHIN_EFFECTS), "traced"),
-    clock: ({ how }) => {
+    clock: ({ which, how }) => {
       this.#world.clockSetAt = this.#world.time.elapsed;
-      this.#world.time.setWall(clockStepOf(how));
+      this.#node(which).wall.set(clockStepOf(how));
     },
-    outage: ({ which, how }) =>
-      void this.#world.boundary.outages.set(
-        at(PORTS, which) ?? "git",
-        this.#world.time.elapsed + (how * OUTAGE_MAX_MS) / 1024,
-      ),
+    outage: ({ which, how }) => {
+      const { bridge, boundary, time } = this.#world;
+      if (bridge !== null && which % 4 > 0) bridge.order(databaseFault(which, how));
+      else boundary.outages.set(at(PORTS, which) ?? "git", time.elapsed + (how * OUTAGE_MAX_MS) / 1024);
+    },
     flaky: ({ which, how }) => this.#makeFlaky(which, how),
     exit: ({ which }) => {
       const id = at([...this.#world.sandboxes().keys()], which);
       const exit = { code: "exited", message: "it ended by itself" } as const;
       if (id !== null) this.#world.ask(Effect.flatMap(SimulatedSandboxes, ({ end }) => end(id, exit)));
+    },
+    work: ({ which, how }) => this.#work(which, how),
+    secret: ({ which, how }) => {
+      const project = this.#project(which);
+      const value = `another simulated secret ${how}`;
+      this.#world.secrecy.keep(value);
+      const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, value);
+      this.#ask("other", { account: project.account, id: null }, put);
     },
     orphan: () => this.#plant(),
     lie: ({ which }) => {
@@ -153,11 +170,31 @@ export class Actions {
     },
   };
 
-  /** The service is killed, and stays down for so long. */
-  crash(downMs: number): void {
-    this.#world.bury();
-    this.#world.time.advance(downMs);
-    this.#world.start();
+  /** One of the nodes. */
+  #node(which: number): Node {
+    const [first, ...others] = this.#world.nodes;
+    if (first === undefined) throw new Error("there is no node");
+    return at([first, ...others], which >> 2) ?? first;
+  }
+
+  /** A node's service is killed, and stays down for so long; where others go on, not for days. */
+  #crash(node: Node, downMs: number): void {
+    const isAlone = this.#world.nodes.length === 1;
+    this.#world.kill(node, isAlone ? downMs : Math.min(downMs, DOWN_AMONG_OTHERS_MS));
+    if (isAlone) this.#world.pass(downMs);
+  }
+
+  /** A backup is put back in part: counters and what they count, rows and what is left to do for them, are of two days. */
+  #restore(which: number, how: number): void {
+    for (const node of this.#world.nodes) this.#world.kill(node, 0);
+    if (how % 2 === 0) distort(this.#world, which, how >> 1);
+    else forget(this.#world, which);
+  }
+
+  /** Who takes the next request: they take turns, as behind a balancer that does not look. */
+  #next(): Node {
+    this.#turn += 1;
+    return this.#node(this.#turn << 2);
   }
 
   #project(which: number): (typeof PROJECTS)[number] {
@@ -168,7 +205,7 @@ export class Actions {
     const asked: Asked = { kind, about: about.id, at: this.#ledger.tick(), answer: null };
     this.#ledger.asked.push(asked);
     const called = Effect.provideService(answering(effect), Caller, callerOf(about.account));
-    const isUp = this.#world.request(called, (exit) => {
+    const isUp = this.#world.request(this.#next(), called, (exit) => {
       const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
       const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;
       asked.answer = { at: this.#ledger.tick(), is, sessionId };
@@ -220,17 +257,34 @@ export class Actions {
     if (how % 2 === 1) this.#sync(projectId);
   }
 
+  /** An agent pushes to its session's branch. */
+  #work(which: number, how: number): void {
+    const running = [...this.#world.tables.sessions.values()].filter(
+      ({ record }) => record.status === "running",
+    );
+    const row = at(running, which)?.record;
+    if (row === undefined) return;
+    const { projectId, id: branch } = row;
+    const onto = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
+    const commit = { branch, onto, files: { work: String(how) }, subject: `work ${this.#ledger.tick()}` };
+    this.#world.ask(Effect.flatMap(SimulatedRepositories, (pushes) => pushes.commit({ projectId }, commit)));
+  }
+
   #sync(projectId: string): void {
     const sync = Effect.gen(function* () {
       const project = yield* (yield* Projects).get(projectId);
       if (project !== null) yield* (yield* Manifests).sync(project);
     });
-    this.#world.request(sync, () => undefined);
+    this.#world.request(this.#next(), sync, () => undefined);
   }
 
   /** Has every manifest read, as the making of a project does. */
   begin(): void {
-    for (const { id } of PROJECTS) this.#sync(id);
+    for (const { id } of PROJECTS) {
+      const git = Effect.flatMap(GitBackend, ({ branchTip }) => branchTip({ projectId: id }, "main"));
+      this.#ledger.tips.set(id, this.#world.ask(git) ?? "");
+      this.#sync(id);
+    }
   }
 
   #makeFlaky(which: number, how: number): void {
@@ -284,15 +338,15 @@ export class Actions {
   }
 
   #send(delivery: Delivery): void {
-    const { time, boundary, life } = this.#world;
-    const attempt: Attempt = { wall: time.wall, answer: "lost", sessionId: null };
+    const { boundary } = this.#world;
+    const { wall, life, process } = this.#next();
+    const attempt: Attempt = { wall: wall.now, answer: "lost", sessionId: null };
     delivery.attempts.push(attempt);
-    if (life === null || boundary.dead) return;
-    const of = time.life;
+    if (life === null || !process.isUp) return;
     const headers = { "x-platform-signature": delivery.signature, "x-platform-delivery": delivery.id };
     const place = { pid: delivery.projectId, slug: HOOK, headers };
     life.receive(deliveryOf(place, delivery.body), (answer) => {
-      if (of !== time.life || boundary.dead) return;
+      if (process.isDead) return;
       const said = answerOf(answer);
       attempt.answer = said.answer;
       attempt.sessionId = said.sessionId;
@@ -300,6 +354,12 @@ export class Actions {
     });
   }
 }
+
+/** The database's own: all connections end, now or with one of the next calls, or the server is killed. */
+const databaseFault = (which: number, how: number): Order => {
+  if (which % 4 === 1) return { do: "restart" };
+  return { do: "disconnect", after: which % 4 === 2 ? 0 : 1 + (how % 40) };
+};
 
 interface Subject {
   readonly account: number;

@@ -1,10 +1,10 @@
 /**
- * Peace, and then the books (threats.md I2 to I5, I7, I9, I12 to I15, I17, I19, I21, I22): nothing goes wrong any more, no
+ * Peace, and then the books (threats.md I2 to I5, I7, I9, I12 to I17, I19, I21, I22): nothing goes wrong any more, no
  * trigger fires, and within a bounded time everything that was begun has come to an end that can be seen.
  */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
-import { Identity, Projects } from "../../src/store/port.ts";
+import { Projects } from "../../src/store/port.ts";
 import type { TableSet } from "../../src/store/memory/tables.ts";
 import {
   answerFaults,
@@ -15,8 +15,10 @@ import {
   outcomeFaults,
 } from "./books.ts";
 import type { Ledger } from "./ledger.ts";
+import { tokensOf } from "./tokens.ts";
 import { isLive } from "./watch.ts";
-import { BOOT_TIMEOUT_MS, PROJECTS, type World } from "./world.ts";
+import { PROJECTS } from "./settled.ts";
+import { BOOT_TIMEOUT_MS, type World } from "./world.ts";
 
 /** Twice the orphans' round: what nobody holds is gone by then. */
 const ROUNDS_MS = 32_000;
@@ -35,15 +37,20 @@ const QUIET_MS = 10_000;
 const QUIET_LOOKS = 6;
 /** Every so-many-th seed's rest is looked at, and disturbed by one more start: it takes as long as all the rest. */
 const REST_LOOKED_AT = 3;
-/** Statements a second at rest: four duties, and two for each sandbox that is watched every 2 s. */
-const QUIET_RATE = 6;
-const WATCHED_RATE = 2;
+/** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
+const QUIET_RATE = 4;
 
 /** I7, I13, I19: what is still under way that should have come to an end. */
 export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
     record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
   ),
+  ...[...tables.sessions].flatMap(([id, { record }]) => {
+    const isOwned = [tables.sessionOutbox.of(id), tables.sandboxOutbox.of(record.sandboxId ?? "")].some(
+      (commands) => commands.length > 0,
+    );
+    return isOwned || !isLive(record.status) ? [] : [`I7 nobody works for session ${id}`];
+  }),
   ...[...tables.sessionOutbox.actors()].flatMap((id) =>
     tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
   ),
@@ -83,16 +90,14 @@ export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { r
   }),
 ];
 
-/** I15: no token of a session that has ended is taken. */
+/** I15: nothing that lived in the sandbox of a session that has ended opens anything. */
 const tokenFaults = (world: World): readonly string[] =>
-  [...world.tables.tokens.values()].flatMap(({ hash, sessionId, sandboxId }) => {
-    if (sandboxId === null || sessionId === null) return [];
+  [...world.tables.sandboxes.values()].flatMap(({ record: { id, sessionId } }) => {
     const status = world.tables.sessions.get(sessionId)?.record.status;
     if (status !== undefined && isLive(status)) return [];
-    const who = world.ask(
-      Effect.flatMap(Identity, (identity) => identity.authenticate(hash, world.time.wall)),
-    );
-    return who === null ? [] : [`I15 a token of the ended session ${sessionId} is taken`];
+    return tokensOf(world, id).some((isTaken) => isTaken)
+      ? [`I15 a token of the ended session ${sessionId} is taken`]
+      : [];
   });
 
 /** I17: default branches stand where pushes left them; a session's stands where it was cut. */
@@ -104,6 +109,10 @@ const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
   );
 };
 
+/** I1: whoever made a counter wrong, it is right by now. */
+const counterFaults = ({ distorted }: World): readonly string[] =>
+  [...distorted].map(([id, by]) => `I1 the counter of ${id} is wrong by ${by}`);
+
 const totalOf = (counts: ReadonlyMap<string, number>, prefix: string): number =>
   [...counts].reduce((sum, [name, count]) => (name.startsWith(prefix) ? sum + count : sum), 0);
 
@@ -113,7 +122,7 @@ const quietFaults = (world: World, pass: (ms: number) => void): readonly string[
   // Sessions that are found idle meanwhile are no storm: it would go on.
   for (let look = 0; look < QUIET_LOOKS; look += 1) {
     const asked = totalOf(world.boundary.calls, "store.");
-    const allowed = (QUIET_MS / 1000) * (QUIET_RATE + WATCHED_RATE * world.sandboxes().size);
+    const allowed = (QUIET_MS / 1000) * world.nodes.length * QUIET_RATE;
     pass(QUIET_MS);
     const calls = totalOf(world.boundary.calls, "store.") - asked;
     if (calls <= allowed) return [];
@@ -130,8 +139,7 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
   const live = () => [...world.tables.sessions.values()].filter(({ record }) => isLive(record.status)).length;
   if (unrest(world.tables).length > 0) return [];
   const [before, running] = [count(), live()];
-  world.bury();
-  world.start();
+  for (const node of world.nodes) world.kill(node, 0);
   pass(16_000);
   // One that is found idle meanwhile ends.
   return count() === before || live() !== running
@@ -147,27 +155,32 @@ const makePeace = (world: World): void => {
   world.providerFaults = 0;
   world.lies = 0;
   world.daemons.heal();
+  world.awaken();
   for (const { id } of PROJECTS) {
     world.ask(
-      Effect.flatMap(Projects, (projects) => projects.update(id, { triggersPaused: true }, world.time.wall)),
+      Effect.flatMap(Projects, (projects) => projects.update(id, { triggersPaused: true }, world.walls.most)),
     );
   }
 };
 
-export const checkAtRest = (world: World, ledger: Ledger, pass: (ms: number) => void): readonly string[] => {
+export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => void): readonly string[] => {
   makePeace(world);
   world.disturb();
+  const pass = (ms: number): void => {
+    time(ms);
+    world.refresh();
+  };
   pass(Math.max(ROUNDS_MS, world.clockSetAt + NOTICED_MS - world.time.elapsed));
   const isUnderWay = (waited: number): boolean =>
     unrest(world.tables).length > 0 ||
     (waited < SLOW_ROUND_MS && sandboxFaults(world.tables, world.sandboxes()).length > 0);
   for (let waited = 0; waited < REST_MS && isUnderWay(waited); waited += LOOK_MS) pass(LOOK_MS);
-  const { tables, time } = world;
+  const { tables } = world;
   const early = [...unrest(tables)];
   if (early.length > 0) return early;
   return [
     ...sandboxFaults(tables, world.sandboxes()),
-    ...world.cursors.unaccounted(tables, time.wall - 20_000),
+    ...world.cursors.unaccounted(tables, world.walls.least - 20_000),
     ...fireFaults(tables),
     ...lastFiredFaults(tables),
     ...causeFaults(tables, ledger),
@@ -176,6 +189,8 @@ export const checkAtRest = (world: World, ledger: Ledger, pass: (ms: number) => 
     ...outcomeFaults(tables),
     ...tokenFaults(world),
     ...branchFaults(world, ledger),
+    ...counterFaults(world),
+    ...world.secrecy.lookAtRest(tables, world.boundary.trace),
     ...(world.seed % REST_LOOKED_AT === 0
       ? [...quietFaults(world, pass), ...restartFaults(world, pass)]
       : []),

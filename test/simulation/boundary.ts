@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import type { Random } from "./random.ts";
-import type { SimulatedTime } from "./time.ts";
+import type { Process, SimulatedTime } from "./time.ts";
 
 /** What goes wrong with one call: it fails before it took effect, or after, its outcome unknown to the caller. */
 type CallFault = "refused" | "unknown" | null;
@@ -17,11 +17,12 @@ export interface BoundaryParts {
 }
 
 export interface Call {
-  /** The life of the service that calls. */
-  readonly life: number;
+  /** Who calls. */
+  readonly process: Process;
   readonly port: string;
   readonly operation: string;
   readonly about: string;
+  readonly given: readonly unknown[];
   /** Writes, and what else is worth a line. */
   readonly isTraced: boolean;
   /** The error of a call that goes wrong; null: it cannot. */
@@ -38,14 +39,14 @@ export class Boundary {
   readonly hits = new Map<string, number>();
   /** Calls that reached the world. */
   readonly calls = new Map<string, number>();
-  /** The service of this life is dead: no call of it reaches the world any more. */
-  dead = false;
   /** Shares of calls that go wrong, by port. */
   faults: Readonly<Record<string, number>> = {};
   /** A port that cannot be had at all, until this instant of `elapsed`. */
   readonly outages = new Map<string, number>();
   /** Called with every effect on the world. */
   onEffect: (call: Call) => void = () => undefined;
+  /** Called before a call takes effect; what it returns is called after it. */
+  onCall: (call: Call) => (exit: Exit.Exit<unknown, unknown>) => void = () => () => undefined;
   #crashIn = Infinity;
   #crashesAt: "all" | "traced" = "all";
   readonly #time: SimulatedTime;
@@ -70,36 +71,38 @@ export class Boundary {
     this.#crashesAt = of;
   }
 
-  kill(): void {
-    this.dead = true;
+  /** No crash is to come any more. */
+  disarm(): void {
     this.#crashIn = Infinity;
   }
 
-  /** @returns whether the service lives on. */
-  pass(place: string, isTraced: boolean): boolean {
-    if (this.dead) return false;
+  /** @returns whether the process lives on. */
+  pass(place: string, isTraced: boolean, process: Process): boolean {
+    if (process.isDead) return false;
     if (isTraced || this.#crashesAt === "all") this.#crashIn -= 1;
     if (this.#crashIn > 0) return true;
     this.hit(`crash ${place}`);
     this.note(`crash ${place}`);
-    this.kill();
+    this.#time.end(process);
+    this.disarm();
     return false;
   }
 
   around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const name = `${call.port}.${call.operation}`;
-    // What a dead life awaited may come; its fiber must not go on in the next one.
-    const isHere = () => call.life === this.#time.life;
+    const { process } = call;
     return Effect.suspend(() => {
-      if (this.dead || !isHere()) return Effect.never;
+      if (process.isDead) return Effect.never;
       const fault = this.#faultOf(call);
       const world = Effect.suspend(() => {
-        if (!isHere() || !this.pass(`before ${name}`, call.isTraced)) return Effect.never;
+        if (!this.pass(`before ${name}`, call.isTraced, process)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
+        const look = call.isTraced ? this.onCall(call) : null;
         return Effect.flatMap(Effect.exit(effect), (exit) => {
-          if (!isHere() || this.dead) return Effect.never;
+          look?.(exit);
+          if (process.isDead) return Effect.never;
           this.#happened(call, exit);
-          if (!this.pass(`after ${name}`, call.isTraced)) return Effect.never;
+          if (!this.pass(`after ${name}`, call.isTraced, process)) return Effect.never;
           if (fault === "unknown") return this.#failed<E>(call, fault);
           return this.#slowly(exit);
         });

@@ -39,12 +39,14 @@ const idOf = (link: DaemonLink): string =>
 
 export interface DaemonOptions {
   readonly time: SimulatedTime;
+  /** What its clock says, ms since the epoch. */
+  readonly wallOf: (sandboxId: string) => number;
   readonly random: Random;
   /** A turn that lasts longer counts as none. */
   readonly maxTurnMs: number;
 }
 
-export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): SimulatedDaemons => {
+export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOptions): SimulatedDaemons => {
   const daemons = new Map<string, Daemon>();
   let isHealed = false;
   const daemonOf = (id: string): Daemon => {
@@ -53,9 +55,9 @@ export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): Si
     const fate = random.chance(BAD) ? random.pick(BAD_FATES) : "healthy";
     const daemon: Daemon = {
       fate: isHealed ? "healthy" : fate,
-      readyAt: time.elapsed + random.between(10, 1_000),
+      readyAt: time.elapsed + random.between(10, 400),
       worksMs: random.chance(0.3) ? random.between(1_000, 300_000) : 0,
-      bornWall: time.wall,
+      bornWall: wallOf(id),
     };
     daemons.set(id, daemon);
     return daemon;
@@ -80,7 +82,7 @@ export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): Si
       turn: {
         active: isActive,
         active_since: isActive ? new Date(bornWall).toISOString() : null,
-        last_activity_at: isReady ? new Date(time.wall - restedFor(id)).toISOString() : null,
+        last_activity_at: isReady ? new Date(wallOf(id) - restedFor(id)).toISOString() : null,
       },
       boot: [],
       error: failed ? "the simulated runtime failed" : null,
@@ -91,7 +93,7 @@ export const simulatedDaemons = ({ time, random, maxTurnMs }: DaemonOptions): Si
       const daemon = daemons.get(id);
       if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS)
         return false;
-      const lasts = time.wall - daemon.bornWall;
+      const lasts = wallOf(id) - daemon.bornWall;
       return worksUntil(id) > time.elapsed + GRACE_MS && lasts >= 0 && lasts < maxTurnMs;
     },
     heal: () => {

@@ -1,11 +1,13 @@
 /**
  * `npm run sim -- --seed N --runs M`: simulated runs from one seed on. Prints each failing run, made shorter, then virtual
  * time and hits a fault point, and one JSON object as its last line. `--plant NAME` runs the code with that bug in it,
- * `--trace` prints what happened.
+ * `--trace` prints what happened. `--postgres` keeps the store in a real database: there the seed
+ * gives the steps and the faults, and the database the order of answers.
  */
 import { parseArgs } from "node:util";
 import { PLANTS } from "./plants.ts";
 import { simulationWith } from "./planting.ts";
+import { Bridge } from "./postgres/bridge.ts";
 import { planOf, simulate } from "./run.ts";
 import { reportOf, shorten } from "./shorten.ts";
 import { SHORT_STEPS } from "./steps.ts";
@@ -17,6 +19,7 @@ const { values } = parseArgs({
     runs: { type: "string", default: "1" },
     steps: { type: "string", default: String(SHORT_STEPS) },
     plant: { type: "string" },
+    postgres: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
   },
 });
@@ -27,15 +30,20 @@ const plant = PLANTS.find(({ name }) => name === values.plant);
 if (values.plant !== undefined && plant === undefined) throw new Error(`there is no bug ${values.plant}`);
 const run = plant === undefined ? simulate : await simulationWith(plant);
 
+// DATABASE_URL names a server to use, which is not restarted; else one is started for this program.
+const bridge = values.postgres ? new Bridge(process.env["DATABASE_URL"] ?? null) : null;
 const totals = new Totals();
 for (let at = seed; at < seed + runs; at += 1) {
-  const result = run({ seed: at, steps });
+  const result = run({ seed: at, steps }, bridge);
   totals.add(result);
   if (values.trace) say(result.trace.join("\n"));
   if (result.violations.length > 0) {
-    say(reportOf(shorten(run, result, planOf({ seed: at, steps })), steps));
+    // Over Postgres another run of a seed is another run: it is shown as it was.
+    const plan = planOf({ seed: at, steps });
+    say(reportOf(bridge === null ? shorten(run, result, plan) : { steps: plan, result, tries: 0 }, steps));
   }
 }
+await bridge?.close();
 say(`${totals.runs} runs, ${totals.virtualDays} days of virtual time, ${totals.failed.length} violations`);
 for (const [point, count] of totals.faults) say(`${String(count).padStart(9)}  ${point}`);
 say(JSON.stringify(totals.summary));

@@ -2,10 +2,13 @@
  * Runs planted bugs, a program of its own since Node's own loader plants them. Prints one JSON line a bug.
  *
  *   node test/simulation/plants-main.ts known            each with its known seed, beside the clean program
- *   node test/simulation/plants-main.ts fresh SEED RUNS  looks for each from a seed on
+ *   node test/simulation/plants-main.ts fresh SEED RUNS  looks for each from a seed on; names after it: only for those
+ *   node test/simulation/plants-main.ts reseed SEED RUNS  the same for those whose known seed shows nothing (any more), and
+ *                                                        writes down what it finds
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { simulationWith } from "./planting.ts";
-import { PLANTS } from "./plants.ts";
+import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
 import { SHORT_STEPS } from "./steps.ts";
 
@@ -20,11 +23,25 @@ export interface PlantResult {
   readonly clean: readonly string[];
 }
 
-const [mode = "known", from = "1", runs = "2000"] = process.argv.slice(2);
+const [mode = "known", from = "1", runs = "2000", ...names] = process.argv.slice(2);
 const steps = SHORT_STEPS;
 
+const FILES = ["plants.ts", "plants-of-invariants.ts"].map((name) => new URL(name, import.meta.url));
+
+/** The seed in the list of bugs becomes this one. */
+const writeDown = ({ name }: Plant, seed: number): void => {
+  for (const file of FILES) {
+    const [before, after, ...more] = readFileSync(file, "utf8").split(`    name: "${name}",`);
+    if (before === undefined || after === undefined || more.length > 0) continue;
+    const text = after.replace(/ {4}seed: \d+,/, `    seed: ${seed},`);
+    writeFileSync(file, `${before}    name: "${name}",${text}`);
+  }
+};
+
 for (const plant of PLANTS) {
+  if (names.length > 0 && !names.includes(plant.name)) continue;
   const planted = await simulationWith(plant);
+  if (mode === "reseed" && planted({ seed: plant.seed, steps }).violations.length > 0) continue;
   const [first, most] = mode === "known" ? [plant.seed, 1] : [Number(from), Number(runs)];
   let at = first;
   let { violations } = planted({ seed: at, steps });
@@ -39,5 +56,6 @@ for (const plant of PLANTS) {
     violations,
     clean: simulate({ seed: at, steps }).violations,
   };
+  if (mode === "reseed" && result.violations.length > 0 && result.clean.length === 0) writeDown(plant, at);
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }

@@ -1,3 +1,5 @@
+import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
+
 /** Small mutations of the real code that the simulation must find: each is a mistake somebody might make. */
 export interface Plant {
   readonly name: string;
@@ -11,6 +13,7 @@ export interface Plant {
 }
 
 export const PLANTS: readonly Plant[] = [
+  ...PLANTS_OF_INVARIANTS,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",
@@ -38,7 +41,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
     put: "      this.#stale = false;",
-    seed: 21,
+    seed: 18,
   },
   {
     name: "superseded-work-goes-on",
@@ -59,7 +62,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 24,
+    seed: 119,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -80,14 +83,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 89,
+    seed: 128,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 10,
+    seed: 15,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -122,14 +125,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 108,
+    seed: 37,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 74,
+    seed: 341,
   },
   {
     name: "drain-does-not-wake",
@@ -143,21 +146,21 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/recovery.ts",
     find: '  for (const id of yield* sessions) yield* actors.wake("session", id);\n',
     put: "",
-    seed: 3,
+    seed: 1,
   },
   {
     name: "recovery-forgets-sandboxes",
     file: "src/actors/recovery.ts",
     find: '  for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);\n',
     put: "",
-    seed: 2,
+    seed: 1,
   },
   {
     name: "orphans-left-alone",
     file: "src/actors/orphans.ts",
-    find: "        Effect.andThen(provider.destroy(id)),\n",
+    find: '        Effect.andThen(answeredInTime("destroy", provider.destroy(id))),\n',
     put: "",
-    seed: 3,
+    seed: 10,
   },
   {
     name: "held-sandboxes-removed",
@@ -171,7 +174,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: "  #start(session: NewSession, row: PlannedFire | null, now: number): Admission {\n    this.#slots -= 1;",
     put: "  #start(session: NewSession, row: PlannedFire | null, now: number): Admission {",
-    seed: 1,
+    seed: 6,
   },
   {
     name: "cap-off-by-one",
@@ -199,14 +202,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: '(request.atCap === "refuse" || this.#waiting === 0)',
     put: "true",
-    seed: 28,
+    seed: 1,
   },
   {
     name: "stale-project-not-noticed",
     file: "src/store/admission-plan.ts",
     find: '    if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };\n',
     put: "",
-    seed: 8,
+    seed: 11,
   },
   {
     name: "overlapped-fire-kept-waiting",
@@ -227,7 +230,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/session-columns.ts",
     find: 'is ? "reserve" : "release"',
     put: 'is ? "keep" : "release"',
-    seed: 4,
+    seed: 5,
   },
   {
     name: "reason-of-failure-dropped",
@@ -241,28 +244,28 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
-    seed: 1,
+    seed: 2,
   },
   {
     name: "missed-instants-all-fired-late",
     file: "src/actors/trigger.ts",
     find: "    yield* fires ? fire(due, newest) : skip(due, reason, [newest]);",
     put: "    if (fires) yield* fire(due, newest);",
-    seed: 1,
+    seed: 3,
   },
   {
     name: "instant-given-up-on-outage",
     file: "src/actors/trigger.ts",
     find: "      const upTo = yield* accountFor(due);",
     put: "      const upTo = yield* Effect.orElseSucceed(accountFor(due), () => due.at);",
-    seed: 76,
+    seed: 1,
   },
   {
     name: "counting-starts-anew-at-start",
     file: "src/actors/scheduler.ts",
     find: "[[triggerActorId(project.id, slug), { definition, accountedUntil }]]",
     put: "[[triggerActorId(project.id, slug), { definition, accountedUntil: Math.max(accountedUntil, now) }]]",
-    seed: 1,
+    seed: 3,
   },
   {
     name: "next-instant-skipped",
@@ -283,14 +286,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/session.ts",
     find: '          if (cut._tag === "Failure") return branchFailed(cut.failure);',
     put: '          if (cut._tag === "Failure") return undefined;',
-    seed: 1,
+    seed: 2,
   },
   {
     name: "done-command-not-marked",
     file: "src/actors/host.ts",
     find: "outcome === undefined ? memory.complete(id, [entry.id])",
     put: "outcome === undefined ? Effect.void",
-    seed: 1,
+    seed: 4,
   },
   {
     name: "poll-without-a-pause",
@@ -304,7 +307,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 4,
+    seed: 7,
   },
   {
     name: "instants-taken-for-one",
@@ -318,7 +321,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/directory.ts",
     find: "former.project.version > project.version",
     put: "former.project.version < project.version",
-    seed: 1,
+    seed: 4,
   },
   {
     name: "delete-without-an-end",

@@ -6,6 +6,7 @@ import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
 import { ChangeRequests } from "../../src/store/change-requests.ts";
+import { Counters } from "../../src/store/counters.ts";
 import { StoreError } from "../../src/store/journal.ts";
 import {
   Admissions,
@@ -23,12 +24,13 @@ import { Previews } from "../../src/store/previews.ts";
 import { SessionLogs } from "../../src/store/session-logs.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Random } from "./random.ts";
+import type { Process } from "./time.ts";
 
 /** Waiting for news is no statement: it takes no effect, and nothing of it fails. */
 const WAITS = new Set(["changed", "awaitExit"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|acceptBootstrap)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|acceptBootstrap)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -44,7 +46,7 @@ const aboutOf = (given: readonly unknown[]): string => {
 
 interface Wrapping {
   readonly boundary: Boundary;
-  readonly life: number;
+  readonly process: Process;
   readonly port: string;
   readonly failure: ((operation: string) => unknown) | null;
   /** Comes before each call. */
@@ -53,14 +55,15 @@ interface Wrapping {
 
 /** The same service with every call of it behind the boundary. */
 const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
-  const { boundary, life, port, failure, before } = wrapping;
+  const { boundary, process, port, failure, before } = wrapping;
   const wrapped = (operation: string, given: readonly unknown[], effect: unknown): unknown => {
     if (!Effect.isEffect(effect) || WAITS.has(operation)) return effect;
     const call = {
-      life,
+      process,
       port,
       operation,
       about: aboutOf(given),
+      given,
       isTraced: !READS.test(operation),
       failure: failure === null ? null : () => failure(operation),
     };
@@ -89,10 +92,11 @@ const storeError = (operation: string) =>
   new StoreError({ operation, cause: new Error("the simulated database cannot be reached") });
 const gitError = () => new GitError({ code: "git_failed", message: "the simulated repository failed" });
 
-const STORE = [
+export const STORE = [
   Admissions,
   ChangeRequests,
   CloneCredentials,
+  Counters,
   Events,
   Fires,
   Identity,
@@ -120,13 +124,15 @@ const addBehind = <I, S extends object>(
 
 export interface PortOptions {
   readonly boundary: Boundary;
-  /** The life of the service whose ports they are. */
-  readonly life: number;
+  /** Whose ports they are. */
+  readonly process: Process;
   readonly random: Random;
   /** The share of a provider's calls that go wrong, by now. */
   readonly providerFaults: () => number;
   /** Whether this destruction is said to have succeeded and does nothing. */
   readonly lies: (sandboxId: string) => boolean;
+  /** A sandbox's record is being opened. */
+  readonly opening: (record: { readonly id: string; readonly nodeId: string }) => void;
   /** A sandbox that is there is being destroyed. */
   readonly destroying: (sandboxId: string) => void;
 }
@@ -134,16 +140,17 @@ export interface PortOptions {
 const OPERATIONS = new Set(["create", "end", "destroy", "list", "link", "logs"]);
 type Faulty = Parameters<SimulatedSandboxes["Service"]["fault"]>[0];
 
-/** What a provider's call may meet. A call that never answers is bounded by its provider: it ends as a slow failure. */
+/** What a provider's call may meet. */
 const providerFault = (random: Random, operation: string): SimulatedFault => {
   const message = "the simulated provider failed";
   const faults: [SimulatedFault, ...SimulatedFault[]] = [
     { kind: "error", message },
     { kind: "lost", message },
     { kind: "slow", milliseconds: random.between(100, 45_000) },
+    { kind: "hang" },
   ];
   if (operation === "create") {
-    faults.push({ kind: "hang" }, { kind: "exit", exit: { code: "memory_exceeded", message: "no memory" } });
+    faults.push({ kind: "exit", exit: { code: "memory_exceeded", message: "no memory" } });
   }
   return random.pick(faults);
 };
@@ -151,7 +158,7 @@ const providerFault = (random: Random, operation: string): SimulatedFault => {
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, life, random, providerFaults, lies, destroying }: PortOptions,
+  { boundary, process, random, providerFaults, lies, opening, destroying }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
@@ -159,13 +166,21 @@ export const portsBehind = (
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,
-      life,
+      process,
       port: `store.${port}`,
       failure: storeError,
     });
   }
-  ports = addBehind(ports, GitBackend, { boundary, life, port: "git", failure: gitError });
-  ports = addBehind(ports, DaemonClient, { boundary, life, port: "daemon", failure: null });
+  const sandboxes = Context.get(ports, Sandboxes);
+  ports = Context.add(ports, Sandboxes, {
+    ...sandboxes,
+    open: (record) => {
+      opening(record);
+      return sandboxes.open(record);
+    },
+  });
+  ports = addBehind(ports, GitBackend, { boundary, process, port: "git", failure: gitError });
+  ports = addBehind(ports, DaemonClient, { boundary, process, port: "daemon", failure: null });
   const truthful = Context.get(twins, SandboxProvider);
   const lying = SandboxProvider.of({
     ...truthful,
@@ -180,7 +195,7 @@ export const portsBehind = (
   ports = Context.add(ports, SandboxProvider, lying);
   return addBehind(ports, SandboxProvider, {
     boundary,
-    life,
+    process,
     port: "provider",
     failure: null,
     before: (operation) => {

@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
 import { Ledger } from "./ledger.ts";
+import type { Bridge } from "./postgres/bridge.ts";
+import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { CommitWatch } from "./watch.ts";
@@ -35,29 +37,23 @@ const VIOLATIONS_MAX = 5;
 /** From a start to its being up. */
 const START_MS = 2_000;
 
-export const simulate = (options: RunOptions): RunResult => {
-  const world = new World(options.seed);
+export const simulate = (options: RunOptions, bridge: Bridge | null = null): RunResult => {
+  const world = new World(options.seed, bridge);
   const ledger = new Ledger();
-  const watch = new CommitWatch(world);
+  const watch = bridge === null ? new CommitWatch(world) : new SnapshotWatch(world);
   const actions = new Actions(world, ledger);
   const { time, boundary } = world;
   const { violations } = watch;
-  const isDead = () => boundary.dead;
-  /** Time passes; a service that dies meanwhile is started anew. */
-  const pass = (ms: number): void => {
-    for (let left = ms; left > 0 || boundary.dead;) {
-      left = time.advance(left, isDead);
-      if (boundary.dead) actions.crash(0);
-    }
-  };
+  const pass = (ms: number) => world.pass(ms);
   try {
-    world.start();
     pass(START_MS);
     actions.begin();
     pass(START_MS);
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);
+      world.refresh();
+      watch.look();
       if (violations.length > 0) break;
     }
     if (violations.length === 0) violations.push(...checkAtRest(world, ledger, pass));

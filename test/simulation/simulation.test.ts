@@ -7,11 +7,10 @@ import { Totals } from "./totals.ts";
 
 const steps = SHORT_STEPS;
 const FIXED_SEED = 1;
-const FIXED_RUNS = 50;
-const FRESH_RUNS = 20;
-/** 20440: a command that had come to its end while the actor's memory was read again was performed once more. */
-const ONCE_BROKEN = [20_440];
-
+const FIXED_RUNS = 125;
+const FRESH_RUNS = 125;
+/** Ends a hung run: each of these takes a quarter of a minute of one core. */
+const LIMIT_MS = 300_000;
 /** What a person needs of the first run that failed. */
 const explained = (failed: readonly RunResult[]): string => {
   const [first] = failed;
@@ -38,34 +37,37 @@ describe("a simulated service", () => {
     }
   });
 
-  it(`keeps every invariant in ${FIXED_RUNS} runs from a fixed seed`, () => {
-    const totals = runsFrom(FIXED_SEED, FIXED_RUNS);
-    expect(explained(totals.failed)).toBe("");
-    // Runs in which nothing happens would keep them, too.
-    for (const point of [
-      "passed admission.committed",
-      "passed drain.committed",
-      "passed webhook.verified",
-      "passed instant.accounted",
-      "crash after store.Admissions.admit",
-      "crash before store.Sessions.memory.save",
-      "unknown store.Sessions.memory.save",
-      "lie provider.destroy",
-      "lost provider.create",
-      "hang provider.create",
-    ]) {
-      expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
-    }
-  });
-
-  it.each(ONCE_BROKEN)("keeps every invariant with the seed %d, which once broke one", (seed) => {
-    expect(explained([simulate({ seed, steps })].filter(({ violations }) => violations.length > 0))).toBe("");
-  });
+  it(
+    `keeps every invariant in ${FIXED_RUNS} runs from a fixed seed`,
+    () => {
+      const totals = runsFrom(FIXED_SEED, FIXED_RUNS);
+      expect(explained(totals.failed)).toBe("");
+      // Runs in which nothing happens would keep them, too.
+      for (const point of [
+        "passed admission.committed",
+        "passed drain.committed",
+        "passed webhook.verified",
+        "passed instant.accounted",
+        "crash after store.Admissions.admit",
+        "crash before store.Sessions.memory.save",
+        "unknown store.Sessions.memory.save",
+        "lie provider.destroy",
+        "lost provider.create",
+        "hang provider.create",
+        "step freeze",
+        "step restore",
+      ]) {
+        expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
+      }
+    },
+    LIMIT_MS,
+  );
 
   it.each([randomInt(2 ** 31), randomInt(2 ** 31), randomInt(2 ** 31)])(
     `keeps every invariant in ${FRESH_RUNS} runs from the fresh seed %d`,
     (seed) => {
       expect(explained(runsFrom(seed, FRESH_RUNS).failed)).toBe("");
     },
+    LIMIT_MS,
   );
 });

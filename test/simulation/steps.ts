@@ -18,10 +18,14 @@ export const KINDS = [
   "manifest",
   "crash",
   "crash_soon",
+  "freeze",
+  "restore",
   "clock",
   "outage",
   "flaky",
   "exit",
+  "work",
+  "secret",
   "orphan",
   "lie",
 ] as const;
@@ -61,10 +65,14 @@ const WEIGHTS: Readonly<Record<StepKind, number>> = {
   manifest: 4,
   crash: 3,
   crash_soon: 6,
+  freeze: 2,
+  restore: 1,
   clock: 1,
   outage: 2,
   flaky: 4,
   exit: 4,
+  work: 3,
+  secret: 1,
   orphan: 1,
   lie: 1,
 };
@@ -102,6 +110,9 @@ export const downtimeOf = (how: number): number => {
   if (how < 990) return (how - 900) * MINUTE;
   return (how - 990) * 3 * HOUR;
 };
+
+/** For how long a node stands still, ms: up to two minutes (threats.md, Faults). */
+export const frozenFor = (how: number): number => (how < 700 ? 50 * how : (how - 700) * 350) + 50;
 
 /** By how much a clock is set, ms: some seconds to a day, either way. */
 export const clockStepOf = (how: number): number => {

@@ -1,10 +1,11 @@
 /**
- * The test clock and the scheduler of a simulated service. Everything that is ready runs before time moves; which of
- * several ready fibers runs first is drawn from the seed. A service's life ends between two of its steps as a process does
- * that is killed: what it had ready, and what it slept for, is forgotten, and no finalizer runs.
+ * The test clock and the scheduler of simulated processes. Everything that is ready runs before time moves; which of
+ * several ready fibers runs first is drawn from the seed. A process ends between two of its steps as one does that is
+ * killed: what it had ready, and what it slept for, is forgotten, and no finalizer runs. One that is frozen does nothing
+ * until it is thawed, and then everything that became due meanwhile.
  *
- * Two times, as on a real machine: `elapsed` only rises and is what sleeps go by, `wall` is what clocks say and may be set
- * (threats.md C14, C15).
+ * Two times, as on a real machine: `elapsed` only rises and is what sleeps go by; a `WallClock` is what a machine's clock
+ * says and may be set (threats.md C14, C15), each machine's apart from the others'.
  */
 import type * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
@@ -12,9 +13,17 @@ import * as Effect from "effect/Effect";
 import type { Scheduler } from "effect/Scheduler";
 import type { Random } from "./random.ts";
 
+type Task = () => void;
+
+interface Ready {
+  readonly process: Process;
+  readonly task: Task;
+}
+
 interface Sleeper {
   readonly at: number;
-  readonly wake: () => void;
+  readonly process: Process;
+  readonly wake: Task;
   cancelled: boolean;
 }
 
@@ -26,41 +35,117 @@ const OPS_BEFORE_YIELD = 2048;
 
 const NANOS = 1_000_000n;
 
+/** What a machine's clock says. */
+export class WallClock {
+  readonly #time: SimulatedTime;
+  #offset: number;
+
+  constructor(time: SimulatedTime, beginning: number) {
+    this.#time = time;
+    this.#offset = beginning;
+  }
+
+  /** ms since the epoch. */
+  get now(): number {
+    return this.#offset + this.#time.elapsed;
+  }
+
+  set(by: number): void {
+    this.#offset += by;
+  }
+}
+
+/** One life of a service. */
+export class Process {
+  /** Among all lives. */
+  readonly name: string;
+  isDead = false;
+  /** What became ready since it was frozen; null: it is not. */
+  stalled: Ready[] | null = null;
+  readonly scheduler: Scheduler;
+  readonly clock: Clock.Clock;
+
+  constructor(time: SimulatedTime, wall: WallClock) {
+    time.lives += 1;
+    this.name = `life_${time.lives}`;
+    this.scheduler = {
+      executionMode: "async",
+      shouldYield: (fiber) => fiber.currentOpCount >= OPS_BEFORE_YIELD,
+      makeDispatcher: () => ({
+        scheduleTask: (task) => time.schedule({ process: this, task }),
+        flush: () => undefined,
+      }),
+    };
+    const millis = () => wall.now;
+    const nanos = () => BigInt(wall.now) * NANOS;
+    const monotonic = () => BigInt(time.elapsed) * NANOS;
+    this.clock = {
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: monotonic,
+      monotonicTimeNanos: Effect.sync(monotonic),
+      sleep: (duration) => time.sleep(Math.ceil(Duration.toMillis(duration)), this),
+    };
+  }
+
+  get isFrozen(): boolean {
+    return this.stalled !== null;
+  }
+
+  /** Whether what is asked of it is heard now. */
+  get isUp(): boolean {
+    return !this.isDead && !this.isFrozen;
+  }
+}
+
 export class SimulatedTime {
   /** ms since the simulation began. */
   elapsed = 0;
-  /** Which life of the service runs. */
-  life = 0;
-  #offset: number;
-  #tasks: (() => void)[] = [];
+  lives = 0;
+  #ready: Ready[] = [];
   #sleepers: Sleeper[] = [];
   readonly #random: Random;
+  /** Called when nothing is ready: whether something may be by now. It may take real time, never virtual one. */
+  onIdle: () => boolean = () => false;
+  /** Called when a process has ended. */
+  onEnd: (process: Process) => void = () => undefined;
 
-  constructor(beginning: number, random: Random) {
-    this.#offset = beginning;
+  constructor(random: Random) {
     this.#random = random;
   }
 
-  /** What a clock on the wall says, ms since the epoch. */
-  get wall(): number {
-    return this.#offset + this.elapsed;
+  schedule(ready: Ready): void {
+    const { process } = ready;
+    if (!process.isDead) (process.stalled ?? this.#ready).push(ready);
   }
 
-  setWall(by: number): void {
-    this.#offset += by;
+  /** Nothing of it runs on. */
+  end(process: Process): void {
+    process.isDead = true;
+    process.stalled = null;
+    this.#ready = this.#ready.filter((ready) => ready.process !== process);
+    this.#sleepers = this.#sleepers.filter((sleeper) => sleeper.process !== process);
+    this.onEnd(process);
   }
 
-  /** Nothing of the former life runs on. */
-  begin(): void {
-    this.life += 1;
-    this.#tasks = [];
-    this.#sleepers = [];
+  freeze(process: Process): void {
+    if (process.isDead || process.isFrozen) return;
+    process.stalled = this.#ready.filter((ready) => ready.process === process);
+    this.#ready = this.#ready.filter((ready) => ready.process !== process);
+  }
+
+  thaw(process: Process): void {
+    this.#ready.push(...(process.stalled ?? []));
+    process.stalled = null;
   }
 
   /** Runs what becomes ready within the next `ms`, until `stop` says so. @returns how much of it is left. */
   advance(ms: number, stop: () => boolean = () => false): number {
     const target = this.elapsed + ms;
-    this.#runReady(stop);
+    do this.#runReady(stop);
+    while (!stop() && this.onIdle());
     while (!stop()) {
       const next = this.#sleepers.at(-1);
       if (next === undefined || next.at > target) {
@@ -71,62 +156,34 @@ export class SimulatedTime {
       if (next.cancelled) continue;
       this.elapsed = Math.max(this.elapsed, next.at);
       next.wake();
-      this.#runReady(stop);
+      do this.#runReady(stop);
+      while (!stop() && this.onIdle());
     }
     return target - this.elapsed;
   }
 
   #runReady(stop: () => boolean): void {
-    for (let steps = 0; this.#tasks.length > 0 && !stop(); steps += 1) {
+    for (let steps = 0; this.#ready.length > 0 && !stop(); steps += 1) {
       if (steps > STEPS_MAX) throw new Error("the service spins: time does not move on");
-      const last = this.#tasks.length - 1;
+      const last = this.#ready.length - 1;
       const at =
         last > 0 && this.#random.chance(OUT_OF_ORDER) ? this.#random.between(0, Math.min(last, 8)) : 0;
-      const [task] = at === 0 ? [this.#tasks.shift()] : this.#tasks.splice(at, 1);
-      task?.();
+      const [ready] = at === 0 ? [this.#ready.shift()] : this.#ready.splice(at, 1);
+      ready?.task();
     }
   }
 
-  scheduler(): Scheduler {
-    const { life } = this;
-    return {
-      executionMode: "async",
-      shouldYield: (fiber) => fiber.currentOpCount >= OPS_BEFORE_YIELD,
-      makeDispatcher: () => ({
-        scheduleTask: (task) => {
-          if (life === this.life) this.#tasks.push(task);
-        },
-        flush: () => undefined,
-      }),
-    };
-  }
-
-  clock(): Clock.Clock {
-    const { life } = this;
-    const millis = () => this.wall;
-    const nanos = () => BigInt(this.wall) * NANOS;
-    const monotonic = () => BigInt(this.elapsed) * NANOS;
-    return {
-      currentTimeMillisUnsafe: millis,
-      currentTimeMillis: Effect.sync(millis),
-      currentTimeNanosUnsafe: nanos,
-      currentTimeNanos: Effect.sync(nanos),
-      monotonicTimeNanosUnsafe: monotonic,
-      monotonicTimeNanos: Effect.sync(monotonic),
-      sleep: (duration) => this.#sleep(Math.ceil(Duration.toMillis(duration)), life),
-    };
-  }
-
-  #sleep(ms: number, life: number): Effect.Effect<void> {
+  sleep(ms: number, process: Process): Effect.Effect<void> {
     if (ms <= 0) return Effect.yieldNow;
     if (!Number.isFinite(ms)) return Effect.never;
     return Effect.callback<void>((resume) => {
       const sleeper: Sleeper = {
         at: this.elapsed + ms,
+        process,
         cancelled: false,
         wake: () => resume(Effect.void),
       };
-      if (life === this.life) this.#await(sleeper);
+      if (!process.isDead) this.#await(sleeper);
       return Effect.sync(() => {
         sleeper.cancelled = true;
       });

@@ -1,9 +1,11 @@
-/** What must hold at every commit (threats.md I1, I6, I8, I10, I11, I12, I13, I14). */
+/** What must hold at every commit (threats.md I1, I6, I8, I10, I11, I12, I13, I14, I15, I18). */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
+import { fenceOf } from "./fences.ts";
+import { mint, tokensOf } from "./tokens.ts";
 import type { World } from "./world.ts";
 
 const SESSION_MOVES: ReadonlySet<string> = new Set([
@@ -29,19 +31,35 @@ const SANDBOX_MOVES: ReadonlySet<string> = new Set([
 
 export const isLive = (status: SessionStatus): boolean => status === "provisioning" || status === "running";
 
-/** I1, I12: the counter is the count, and passes the cap only where the cap was lowered below it. */
-export const slotFaults = (tables: TableSet, former: ReadonlyMap<string, number>): readonly string[] =>
-  [...tables.accounts].flatMap(([id, { activeSessions, cap }]) => {
-    const live = [...tables.sessions.values()].filter(
-      ({ record }) => record.accountId === id && isLive(record.status),
-    ).length;
+export const liveByAccount = (tables: TableSet): ReadonlyMap<string, number> => {
+  const live = new Map<string, number>();
+  for (const { record } of tables.sessions.values())
+    if (isLive(record.status)) live.set(record.accountId, (live.get(record.accountId) ?? 0) + 1);
+  return live;
+};
+
+/**
+ * I1, I12: the counter is the count, and passes the cap only where the cap was lowered below it. One that somebody made
+ * wrong stays wrong by just that, until it is right.
+ */
+export const slotFaults = (
+  tables: TableSet,
+  former: ReadonlyMap<string, number>,
+  distorted: Map<string, number>,
+): readonly string[] => {
+  const counts = liveByAccount(tables);
+  return [...tables.accounts].flatMap(([id, { activeSessions, cap }]) => {
+    const live = counts.get(id) ?? 0;
     const faults: string[] = [];
-    if (live !== activeSessions)
+    if (live === activeSessions) distorted.delete(id);
+    const by = distorted.get(id) ?? 0;
+    if (live + by !== activeSessions)
       faults.push(`I1 ${id} counts ${activeSessions} and has ${live} live sessions`);
-    if (live > cap && live > (former.get(id) ?? 0))
+    if (by >= 0 && live > cap && live > (former.get(id) ?? 0))
       faults.push(`I1 ${id} has ${live} live sessions over ${cap}`);
     return faults;
   });
+};
 
 /** I6, I11: from what each was to what it is. */
 export const moveFaults = (
@@ -112,6 +130,14 @@ export const deletedFaults = (tables: TableSet): readonly string[] =>
       : [],
   );
 
+/** I7: whoever is live has somebody with something left to do, but those whose commands somebody took away. */
+export const ownerlessFaults = (tables: TableSet, forgotten: ReadonlySet<string>): readonly string[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
+    if (!isLive(status) || forgotten.has(id)) return [];
+    const left = tables.sessionOutbox.of(id).length + tables.sandboxOutbox.of(sandboxId ?? "").length;
+    return left > 0 ? [] : [`I7 session ${id} is ${status} and nobody works for it`];
+  });
+
 /** `running` is written on the word of the session's own sandbox. */
 export const runningFaults = (tables: TableSet): readonly string[] =>
   [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
@@ -122,9 +148,9 @@ export const runningFaults = (tables: TableSet): readonly string[] =>
       : [];
   });
 
-type LastFired = ReadonlyMap<string, number>;
+export type LastFired = ReadonlyMap<string, number>;
 
-const lastFiredOf = (tables: TableSet): LastFired =>
+export const lastFiredOf = (tables: TableSet): LastFired =>
   new Map(
     [...tables.lastFired].flatMap(([project, slugs]) =>
       [...slugs].map(([slug, at]) => [`${project}/${slug}`, at] as const),
@@ -147,7 +173,12 @@ const WRITES = new Set([
   "update",
   "create",
   "keepCursors",
+  "mend",
+  "complete",
 ]);
+
+/** What lived in a sandbox lives at most so much longer than its session, ms (I15). */
+const TOKEN_LIFE_MS = 1_000;
 
 /** A boot that its record's end has interrupted makes nothing any more after this. */
 const LATE_MS = 1_000;
@@ -158,30 +189,43 @@ export class CommitWatch {
   readonly #world: World;
   #sessions: ReadonlyMap<string, SessionStatus> = new Map();
   #sandboxes: ReadonlyMap<string, SandboxStatus> = new Map();
-  #active: ReadonlyMap<string, number> = new Map();
+  #live: ReadonlyMap<string, number> = new Map();
   #lastFired: LastFired = new Map();
   #queue: readonly QueueRow[] = [];
   #fires: ReadonlySet<string> = new Set();
+  /** Sessions that were found idle, and have not ended yet. */
+  readonly #idle = new Set<string>();
+  /** When each session was seen to have ended, in ms of `elapsed`, until it is live again; Infinity: it was looked at. */
+  readonly #over = new Map<string, number>();
   /** When each record was seen to have ended, in ms of `elapsed`. */
   readonly #ended = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
     world.boundary.onEffect = (call) => this.#look(call);
+    world.boundary.onCall = (call) => {
+      const fence = fenceOf(world.tables, call);
+      return (exit) => this.violations.push(...fence(exit));
+    };
     world.onDestroy = (sandboxId) => this.#lookAtDestroy(sandboxId);
   }
+
+  /** Between two steps there is nothing that was not looked at. */
+  look(): void {}
 
   #look({ port, operation, about }: Call): void {
     if (port === "provider" && operation === "create") this.#lookAtCreate(about);
     if (operation === "changedSince") this.#lookAtCalm();
     if (!port.startsWith("store.") || !WRITES.has(operation)) return;
     const { tables } = this.#world;
-    const sessions = new Map([...tables.sessions].map(([id, { record }]) => [id, record.status] as const));
-    const sandboxes = new Map([...tables.sandboxes].map(([id, { record }]) => [id, record.status] as const));
+    const sessions = new Map<string, SessionStatus>();
+    for (const [id, { record }] of tables.sessions) sessions.set(id, record.status);
+    const sandboxes = new Map<string, SandboxStatus>();
+    for (const [id, { record }] of tables.sandboxes) sandboxes.set(id, record.status);
     const lastFired = lastFiredOf(tables);
     this.#lookAtIdle();
     this.violations.push(
-      ...slotFaults(tables, this.#active),
+      ...slotFaults(tables, this.#live, this.#world.distorted),
       ...moveFaults(this.#sessions, sessions, SESSION_MOVES),
       ...moveFaults(this.#sandboxes, sandboxes, SANDBOX_MOVES),
       ...doubleFaults(tables),
@@ -191,15 +235,20 @@ export class CommitWatch {
       ...(operation === "admit" ? pausedFaults(tables, (id) => !this.#fires.has(id)) : []),
       ...runningFaults(tables),
       ...deletedFaults(tables),
+      ...ownerlessFaults(tables, this.#world.forgotten),
     );
     for (const [id, status] of sandboxes) {
       const hasEnded = status !== "provisioning" && status !== "active";
       if (hasEnded && !this.#ended.has(id)) this.#ended.set(id, this.#world.time.elapsed);
     }
+    for (const [id, status] of sessions) {
+      if (isLive(status)) this.#over.delete(id);
+      else if (!this.#over.has(id)) this.#over.set(id, this.#world.time.elapsed);
+    }
     this.#world.cursors.look(tables);
     this.#sessions = sessions;
     this.#sandboxes = sandboxes;
-    this.#active = new Map([...tables.accounts].map(([id, { activeSessions }]) => [id, activeSessions]));
+    this.#live = liveByAccount(tables);
     this.#lastFired = lastFired;
     this.#queue = tables.queue;
     this.#fires = new Set(tables.fires.keys());
@@ -208,16 +257,35 @@ export class CommitWatch {
   /** Once a second: the directory's poll is a clock that only stops with the service. */
   #lookAtCalm(): void {
     const { calm, tables, time, isCalm } = this.#world;
-    this.violations.push(...calm.look(tables, { elapsed: time.elapsed, isCalm }));
+    this.violations.push(...calm.look(tables, { elapsed: time.elapsed, isCalm }), ...this.#lateTokens());
   }
 
-  /** Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). */
+  /** I15: a second after a session's end nothing that lived in its sandbox opens anything. Looked at once an end. */
+  #lateTokens(): readonly string[] {
+    const { tables, time } = this.#world;
+    return [...this.#over].flatMap(([sessionId, at]) => {
+      if (time.elapsed - at <= TOKEN_LIFE_MS) return [];
+      this.#over.set(sessionId, Infinity);
+      const sandboxId = tables.sessions.get(sessionId)?.record.sandboxId ?? null;
+      return sandboxId !== null && tokensOf(this.#world, sandboxId).some((isTaken) => isTaken)
+        ? [`I15 a token of the ended session ${sessionId} is taken`]
+        : [];
+    });
+  }
+
+  /**
+   * Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). It is judged when it is decided: while its work is
+   * saved a clock may be set back, and a turn that was too long be none.
+   */
   #lookAtIdle(): void {
-    for (const { record } of this.#world.tables.sessions.values()) {
-      const { id, status, stopReason, sandboxId } = record;
-      const isNews = status === "stopped" && this.#sessions.get(id) === "running" && stopReason === "idle";
-      if (isNews && sandboxId !== null && this.#world.daemons.isAtWork(sandboxId))
-        this.violations.push(`Z1 session ${id} was found idle while its agent worked`);
+    for (const { record, snapshot } of this.#world.tables.sessions.values()) {
+      const { id, sandboxId } = record;
+      if (snapshot.context.ending !== "idle") this.#idle.delete(id);
+      else if (!this.#idle.has(id)) {
+        this.#idle.add(id);
+        if (sandboxId !== null && this.#world.daemons.isAtWork(sandboxId))
+          this.violations.push(`Z1 session ${id} was found idle while its agent worked`);
+      }
     }
   }
 
@@ -233,20 +301,27 @@ export class CommitWatch {
     const tip = this.#world.ask(
       Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId: session.projectId }, session.id)),
     );
+    this.#world.keepSecret(sandboxId);
+    mint(this.#world, { sessionId: session.id, sandboxId });
     const endedAt = this.#ended.get(sandboxId);
-    if (endedAt !== undefined && this.#world.time.elapsed - endedAt > LATE_MS)
+    if (
+      endedAt !== undefined &&
+      !this.#world.isOwnershipVague &&
+      this.#world.time.elapsed - endedAt > LATE_MS
+    )
       this.violations.push(`I9 the sandbox ${sandboxId} was created after its record had ended`);
     if (tip === null) this.violations.push(`I8 the sandbox of ${session.id} was created before its branch`);
   }
 
   /** I9: nobody takes a live session's sandbox away, and its own actor sees to it that it goes. */
   #lookAtDestroy(sandboxId: string): void {
-    const { tables, liedAbout } = this.#world;
+    const { tables, liedAbout, isOwnershipVague } = this.#world;
     const status = tables.sandboxes.get(sandboxId)?.record.status;
     if (status === "provisioning" || status === "active")
       this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
     const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
-    if (isForgotten && !liedAbout.has(sandboxId))
+    // An owner that comes late may have made it anew: who is left to remove it is the round.
+    if (isForgotten && !isOwnershipVague && !liedAbout.has(sandboxId))
       this.violations.push(`I9 the sandbox ${sandboxId} was left for the orphans' round`);
   }
 }

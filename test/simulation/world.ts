@@ -1,6 +1,9 @@
 /**
  * The whole service without its sockets, over its twins: real actors, machines, duties, the endpoints' own effects and the
- * webhook receiver. A `World` outlives any number of lives of the service.
+ * webhook receiver, on one node or on several over one store. A `World` outlives any number of lives of its nodes.
+ *
+ * Each node takes every actor for its own: what a cluster's shards keep apart is owned twice here, all the time. Fences and
+ * unique keys must hold what ownership does not (threats.md, fact 8).
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -16,8 +19,6 @@ import { Entropy } from "../../src/actors/entropy.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
 import { readConfig } from "../../src/config.ts";
 import { uuidV7 } from "../../src/domain/ids.ts";
-import { sealSecret } from "../../src/domain/secret.ts";
-import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Limits } from "../../src/http/limits.ts";
 import { makeReceive } from "../../src/http/webhooks.ts";
@@ -26,31 +27,21 @@ import { actorLayers, type Ports } from "../../src/service.ts";
 import { Faults } from "../../src/store/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
-import { Identity, Projects, Secrets } from "../../src/store/port.ts";
 import { Boundary } from "./boundary.ts";
 import { Calm } from "./calm.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
-import { HOOK_SECRET, HOOK_VALUE, manifestOf } from "./manifests.ts";
-import { portsBehind, type Twins } from "./ports.ts";
+import { portsBehind, STORE, type Twins } from "./ports.ts";
+import type { Bridge } from "./postgres/bridge.ts";
+import type { Order } from "./postgres/orders.ts";
+import { storeOver } from "./postgres/ports.ts";
+import { readTables } from "./postgres/tables-of.ts";
 import { Random } from "./random.ts";
-import { SimulatedTime } from "./time.ts";
+import { addAccount } from "./restoring.ts";
+import { Secrecy } from "./secrecy.ts";
+import { BEGINNING, MASTER, numbered, settled, withProjects } from "./settled.ts";
+import { Process, SimulatedTime, WallClock } from "./time.ts";
 
-/** Friday noon. */
-const BEGINNING = Date.UTC(2026, 10, 20, 12);
-const MASTER = { current: { version: 1, bytes: new Uint8Array(32) }, former: [] };
-const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
-
-export const ACCOUNTS = [id(1), id(2)] as const;
-export const USERS = [id(11), id(12)] as const;
-/** The account of each project. */
-export const PROJECTS = [
-  { id: id(21), account: 0 },
-  { id: id(22), account: 0 },
-  { id: id(23), account: 1 },
-] as const;
-export const NODE = id(9);
-const FIRST_CAP = 3;
 export const BOOT_TIMEOUT_MS = 4_000;
 const IDLE_TIMEOUT_MS = 45_000;
 const MAX_TURN_MS = 200_000;
@@ -75,16 +66,33 @@ const CONFIG = readConfig(
 /** For so long after it was over a disturbance excuses what is late, ms. */
 const AFTERMATH_MS = 6_000;
 
+/** By a seed's remainder: most worlds have one node, as most installations do. */
+const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 1, 3, 1] as const;
+/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md, Faults: nodes 5 min apart). */
+const SKEW_MAX_MS = 5 * 60_000;
+
 /** What an endpoint's effect may ask for. */
 export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
-const serviceOver = (ports: Layer.Layer<Ports>) => actorLayers({ config: CONFIG, nodeId: NODE, ports });
+const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>) =>
+  actorLayers({ config: CONFIG, nodeId, ports });
 
 /** A life of the service that has started. */
 export interface Life {
   readonly context: Context.Context<Services>;
   readonly receive: Receive;
+}
+
+/** A machine that the service runs on. */
+export interface Node {
+  readonly id: string;
+  readonly wall: WallClock;
+  process: Process;
+  /** null: it does not answer yet, or any more. */
+  life: Life | null;
+  /** When it is started again, or thawed, in ms of `elapsed`. */
+  backAt: number;
 }
 
 const twinsOf = (daemons: SimulatedDaemons) =>
@@ -103,16 +111,26 @@ export class World {
   readonly twins: Context.Context<
     Twins | Tables | SimulatedRepositories | Layer.Success<ReturnType<typeof keyringLayer>>
   >;
-  readonly tables: TableSet;
+  /** null: the store is the twin. */
+  readonly bridge: Bridge | null;
+  #tables: TableSet;
+  readonly #nodeOf = new Map<string, string>();
   readonly calm = new Calm();
+  readonly secrecy = new Secrecy();
   /** Until when, in ms of `elapsed`, what goes on may be late for what went wrong before. */
   disturbedUntil = 0;
+  /** Whether an owner that does not know better may come late: it was frozen, or another owns what it owns. */
+  isOwnershipVague: boolean;
+  /** Sessions whose commands somebody took away. */
+  readonly forgotten = new Set<string>();
+  /** By how much counters were made wrong and are not known to be mended. */
+  readonly distorted = new Map<string, number>();
   /** When the clock was set last, in ms of `elapsed`. */
   clockSetAt = -Infinity;
   /** Called when a sandbox that is there is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
   readonly cursors = new Cursors();
-  life: Life | null = null;
+  readonly nodes: readonly Node[];
   providerFaults = 0;
   /** Sandboxes whose destruction was said to have succeeded and did nothing. */
   readonly liedAbout = new Set<string>();
@@ -123,19 +141,28 @@ export class World {
   readonly seed: number;
   readonly #random: (label: string) => Random;
 
-  constructor(seed: number) {
+  constructor(seed: number, bridge: Bridge | null = null) {
     this.seed = seed;
+    this.bridge = bridge;
     this.#random = (label) => new Random(seed, label);
-    this.time = new SimulatedTime(BEGINNING, this.#random("schedule"));
+    this.time = new SimulatedTime(this.#random("schedule"));
+    this.#reference = new Process(this.time, new WallClock(this.time, BEGINNING));
+    this.nodes = this.#machines();
+    this.isOwnershipVague = this.nodes.length > 1;
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
     this.daemons = simulatedDaemons({
       time: this.time,
+      wallOf: (sandboxId) => this.wallOf(sandboxId),
       random: this.#random("daemons"),
       maxTurnMs: CONFIG.maxTurnMs,
     });
-    this.twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));
-    this.tables = Context.get(this.twins, Tables);
+    const twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));
+    this.#tables = Context.get(twins, Tables);
+    this.twins = bridge === null ? twins : this.#overPostgres(bridge, twins);
     Effect.runSync(Effect.provideContext(settled, this.twins));
+    addAccount(this);
+    Effect.runSync(Effect.provideContext(withProjects, this.twins));
+    this.refresh();
     this.#entropy = this.#random("entropy");
     this.#jitter = this.#random("jitter");
     this.#providerRandom = this.#random("provider");
@@ -144,24 +171,71 @@ export class World {
   readonly #entropy: Random;
   readonly #jitter: Random;
   readonly #providerRandom: Random;
+  /** What is asked past the boundary goes by this one's clock. */
+  readonly #reference: Process;
+
+  /** Nothing goes on in the store while the clock moves, and what dies there has no connection left. */
+  #overPostgres(bridge: Bridge, twins: World["twins"]): World["twins"] {
+    bridge.order({ do: "begin" });
+    this.time.onIdle = () => {
+      if (bridge.isQuiet) return false;
+      bridge.await();
+      return true;
+    };
+    this.time.onEnd = ({ name }) => void bridge.order({ do: "kill", life: name });
+    return storeOver(twins, STORE, { life: null, call: (order) => bridge.ask(order) });
+  }
+
+  /** What the checkers look at, and steps choose from: over Postgres as it was at the last `refresh`. */
+  get tables(): TableSet {
+    return this.#tables;
+  }
+
+  refresh(): void {
+    if (this.bridge !== null) this.#tables = readTables(this.bridge);
+  }
+
+  #machines(): readonly Node[] {
+    const random = this.#random("nodes");
+    const count = NODE_COUNTS[this.seed % NODE_COUNTS.length] ?? 1;
+    return Array.from({ length: count }, (_, index) => {
+      const skew = index === 0 ? 0 : random.between(-SKEW_MAX_MS, SKEW_MAX_MS);
+      const wall = new WallClock(this.time, BEGINNING + skew);
+      const process = new Process(this.time, wall);
+      process.isDead = true;
+      return { id: numbered(90 + index), wall, process, life: null, backAt: 0 };
+    });
+  }
+
+  /** The clock that is the furthest behind, and the one furthest ahead, ms since the epoch. */
+  get walls(): { readonly least: number; readonly most: number } {
+    const walls = this.nodes.map(({ wall }) => wall.now);
+    return { least: Math.min(...walls), most: Math.max(...walls) };
+  }
+
+  /** A sandbox's clock is that of the node which has it: by its record, for a late node may have tried to open it too. */
+  wallOf(sandboxId: string): number {
+    const nodeId = this.tables.sandboxes.get(sandboxId)?.record.nodeId ?? this.#nodeOf.get(sandboxId);
+    return (this.nodes.find(({ id: own }) => own === nodeId) ?? this.nodes[0])?.wall.now ?? 0;
+  }
 
   /** Asks a twin itself, past the boundary. */
   ask<A, E>(effect: Effect.Effect<A, E, Twins | SimulatedRepositories>): A {
     return Effect.runSync(
       Effect.provideContext(effect, this.twins as Context.Context<Twins | SimulatedRepositories>).pipe(
-        Effect.provideService(Clock.Clock, this.time.clock()),
+        Effect.provideService(Clock.Clock, this.#reference.clock),
       ),
     );
   }
 
   fresh(): string {
-    return uuidV7(this.time.wall, this.#entropy.bytes(16));
+    return uuidV7(this.walls.least, this.#entropy.bytes(16));
   }
 
-  /** What every fiber of this life goes by. */
-  #surroundings() {
-    return Context.make(Scheduler, this.time.scheduler()).pipe(
-      Context.add(Clock.Clock, this.time.clock()),
+  /** What every fiber of a process goes by. */
+  #surroundings(process: Process) {
+    return Context.make(Scheduler, process.scheduler).pipe(
+      Context.add(Clock.Clock, process.clock),
       Context.add(EffectRandom.Random, {
         nextIntUnsafe: () => this.#jitter.next(),
         nextDoubleUnsafe: () => this.#jitter.fraction(),
@@ -169,25 +243,28 @@ export class World {
       Context.add(Entropy, (bytes: number) => this.#entropy.bytes(bytes)),
       Context.add(Faults, (point) => {
         this.boundary.hit(`passed ${point}`);
-        this.boundary.pass(`at ${point}`, true);
+        this.boundary.pass(`at ${point}`, true, process);
       }),
       Context.add(Logger.CurrentLoggers, new Set([this.#logger()])),
     );
   }
 
   #logger() {
-    return Logger.make<unknown, void>(({ message, logLevel }) => {
+    return Logger.make<unknown, void>(({ message, cause, logLevel }) => {
+      this.secrecy.lookAtLog(message, cause);
       const text = Array.isArray(message) ? String(message[0]) : String(message);
       if (logLevel === "Warn" || logLevel === "Error") this.boundary.note(`log ${logLevel} ${text}`);
     });
   }
 
-  /** The ports of this life. */
-  #ports() {
-    return portsBehind(this.twins as unknown as Context.Context<Twins>, {
+  #ports(process: Process) {
+    const { bridge } = this;
+    const twins = this.twins as unknown as Context.Context<Twins>;
+    const call = (order: Order) => bridge?.call(process, order) ?? Effect.never;
+    return portsBehind(bridge === null ? twins : storeOver(twins, STORE, { life: process.name, call }), {
       boundary: this.boundary,
       random: this.#providerRandom,
-      life: this.time.life,
+      process,
       providerFaults: () => this.providerFaults,
       lies: (sandboxId) => {
         if (this.lies === 0) return false;
@@ -195,34 +272,86 @@ export class World {
         this.liedAbout.add(sandboxId);
         return true;
       },
+      opening: ({ id: sandboxId, nodeId }) => this.#nodeOf.set(sandboxId, nodeId),
       destroying: (sandboxId) => this.onDestroy(sandboxId),
     });
   }
 
   /** Begins a life of the service; it is there once `life` is. */
-  start(): void {
-    this.time.begin();
-    this.boundary.dead = false;
-    this.life = null;
+  start(node: Node): void {
+    const process = new Process(this.time, node.wall);
+    node.process = process;
+    node.life = null;
     this.disturb();
-    const surroundings = this.#surroundings();
+    const surroundings = this.#surroundings(process);
     const ports = Layer.mergeAll(
-      Layer.succeedContext(this.#ports() as unknown as Context.Context<Exclude<Ports, never>>),
+      Layer.succeedContext(this.#ports(process) as unknown as Context.Context<Exclude<Ports, never>>),
       singleRunner,
     );
     const living = Effect.gen({ self: this }, function* () {
       const scope = yield* Scope.make();
-      const service = yield* Layer.buildWithScope(serviceOver(ports), scope);
+      const service = yield* Layer.buildWithScope(serviceOver(node.id, ports), scope);
       const context = Context.add(service, Limits, CONFIG).pipe(Context.merge(surroundings));
       const receive = yield* Effect.provideContext(makeReceive, context);
-      this.life = { context, receive };
-      this.boundary.note("up");
+      node.life = { context, receive };
+      this.boundary.note(`up ${this.nodes.indexOf(node)}`);
       return yield* Effect.never;
     });
     const fiber = Effect.runForkWith(surroundings)(living);
     fiber.addObserver((exit) => {
       this.defects.push(`the service ended by itself: ${Exit.isFailure(exit) ? String(exit.cause) : ""}`);
     });
+  }
+
+  /** The node's service is dead, nothing of it runs on, and for so long nothing is started there, ms. */
+  kill(node: Node, downMs: number): void {
+    this.time.end(node.process);
+    node.life = null;
+    node.backAt = this.time.elapsed + downMs;
+    this.disturb();
+  }
+
+  /** The node stands still for so long, ms, and does not know. */
+  freeze(node: Node, ms: number): void {
+    if (!node.process.isUp) return;
+    this.time.freeze(node.process);
+    node.backAt = this.time.elapsed + ms;
+    this.isOwnershipVague = true;
+    this.disturb();
+  }
+
+  /** Whoever is due is started again, or thawed. */
+  #back(): void {
+    for (const node of this.nodes) {
+      if (node.backAt > this.time.elapsed || node.process.isUp) continue;
+      if (node.process.isDead) this.start(node);
+      else {
+        this.boundary.note(`thawed ${this.nodes.indexOf(node)}`);
+        this.time.thaw(node.process);
+        this.disturb();
+      }
+    }
+  }
+
+  /** Time passes; a node that dies meanwhile is started anew. */
+  pass(ms: number): void {
+    const isDue = ({ process, backAt }: Node) => !process.isUp && backAt <= this.time.elapsed;
+    for (let left = ms; left > 0 || this.nodes.some(isDue);) {
+      this.#back();
+      const dead = this.#dead;
+      const due = this.nodes.filter(({ process }) => !process.isUp).map(({ backAt }) => backAt);
+      const next = Math.min(left, ...due.map((at) => at - this.time.elapsed));
+      left -= next - this.time.advance(next, () => this.#dead > dead);
+    }
+  }
+
+  get #dead(): number {
+    return this.nodes.filter(({ process }) => process.isDead).length;
+  }
+
+  /** So that all of them run, whatever was to come. */
+  awaken(): void {
+    for (const node of this.nodes) node.backAt = Math.min(node.backAt, this.time.elapsed);
   }
 
   /** Something went wrong, or was changed without a word to the service. */
@@ -234,66 +363,35 @@ export class World {
   get isCalm(): boolean {
     const { faults, outages } = this.boundary;
     const isFlaky = Object.values(faults).some((share) => share > 0);
+    const isWhole = this.nodes.every(({ process }) => process.isUp);
     const isOut = [...outages.values()].some((until) => until + AFTERMATH_MS > this.time.elapsed);
-    return !isFlaky && !isOut && this.time.elapsed > this.disturbedUntil;
-  }
-
-  /** The service is dead; nothing of it runs on. */
-  bury(): void {
-    this.boundary.kill();
-    this.life = null;
-    this.time.begin();
+    return isWhole && !isFlaky && !isOut && this.time.elapsed > this.disturbedUntil;
   }
 
   /** Runs an endpoint's effect as the service does; `then` hears its end, if the service lives to tell. */
-  request<A, E>(effect: Effect.Effect<A, E, Services>, then: (exit: Exit.Exit<A, E>) => void): boolean {
-    if (this.life === null || this.boundary.dead) return false;
-    const { life } = this.time;
-    const fiber = Effect.runForkWith(this.life.context)(effect);
+  request<A, E>(
+    node: Node,
+    effect: Effect.Effect<A, E, Services>,
+    then: (exit: Exit.Exit<A, E>) => void,
+  ): boolean {
+    const { life, process } = node;
+    if (life === null || !process.isUp) return false;
+    const fiber = Effect.runForkWith(life.context)(effect);
     fiber.addObserver((exit) => {
-      if (life === this.time.life && !this.boundary.dead) then(exit);
+      if (!process.isDead) then(exit);
     });
     return true;
+  }
+
+  /** What a sandbox was given is for nobody else to read. */
+  keepSecret(sandboxId: string): void {
+    const spec = this.sandboxes().get(sandboxId)?.spec;
+    for (const value of Object.values(spec?.secrets ?? {})) this.secrecy.keep(value);
+    for (const value of Object.values(spec?.environment ?? {}))
+      if (value.startsWith("platform_")) this.secrecy.keep(value);
   }
 
   sandboxes() {
     return this.ask(Effect.flatMap(SimulatedSandboxes, ({ all }) => all));
   }
 }
-
-/** Two accounts with three projects, each with a repository, a manifest and a secret. */
-const settled = Effect.gen(function* () {
-  const tables = yield* Tables;
-  yield* (yield* Identity).bootstrap({
-    accountId: ACCOUNTS[0],
-    userId: USERS[0],
-    tokenId: id(31),
-    tokenHash: "0".repeat(64),
-    tier: "free",
-    cap: FIRST_CAP,
-    now: BEGINNING,
-  });
-  const first = tables.accounts.get(ACCOUNTS[0]);
-  if (first === undefined) return yield* Effect.die("there is no account");
-  tables.accounts.set(ACCOUNTS[1], { ...first, name: "second" });
-  tables.users.set(USERS[1], { accountId: ACCOUNTS[1], name: "second" });
-  for (const [index, project] of PROJECTS.entries()) {
-    yield* (yield* GitBackend).create({ projectId: project.id, importFrom: null, defaultBranch: "main" });
-    yield* (yield* Projects).create({
-      id: project.id,
-      accountId: ACCOUNTS[project.account],
-      name: `project ${index}`,
-      repository: { kind: "hosted" },
-      defaultBranch: "main",
-      createdBy: USERS[project.account],
-      now: BEGINNING,
-    });
-    yield* (yield* SimulatedRepositories).commit(
-      { projectId: project.id },
-      { branch: "main", onto: null, files: { "platform.toml": manifestOf(index * 24) }, subject: "manifest" },
-    );
-    const place = { projectId: project.id, name: HOOK_SECRET, version: 1 };
-    const envelope = sealSecret(MASTER, place, { value: HOOK_VALUE, nonce: new Uint8Array(12) });
-    yield* (yield* Secrets).put({ ...place, envelope }, { userId: USERS[project.account], now: BEGINNING });
-  }
-});

@@ -58,7 +58,7 @@ export const ledgerOf = (life: Life, projectId: string): Promise<Ledger> =>
 export const countedOf = (life: Life, projectIds: readonly string[]) =>
   steady(async () => {
     const { active_sessions: active, queued_fires: queued } = await countersOf(life);
-    const { queue } = (await life.call("GET", "/v1/queue")) as { queue: readonly unknown[] };
+    const queue = await life.everyPage("/v1/queue", "queue");
     const sessions = (await Promise.all(projectIds.map((id) => sessionsOf(life, id)))).flat();
     const fires = (await Promise.all(projectIds.map((id) => firesOf(life, id)))).flat();
     return {

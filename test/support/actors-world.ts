@@ -17,7 +17,12 @@ import { sessionActors } from "../../src/actors/session.ts";
 import type { Saved } from "../../src/domain/saved.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
-import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import {
+  DaemonClient,
+  DaemonUnreachable,
+  type DaemonHealth,
+  type EnvironmentChange,
+} from "../../src/sandbox/daemon.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Sandboxes, Sessions } from "../../src/store/port.ts";
@@ -47,6 +52,8 @@ export interface DaemonScript {
   health: DaemonHealth | null;
   /** What it says to a save. */
   saved: Effect.Effect<Saved, DaemonUnreachable>;
+  /** Takes a change of the environment. */
+  env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
 
 export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
@@ -68,7 +75,16 @@ const scriptedDaemon = (script: DaemonScript) =>
     logs: () => Stream.never,
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
-    env: () => Effect.die(new Error("no secret changes here")),
+    env: (_link, _context, change) =>
+      Effect.as(
+        Effect.suspend(() => script.env(change)),
+        {
+          changed: Object.keys(change.env),
+          revision: change.revision,
+          restarted: true,
+          turn_interrupted: false,
+        },
+      ),
   });
 
 const entity = { maxIdleMs: IDLE_MS };
@@ -123,7 +139,11 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   git = (backend) => backend,
 }: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
-  const script: DaemonScript = { health: READY, saved: Effect.succeed(NOTHING_TO_SAVE) };
+  const script: DaemonScript = {
+    health: READY,
+    saved: Effect.succeed(NOTHING_TO_SAVE),
+    env: () => Effect.die(new Error("no secret changes here")),
+  };
   const twins = yield* Layer.build(
     Layer.mergeAll(
       memoryStore,

@@ -4,9 +4,13 @@
  * signal, and does nothing more before it is there.
  */
 import { writeSync } from "node:fs";
-import * as Effect from "effect/Effect";
-import { run, service } from "../../src/serve.ts";
-import { Faults, type FaultPoint } from "../../src/store/faults.ts";
+import { keepCompiled } from "../../src/compile-cache.ts";
+import type { FaultPoint } from "../../src/store/faults.ts";
+
+keepCompiled();
+const Effect = await import("effect/Effect");
+const { run, service } = await import("../../src/serve.ts");
+const { Faults } = await import("../../src/store/faults.ts");
 
 export interface Arming {
   readonly point: FaultPoint;

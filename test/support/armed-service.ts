@@ -16,17 +16,21 @@ const SETTINGS = {
 
 export class ArmedService {
   readonly installation: Installation;
+  readonly #settings: Readonly<Record<string, string>>;
   #life: Life;
   #isUp = true;
 
-  private constructor(installation: Installation, life: Life) {
+  private constructor(installation: Installation, settings: Readonly<Record<string, string>>, life: Life) {
     this.installation = installation;
+    this.#settings = settings;
     this.#life = life;
   }
 
-  static async open(): Promise<ArmedService> {
+  /** @param more settings of all its lives. */
+  static async open(more: Readonly<Record<string, string>> = {}): Promise<ArmedService> {
     const installation = await Installation.open();
-    return new ArmedService(installation, await installation.start(SETTINGS, "armed"));
+    const settings = { ...SETTINGS, ...more };
+    return new ArmedService(installation, settings, await installation.start(settings, "armed"));
   }
 
   /** The one that is up, or was last. */
@@ -52,10 +56,17 @@ export class ArmedService {
     return { died: Promise.all([reached, died]), restarted };
   }
 
+  /** Kills it now. @returns when it is up again. */
+  async kill(): Promise<void> {
+    this.#isUp = false;
+    await this.#life.end("SIGKILL");
+    await this.start("armed");
+  }
+
   /** Starts the next life on the port of the former one. */
   async start(program: "plain" | "armed"): Promise<void> {
     const { port } = new URL(this.#life.url);
-    this.#life = await this.installation.start({ ...SETTINGS, PLATFORM_PORT: port }, program);
+    this.#life = await this.installation.start({ ...this.#settings, PLATFORM_PORT: port }, program);
     this.#isUp = true;
   }
 

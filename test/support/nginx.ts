@@ -2,10 +2,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, connect, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { nginxProgram } from "./requirements.ts";
+import { freePort } from "./free-port.ts";
 
 export interface Nginx {
   /** Of the master, whose child is the one worker. */
@@ -20,15 +21,6 @@ const NOBODY = 65_534;
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 const AGAIN_MS = 20;
 const STARTS_WITHIN_MS = 10_000;
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-};
 
 const listens = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

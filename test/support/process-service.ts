@@ -21,7 +21,12 @@ import type { Arming } from "./armed-main.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
-const ARMED_MAIN = path.join(import.meta.dirname, "armed-main.ts");
+/** Programs that are the same one, and can be told something. */
+const TOLD_MAINS = {
+  armed: path.join(import.meta.dirname, "armed-main.ts"),
+  measured: path.join(import.meta.dirname, "measured-main.ts"),
+} as const;
+export type Program = "plain" | keyof typeof TOLD_MAINS;
 
 export type Json = Record<string, unknown>;
 
@@ -58,14 +63,17 @@ export class Installation {
   /**
    * Starts a life of the service and waits for its `ready` line.
    *
-   * @param program `armed` is the same one with fault points that can be armed (armed-main.ts).
+   * @param program `armed` is the same one with fault points that can be armed (armed-main.ts), `measured` tells of its
+   * memory (measured-main.ts).
+   * @param spawned hears of the process before it is ready.
    */
   async start(
     settings: Readonly<Record<string, string>> = {},
-    program: "plain" | "armed" = "plain",
+    program: Program = "plain",
+    spawned: (child: ChildProcess) => void = () => undefined,
   ): Promise<Life> {
     const { DATABASE_URL: _ours, ...environment } = process.env;
-    const child = spawn(process.execPath, [program === "armed" ? ARMED_MAIN : MAIN], {
+    const child = spawn(process.execPath, [program === "plain" ? MAIN : TOLD_MAINS[program]], {
       cwd: this.directory,
       env: {
         ...environment,
@@ -78,8 +86,9 @@ export class Installation {
         PLATFORM_LLM_TIERS: '["free"]',
         ...settings,
       },
-      stdio: ["ignore", "pipe", "pipe", ...(program === "armed" ? (["ipc"] as const) : [])],
+      stdio: ["ignore", "pipe", "pipe", ...(program === "plain" ? [] : (["ipc"] as const))],
     });
+    spawned(child);
     const log: string[] = [];
     const [, stdout, stderr] = child.stdio;
     if (stdout === null || stderr === null) throw new Error("the service's output is piped");
@@ -138,6 +147,10 @@ export class Life {
     this.url = url;
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /**
    * Has an armed service send itself the signal at the point's next pass.
    *
@@ -154,6 +167,14 @@ export class Life {
     this.#child.send(arming);
     await Promise.race([armed, exit]);
     return { reached, died: exit.then(([, signal]) => signal as unknown) };
+  }
+
+  /** Asks a measured service for its memory after a collection, in bytes. */
+  async memory(): Promise<NodeJS.MemoryUsage> {
+    const told = once(this.#child, "message");
+    this.#child.send("memory");
+    const [memory] = (await told) as [NodeJS.MemoryUsage];
+    return memory;
   }
 
   /** Has it stand still (SIGSTOP), or go on (SIGCONT). */

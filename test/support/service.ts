@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import type * as Context from "effect/Context";
+import * as Context from "effect/Context";
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -19,12 +19,15 @@ import type * as SqlClient from "effect/sql/SqlClient";
 import { Pool } from "undici";
 import { singleRunner } from "../../src/actors/cluster.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
-import { readConfig, type Environment } from "../../src/config.ts";
+import { upstreamsLayer } from "../../src/actors/upstreams.ts";
+import { hosted, repositories } from "../../src/adapters.ts";
+import { readConfig, type Config, type Environment } from "../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
-import { hostedBackend } from "../../src/git/hosted.ts";
-import { smartHttp } from "../../src/git/smart-http.ts";
+import { GitBackend } from "../../src/git/port.ts";
 import { BodyTime } from "../../src/http/body.ts";
 import { openListener } from "../../src/http/server.ts";
+import { makeNodeRoutes } from "../../src/nodes/endpoint.ts";
+import { nodeLayers } from "../../src/nodes/layer.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
@@ -123,6 +126,9 @@ const asker = (pool: Pool, ownToken: string): Ask => {
 const logsInto = (lines: string[]) =>
   Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
 
+/** The id of its node. */
+export const NODE = "test-node";
+
 interface Place {
   readonly root: string;
   readonly dataDir: string;
@@ -138,7 +144,7 @@ const makePlace = (): Place => {
 
 /** Everything the service stands on, built in the caller's scope. */
 const stage = Effect.fnUntraced(function* (
-  directory: string,
+  config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
   link: TestOptions["link"],
 ) {
@@ -147,14 +153,14 @@ const stage = Effect.fnUntraced(function* (
   const context = yield* Layer.build(
     Layer.mergeAll(
       Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
-      hostedBackend({ directory }),
       simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }),
       daemon,
+      hosted({ config, dataDir: config.dataDir }),
       keyringLayer({ current: master, former: [] }),
       singleRunner,
     ),
   );
-  return { databaseUrl, master, context: context as Context.Context<Inside> };
+  return { databaseUrl, master, context };
 });
 
 /**
@@ -181,20 +187,30 @@ export async function startTestService(
     },
     place.root,
   );
-  const directory = path.join(place.dataDir, "repositories");
   const start = Effect.gen(function* () {
-    const { databaseUrl, master, context } = yield* stage(directory, daemon.layer, link);
+    const { databaseUrl, master, context: own } = yield* stage(config, daemon.layer, link);
     const listener = yield* openListener(config);
     const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
+    const nodes = yield* Layer.build(
+      nodeLayers({ nodeId: NODE, url, graceMs: config.nodeGraceMs }).pipe(
+        Layer.provide(Layer.succeedContext(own)),
+      ),
+    );
+    const kept = yield* Effect.provide(
+      repositories({ config, dataDir: config.dataDir }, Context.get(nodes, GitBackend)),
+      Layer.provide(upstreamsLayer, Layer.succeedContext(own)),
+    );
+    const context = Context.merge(Context.merge(own, nodes), kept.ports) as Context.Context<Inside>;
     yield* runService({
       config,
       dataDir: place.dataDir,
-      nodeId: "test-node",
+      nodeId: NODE,
       masterKey: master,
       publicUrl: url,
-      git: smartHttp({ directory }),
+      git: kept.endpoint,
       ports: Layer.succeedContext(context),
       listener,
+      nodeRoutes: Effect.provideContext(makeNodeRoutes(Effect.never), nodes),
     });
     return { databaseUrl, context, port: listener.port };
   });

@@ -22,7 +22,16 @@ const Summary = Schema.Struct({
   /** The base branch's commit that has the work: the head's own where the branch could be taken forward to it. */
   merged_commit: nullable(Schema.String),
   merged_at: nullable(Instant),
+  /** Null where it was merged at the code host. */
   merged_by: nullable(Uuid),
+  /** What the code host shows beside it, where the project's repository asks for that. */
+  pull_request: nullable(
+    Schema.Struct({
+      number: Schema.Finite,
+      url: Schema.String,
+      status: Schema.Literals(["open", "merged", "closed"]),
+    }),
+  ),
 }).annotate({ identifier: "ChangeRequest" });
 
 const Detail = Schema.Struct({

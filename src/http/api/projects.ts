@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
+import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
@@ -61,6 +61,17 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       payload: PatchProject,
       success: ProjectWire,
       error: [NotFound, Unprocessable, Forbidden],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.put("replaceCredential", "/projects/:pid/repository/credential", {
+      params: projectParams,
+      payload: CredentialRequest,
+      success: ProjectWire,
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.delete("removeCredential", "/projects/:pid/repository/credential", {
+      params: projectParams,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Conflict, Unprocessable],
     }).annotate(Access, "govern"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,

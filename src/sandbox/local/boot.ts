@@ -7,7 +7,7 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import type { LaunchSettings } from "../../domain/launch.ts";
-import { joinGroups, makeGroups } from "./cgroup.ts";
+import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import type { Installation } from "./installation.ts";
 import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
 import { SANDBOX_HOME, SANDBOX_PATH, sandboxLayout } from "./layout.ts";
@@ -195,9 +195,11 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   const { paths } = request;
   const { uidBase, id } = request.record;
   await makeDirectories(paths, uidBase);
-  const groups = makeGroups(installation.groupParents, id, installation.options.limits);
+  const groups = groupDirectories(installation.groupParents, id);
   const planned = { ...request.record, cgroups: groups };
+  // Written down first: a group that is made before would outlive a service that is killed in between.
   await writeRecord(paths, planned);
+  makeGroups(installation.groupParents, id, installation.options.limits);
   await writeLaunchFile(paths, request.settings, uidBase);
 
   const child = spawnLauncher(installation, request);

@@ -59,7 +59,7 @@ const limitFiles = (
 });
 
 /** Makes a group below `parent` and sets what it controls. @throws when this machine does not let us */
-const makeGroup = (parent: GroupParent, name: string, limits: GroupLimits): string => {
+const makeGroup = (parent: GroupParent, name: string, limits: GroupLimits): void => {
   const directory = join(parent.directory, name);
   mkdirSync(directory, { recursive: true });
   for (const control of parent.controls) {
@@ -68,7 +68,6 @@ const makeGroup = (parent: GroupParent, name: string, limits: GroupLimits): stri
     writeFileSync(join(directory, file), String(value), { flag: "r+" });
   }
   if (parent.controls.includes("memory")) preferEndingOverSwapping(parent.version, directory, limits);
-  return directory;
 };
 
 /** Swap counts against the limit where the kernel accounts it, and an exhausted group ends as one. */
@@ -155,9 +154,14 @@ export const findGroupParents = (name: string): GroupParent[] => {
   return parent === null ? [] : [parent];
 };
 
-/** Makes a sandbox's groups with their limits. @returns their directories, for `joinGroups` and `removeGroup` */
-export const makeGroups = (parents: readonly GroupParent[], id: string, limits: GroupLimits): string[] =>
-  parents.map((parent) => makeGroup(parent, id, limits));
+/** Where a sandbox's groups are to be, for `joinGroups` and `removeGroup`. */
+export const groupDirectories = (parents: readonly GroupParent[], id: string): string[] =>
+  parents.map(({ directory }) => join(directory, id));
+
+/** Makes a sandbox's groups with their limits. */
+export const makeGroups = (parents: readonly GroupParent[], id: string, limits: GroupLimits): void => {
+  for (const parent of parents) makeGroup(parent, id, limits);
+};
 
 /** Puts a process, and all it will start, into the groups. */
 export const joinGroups = (directories: readonly string[], pid: number): void => {

@@ -3,12 +3,15 @@ import { randomUUID } from "node:crypto";
 import { boot } from "./boot.ts";
 import { type Installation, type LocalOptions, install } from "./installation.ts";
 import type { Form } from "./launch-plan.ts";
-import { readRecord, sandboxPaths, type SandboxRecord } from "./run-directory.ts";
+import { isRecorded, readRecord, sandboxIds, sandboxPaths, type SandboxRecord } from "./run-directory.ts";
 import { killSandbox, tearDown } from "./teardown.ts";
 
 const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
 /** Away from every uid that a sandbox may have. */
 const TRIAL_UID_BASE = 299_999_000;
+
+/** In place of an installation's id: what carries it is nobody's once its start has died. */
+const TRIAL = "trial";
 
 /** Starts PID 1 and ends it. @throws Error with what the machine refused */
 const tryForm = async (options: LocalOptions, form: Form): Promise<Installation> => {
@@ -19,7 +22,7 @@ const tryForm = async (options: LocalOptions, form: Form): Promise<Installation>
     version: 1,
     id,
     sessionId: id,
-    installationId: "trial",
+    installationId: TRIAL,
     nodeId: options.nodeId,
     uidBase: installation.ownUids ? TRIAL_UID_BASE : null,
     launcher: null,
@@ -63,4 +66,21 @@ export const openInstallation = async (options: LocalOptions): Promise<Installat
     }
   }
   throw new Error(`no sandbox can be started on this machine (${problems.join("; ")})`);
+};
+
+/**
+ * Removes what starts left behind that were killed while they tried this machine. For who owns the run directory and makes no
+ * sandbox in it yet: a directory without a record is one that was being made then.
+ */
+export const removeTrials = async (runDir: string): Promise<void> => {
+  const ids = await sandboxIds(runDir);
+  await Promise.all(
+    ids.map(async (id) => {
+      const paths = sandboxPaths(runDir, id);
+      const record = await readRecord(paths);
+      if (record?.installationId !== TRIAL && (await isRecorded(paths))) return;
+      await killSandbox(paths, record);
+      await tearDown(paths, record);
+    }),
+  );
 };

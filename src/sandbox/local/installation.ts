@@ -49,6 +49,8 @@ export interface LocalOptions {
   readonly daemonBundle: string;
   /** What this Node compiled of it (daemon/code-cache.ts); null: every start compiles anew. */
   readonly daemonCodeCache: string | null;
+  /** The `platform` command as one JavaScript file that says itself what runs it. */
+  readonly commandLine: string;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
   /** Programs of the agent runtime, put on the PATH under their own file names. */
@@ -100,6 +102,7 @@ const installParts = async (options: LocalOptions, library: Record<string, strin
     node: await installFile(runDir, options.nodePath, "node"),
     daemon: await installFile(runDir, options.daemonBundle, "platform-agent"),
     entrypoint: await installFile(runDir, inDaemon("entrypoint.sh"), "platform-entrypoint"),
+    commandLine: await installFile(runDir, options.commandLine, "platform"),
     agentBinaries: await Promise.all(options.agentBinaries.map((path) => installFile(runDir, path))),
     settings: Object.fromEntries(settings) as Record<string, string>,
     library: { ...library, ...(await installLibrary(options)) },
@@ -132,7 +135,7 @@ const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Reco
 
 /** Removes parts of earlier versions; sandboxes that still use one keep it through their own mount. */
 export const removeOldParts = async ({ options, parts, filter }: Installation): Promise<void> => {
-  const files = [parts.node, parts.daemon, parts.entrypoint, filter ?? ""].concat(
+  const files = [parts.node, parts.daemon, parts.entrypoint, parts.commandLine, filter ?? ""].concat(
     parts.agentBinaries,
     Object.values(parts.settings),
     Object.values(parts.library),

@@ -30,6 +30,7 @@ export interface Parts {
   readonly node: string;
   readonly daemon: string;
   readonly entrypoint: string;
+  readonly commandLine: string;
   /** Each is found on the PATH inside by its own name. */
   readonly agentBinaries: readonly string[];
   /** Files of /etc made for sandboxes, by name. */
@@ -106,6 +107,7 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
   { kind: "memory", target: "/usr/local/bin", bytes: SMALL_BYTES, mode: "755" },
   readOnly(parts.daemon, "/usr/local/bin/platform-agent"),
   readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
+  readOnly(parts.commandLine, "/usr/local/bin/platform"),
   readOnly(parts.node, "/usr/local/bin/node"),
   ...parts.agentBinaries.map((path) => readOnly(path, `/usr/local/bin/${basename(path)}`)),
   { kind: "seal", target: "/usr/local/bin" },

@@ -11,7 +11,7 @@ import { doctorReport } from "./doctor.ts";
 import { groupControls } from "./cgroup.ts";
 import type { Installation, LocalOptions } from "./installation.ts";
 import { removeOldParts } from "./installation.ts";
-import { openInstallation } from "./form.ts";
+import { openInstallation, removeTrials } from "./form.ts";
 import { LocalSandboxes } from "./sandboxes.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
@@ -51,6 +51,7 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
     Effect.gen(function* () {
       const installation = yield* attempt("create", () => openInstallation(options));
       yield* attempt("create", () => removeOldParts(installation));
+      yield* attempt("destroy", () => removeTrials(options.runDir));
       const sandboxes = yield* Effect.acquireRelease(
         attempt("list", () => LocalSandboxes.open(installation)),
         (opened) => Effect.sync(() => opened.close()),

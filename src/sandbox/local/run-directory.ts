@@ -170,6 +170,10 @@ export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | n
   }
 };
 
+/** Whether there is a record, also one that this version does not understand. */
+export const isRecorded = async (paths: SandboxPaths): Promise<boolean> =>
+  (await ifThere(access(paths.record).then(() => true))) ?? false;
+
 export const writeRecord = (paths: SandboxPaths, record: SandboxRecord): Promise<void> =>
   replaceFile(paths.record, JSON.stringify(record));
 

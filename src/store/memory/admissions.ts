@@ -64,10 +64,12 @@ const start = (
 
 const known = (tables: TableSet, fires: readonly NewFire[]): readonly Fire[] => {
   const sought = new Set(fires.map(identityOf));
+  const slugs = new Set(fires.map(({ triggerSlug }) => triggerSlug));
   const rows = [...tables.fires.values()].filter((row) => {
-    const identity = identityOf(row);
     const answers = row.kind === "cron" ? row.status !== "duplicate" : row.answersDelivery;
-    return identity !== null && answers && sought.has(identity);
+    if (!answers || !slugs.has(row.triggerSlug)) return false;
+    const identity = identityOf(row);
+    return identity !== null && sought.has(identity);
   });
   return rows.map(fireOf);
 };
@@ -185,8 +187,11 @@ const skip = (tables: TableSet, request: Skip): boolean => {
   const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = request;
   const project = tables.projects.get(projectId)?.record;
   if (project?.version !== projectVersion || project.status !== "active") return false;
-  const rows = [...tables.fires.values()].filter(({ status }) => status !== "duplicate");
-  const taken = new Set(rows.map(identityOf));
+  const isOwn = (row: FireRow) =>
+    row.kind === "cron" && row.triggerSlug === triggerSlug && row.projectId === projectId;
+  const taken = new Set<number | null>();
+  for (const row of tables.fires.values())
+    if (isOwn(row) && row.status !== "duplicate" && row.replayOf === null) taken.add(row.scheduledFor);
   for (const { id, dueAt } of instants) {
     const fire: PlannedFire = {
       id,
@@ -205,7 +210,7 @@ const skip = (tables: TableSet, request: Skip): boolean => {
       firedAt: null,
       decidedAt: now,
     };
-    if (!taken.has(identityOf(fire))) writeFire(tables, fire);
+    if (!taken.has(dueAt)) writeFire(tables, fire);
     moveCursor(tables, fire, dueAt);
   }
   return true;

@@ -1,7 +1,7 @@
 /** Change requests in memory: see postgres/change-requests.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { changeRequestEvent } from "../event-rows.ts";
+import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../port.ts";
 import { ChangeRequests } from "../change-requests.ts";
 import type { ChangeRequest } from "../records.ts";
@@ -28,17 +28,47 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
       updatedAt: now,
       mergeSides: null,
       merged: null,
+      pull: null,
     };
     tables.changeRequests.set(opened.id, opened);
     tables.events.append([changeRequestEvent(opened)]);
     return Effect.succeed(opened);
   });
 
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+/** As they are read in pages: see `allOpen` of the port. */
+const inOrder = (
+  a: Pick<ChangeRequest, "projectId" | "headRef">,
+  b: Pick<ChangeRequest, "projectId" | "headRef">,
+): number => compare(a.projectId, b.projectId) || compare(a.headRef, b.headRef);
+
+interface TipsTold {
+  readonly tips: ChangeRequest["tips"];
+  readonly now: number;
+}
+
 /** Brings a request to another status. */
 const move = (tables: TableSet, request: ChangeRequest): ChangeRequest => {
   tables.changeRequests.set(request.id, request);
   tables.events.append([changeRequestEvent(request)]);
   return request;
+};
+
+/** Those that have a pull request beside them, or are to have one; what has ended here comes first. */
+const withPulls = (requests: readonly ChangeRequest[], limit: number): readonly ChangeRequest[] =>
+  requests
+    .filter(({ status, pull }) => status === "open" || pull?.status === "wanted" || pull?.status === "open")
+    .toSorted((a, b) => Number(a.status === "open") - Number(b.status === "open") || a.number - b.number)
+    .slice(0, limit);
+
+const noteTips = (tables: TableSet, found: ChangeRequest | null, told: TipsTold): void => {
+  const { tips, now } = told;
+  if (found?.status !== "open") return;
+  if (found.tips.base === tips.base && found.tips.head === tips.head) return;
+  const moved = { ...found, tips };
+  tables.changeRequests.set(found.id, moved);
+  tables.events.append([changeRequestMoved(moved, now)]);
 };
 
 export const layer = Layer.effect(
@@ -51,6 +81,21 @@ export const layer = Layer.effect(
     return {
       open: (request) => open(tables, request),
       get: (projectId, number) => Effect.sync(() => find(projectId, number)),
+      openOf: (projectId, headRef) =>
+        Effect.sync(
+          () =>
+            ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
+            null,
+        ),
+      allOpen: ({ projectId, after, limit }) =>
+        Effect.sync(() =>
+          (projectId === null ? [...tables.changeRequests.values()] : ofProject(projectId))
+            .filter((found) => found.status === "open" && (after === null || inOrder(found, after) > 0))
+            .toSorted(inOrder)
+            .slice(0, limit),
+        ),
+      noteTips: (projectId, number, told) =>
+        Effect.sync(() => noteTips(tables, find(projectId, number), told)),
       beginMerge: (projectId, number, { base, head }) =>
         Effect.sync(() => {
           const found = find(projectId, number);
@@ -71,6 +116,12 @@ export const layer = Layer.effect(
           return found?.status === "open"
             ? move(tables, { ...found, status: "closed", updatedAt: now })
             : found;
+        }),
+      withPulls: (projectId, limit) => Effect.sync(() => withPulls(ofProject(projectId), limit)),
+      recordPull: (projectId, number, pull) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          if (found !== null) tables.changeRequests.set(found.id, { ...found, pull });
         }),
       list: (projectId, request) =>
         Effect.suspend(() => {

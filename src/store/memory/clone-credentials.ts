@@ -15,7 +15,8 @@ export const layer = Layer.effect(
       Effect.sync(() => {
         const credential = tables.cloneCredentials.get(hash);
         if (credential === undefined || credential.expiresAt <= now) return null;
-        return tables.isSandboxLive(credential.sandboxId) ? credential : null;
+        const { sandboxId, sessionId } = credential;
+        return tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ? credential : null;
       }),
   })),
 );

@@ -1,7 +1,6 @@
 /** Accounts, users and tokens in memory: see postgres/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isLive } from "../../domain/session.ts";
 import { Identity } from "../port.ts";
 import type { NewToken, Principal, Token } from "../records.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
@@ -30,15 +29,11 @@ const insert = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
   return row;
 };
 
-/** A sandbox's key lives with its sandbox, the user's token in it only as long as the session (T03, I15). */
+/** What lives in a sandbox ends with it or with the session, whichever is first (T03, I15). */
 const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
   if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now)) return false;
   if (row.sandboxId === null || row.sessionId === null) return true;
-  const session = tables.sessions.get(row.sessionId)?.record.status;
-  return (
-    tables.isSandboxLive(row.sandboxId) &&
-    (row.kind === "sandbox" || (session !== undefined && isLive(session)))
-  );
+  return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);
 };
 
 const authenticate = (tables: TableSet, hash: string, now: number): Principal | null => {

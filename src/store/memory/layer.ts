@@ -2,12 +2,15 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { StoreHealth } from "../port.ts";
+import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as Counters from "./counters.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
+import * as Nodes from "./nodes.ts";
 import * as Previews from "./previews.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
@@ -18,12 +21,15 @@ import { Tables } from "./tables.ts";
 
 /** The services over tables that somebody else can look into. */
 export const overTables = Layer.mergeAll(
+  Accounts.layer,
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  Counters.layer,
   Events.layer,
   Fires.layer,
   Identity.layer,
+  Nodes.layer,
   Previews.layer,
   Projects.layer,
   Sandboxes.layer,

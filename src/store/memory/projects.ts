@@ -6,7 +6,7 @@ import type { NewProject, Project, ProjectState, ProjectUpdate, TriggerCursor } 
 import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
-const insert = (tables: TableSet, { now, ...project }: NewProject): Project => {
+const insert = (tables: TableSet, { now, nodeId, credential, ...project }: NewProject): Project => {
   const record: Project = {
     ...project,
     status: "active",
@@ -18,6 +18,7 @@ const insert = (tables: TableSet, { now, ...project }: NewProject): Project => {
   };
   tables.projects.set(record.id, {
     record,
+    nodeId: nodeId ?? null,
     secretsRevision: 0,
     changeRequests: 0,
     drainedTurn: 0,
@@ -25,6 +26,7 @@ const insert = (tables: TableSet, { now, ...project }: NewProject): Project => {
     manifestFailure: null,
     changedAt: 0,
   });
+  if (credential !== undefined) tables.credentials.set(record.id, credential);
   tables.markChanged(record.id);
   return tables.projects.get(record.id)?.record ?? record;
 };
@@ -47,6 +49,18 @@ const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly n
   tables.markChanged(id);
   if (change.status === "archived") cancelWaiting(tables, id, now);
   return tables.projects.get(id)?.record ?? null;
+};
+
+const replaceCredential = (
+  tables: TableSet,
+  id: string,
+  { credential, now }: { readonly credential: Uint8Array | null; readonly now: number },
+) => {
+  const replaced = update(tables, id, { now });
+  if (replaced === null) return null;
+  if (credential === null) tables.credentials.delete(id);
+  else tables.credentials.set(id, credential);
+  return replaced;
 };
 
 const recordManifest: (tables: TableSet) => (typeof Projects)["Service"]["recordManifest"] =
@@ -107,6 +121,9 @@ export const layer = Layer.effect(
     return {
       create: (project) => Effect.sync(() => insert(tables, project)),
       get: (id) => Effect.sync(() => tables.projects.get(id)?.record ?? null),
+      credential: (id) => Effect.sync(() => tables.credentials.get(id) ?? null),
+      replaceCredential: (id, credential, now) =>
+        Effect.sync(() => replaceCredential(tables, id, { credential, now })),
       list: (accountId, request) =>
         Effect.suspend(() => {
           const { onlyId } = request;
@@ -116,6 +133,7 @@ export const layer = Layer.effect(
           return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
         }),
       update: (id, change, now) => Effect.sync(() => update(tables, id, { ...change, now })),
+      unheld: (ids) => Effect.sync(() => ids.filter((id) => !tables.projects.has(id))),
       recordManifest: recordManifest(tables),
       states: (ids) => Effect.sync(() => states(tables, ids)),
       changedSince: (since) =>

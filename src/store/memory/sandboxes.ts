@@ -55,7 +55,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
   const { id, sessionId, snapshot, commands, now } = request;
   if (tables.sandboxes.has(id)) return;
   const session = tables.sessions.get(sessionId)?.record;
-  if (session === undefined) return yield* Effect.die(new Error("there is no such session"));
+  if (session?.status !== "provisioning" || session.sandboxId !== id) return;
   if (ofSession(tables, sessionId).some((other) => tables.isSandboxLive(other.id))) {
     const cause = new Error("the session has a live sandbox");
     return yield* new StoreError({ operation: "sandboxes.open", cause });

@@ -1,6 +1,7 @@
 /** Sessions in memory: see postgres/sessions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { sessionStatusEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../journal.ts";
@@ -131,5 +132,14 @@ export const layer = Layer.effect(
         ),
       ),
     unsettled: Effect.sync(() => [...tables.sessionOutbox.actors()]),
+    ownerless: Effect.sync(() =>
+      [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
+        isLive(status) &&
+        tables.sessionOutbox.of(id).length === 0 &&
+        tables.sandboxOutbox.of(sandboxId ?? "").length === 0
+          ? [{ id, sandboxId, sandbox: tables.sandboxes.get(sandboxId ?? "")?.record.status ?? null }]
+          : [],
+      ),
+    ),
   })),
 );

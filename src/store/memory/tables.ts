@@ -6,6 +6,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { CronTemplate } from "../../domain/prompt.ts";
+import { isLive } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { PlannedFire } from "../admission-plan.ts";
@@ -52,6 +53,7 @@ export interface TokenRow extends Omit<NewToken, "now"> {
 }
 export interface ProjectRow {
   readonly record: Project;
+  readonly nodeId: string | null;
   readonly secretsRevision: number;
   readonly changeRequests: number;
   readonly drainedTurn: number;
@@ -166,6 +168,8 @@ export class TableSet {
   readonly users = new Map<string, { readonly accountId: string; readonly name: string }>();
   readonly tokens = new Map<string, TokenRow>();
   readonly projects = new Map<string, ProjectRow>();
+  /** By project, sealed. */
+  readonly credentials = new Map<string, Uint8Array>();
   /** By project, then by slug. */
   readonly lastFired = new Map<string, Map<string, number>>();
   /** By project, then by slug. */
@@ -195,6 +199,11 @@ export class TableSet {
   isSandboxLive(id: string): boolean {
     const status = this.sandboxes.get(id)?.record.status;
     return status === "provisioning" || status === "active";
+  }
+
+  isSessionLive(id: string): boolean {
+    const status = this.sessions.get(id)?.record.status;
+    return status !== undefined && isLive(status);
   }
 
   moveSlots(accountId: string, by: number): void {

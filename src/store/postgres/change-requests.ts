@@ -4,10 +4,10 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import { pageOf, positionOf } from "../cursor.ts";
-import { changeRequestEvent } from "../event-rows.ts";
+import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../port.ts";
 import { ChangeRequests } from "../change-requests.ts";
-import type { ChangeRequest } from "../records.ts";
+import type { ChangeRequest, PullBeside } from "../records.ts";
 import { violatedConstraint } from "./errors.ts";
 import { EventLog } from "./event-log.ts";
 import { after, at, stored } from "./statement.ts";
@@ -16,23 +16,39 @@ const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",
   title, description, status, created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
   base_commit AS "baseCommit", head_commit AS "headCommit",
-  merged_commit AS "mergedCommit", merged_at AS "mergedAt", merged_by AS "mergedBy"`;
+  merged_commit AS "mergedCommit", merged_at AS "mergedAt", merged_by AS "mergedBy",
+  base_tip AS "baseTip", head_tip AS "headTip",
+  pull_number AS "pullNumber", pull_url AS "pullUrl", pull_status AS "pullStatus"`;
 
-type Row = Omit<ChangeRequest, "mergeSides" | "merged"> & {
+type Row = Omit<ChangeRequest, "mergeSides" | "merged" | "tips" | "pull"> & {
   readonly baseCommit: string | null;
   readonly headCommit: string | null;
   readonly mergedCommit: string | null;
   readonly mergedAt: number | null;
   readonly mergedBy: string | null;
+  readonly baseTip: string | null;
+  readonly headTip: string | null;
+  readonly pullNumber: number | null;
+  readonly pullUrl: string | null;
+  readonly pullStatus: PullBeside["status"] | null;
 };
 
-/** The columns of each of the two are all null or none (constraints of migration 0010). */
+/** Number and address are there where there is a status but `wanted` (constraint of migration 0022). */
+const pullOf = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
+  if (status === null || status === "wanted") return status === null ? null : { status };
+  return number === null || url === null ? null : { status, number, url };
+};
+
+/** The columns of each of the first two are all null or none, but for who merged (migrations 0010 and 0022). */
 const requestOf = (row: Row): ChangeRequest => {
-  const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...rest } = row;
+  const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...others } = row;
+  const { baseTip, headTip, pullNumber, pullUrl, pullStatus, ...rest } = others;
   return {
     ...rest,
+    tips: { base: baseTip, head: headTip },
+    pull: pullOf(pullStatus, pullNumber, pullUrl),
     mergeSides: base === null || head === null ? null : { base, head },
-    merged: commit === null || mergedAt === null || by === null ? null : { commit, at: mergedAt, by },
+    merged: commit === null || mergedAt === null ? null : { commit, at: mergedAt, by },
   };
 };
 
@@ -50,10 +66,10 @@ const makeOpen = Effect.gen(function* () {
         RETURNING change_requests AS number
       )
       INSERT INTO change_requests (id, project_id, number, session_id, head_ref, base_ref, title, description,
-        status, created_by, created_at, updated_at)
+        status, created_by, created_at, updated_at, base_tip, head_tip)
       SELECT ${request.id}::uuid, ${projectId}::uuid, number, ${sessionId}::uuid, ${request.headRef},
         ${request.baseRef}, ${request.title}, ${request.description}, 'open', ${request.createdBy}::uuid,
-        ${at(now)}::timestamptz, ${at(now)}::timestamptz
+        ${at(now)}::timestamptz, ${at(now)}::timestamptz, ${request.tips.base}, ${request.tips.head}
       FROM numbered RETURNING ${sql.literal(COLUMNS)}`;
     if (row === undefined) return yield* Effect.die(new Error("a change request of an unknown project"));
     const opened = requestOf(row);
@@ -102,6 +118,38 @@ const makeMoves = Effect.gen(function* () {
   return { get, recordMerge, close };
 });
 
+/** What is looked at of open requests, and said of where their branches stand. */
+const makeLooks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  const columns = sql.literal(COLUMNS);
+  const openOf: Service["openOf"] = (projectId, headRef) =>
+    sql<Row>`
+      SELECT ${columns} FROM change_requests
+      WHERE project_id = ${projectId} AND head_ref = ${headRef} AND status = 'open'`.pipe(
+      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
+      stored("changeRequests.openOf"),
+    );
+  const allOpen: Service["allOpen"] = ({ projectId, after: last, limit }) =>
+    sql<Row>`
+      SELECT ${columns} FROM change_requests
+      WHERE status = 'open' AND (${projectId}::uuid IS NULL OR project_id = ${projectId})
+        AND (${last === null} OR (project_id, head_ref) > (${last?.projectId ?? null}::uuid, ${last?.headRef ?? null}))
+      ORDER BY project_id, head_ref LIMIT ${limit}`.pipe(
+      Effect.map((rows) => rows.map(requestOf)),
+      stored("changeRequests.allOpen"),
+    );
+  const noteTips: Service["noteTips"] = (projectId, number, { tips: { base, head }, now }) =>
+    Effect.gen(function* () {
+      const [row] = yield* sql<Row>`
+        UPDATE change_requests SET base_tip = ${base}, head_tip = ${head}
+        WHERE project_id = ${projectId} AND number = ${number} AND status = 'open'
+          AND (base_tip, head_tip) IS DISTINCT FROM (${base}, ${head}) RETURNING ${columns}`;
+      if (row !== undefined) yield* events.append([changeRequestMoved(requestOf(row), now)]);
+    }).pipe(sql.withTransaction, stored("changeRequests.noteTips"));
+  return { openOf, allOpen, noteTips };
+});
+
 export const layer = Layer.effect(
   ChangeRequests,
   Effect.gen(function* () {
@@ -110,6 +158,7 @@ export const layer = Layer.effect(
     const open = yield* makeOpen;
     return {
       ...(yield* makeMoves),
+      ...(yield* makeLooks),
       open: (request) =>
         sql.withTransaction(open(request)).pipe(
           Effect.mapError((error) =>
@@ -126,6 +175,24 @@ export const layer = Layer.effect(
           Effect.map((rows) => rows.length > 0),
           stored("changeRequests.beginMerge"),
         ),
+      withPulls: (projectId, limit) =>
+        sql<Row>`
+          SELECT ${columns} FROM change_requests
+          WHERE project_id = ${projectId} AND (status = 'open' OR pull_status IN ('wanted', 'open'))
+          ORDER BY status = 'open', number LIMIT ${limit}`.pipe(
+          Effect.map((rows) => rows.map(requestOf)),
+          stored("changeRequests.withPulls"),
+        ),
+      recordPull: (projectId, number, pull) => {
+        const known = pull === null || pull.status === "wanted" ? null : pull;
+        return sql`
+          UPDATE change_requests SET pull_status = ${pull?.status ?? null}, pull_number = ${known?.number ?? null},
+            pull_url = ${known?.url ?? null}
+          WHERE project_id = ${projectId} AND number = ${number}`.pipe(
+          Effect.asVoid,
+          stored("changeRequests.recordPull"),
+        );
+      },
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, status }) {
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`

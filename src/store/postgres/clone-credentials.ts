@@ -30,7 +30,9 @@ export const layer = Layer.effect(
             sandbox_id AS "sandboxId", expires_at AS "expiresAt", credential.created_at AS now
           FROM clone_credentials AS credential
           JOIN session_sandboxes AS sandbox ON sandbox.id = credential.sandbox_id
-          WHERE hash = ${hash} AND expires_at > ${at(now)} AND sandbox.status IN ('provisioning', 'active')`.pipe(
+          JOIN project_sessions AS session ON session.id = credential.session_id
+          WHERE hash = ${hash} AND expires_at > ${at(now)} AND sandbox.status IN ('provisioning', 'active')
+            AND session.status IN ('provisioning', 'running')`.pipe(
           Effect.map(([row]) => row ?? null),
           stored("cloneCredentials.find"),
         ),

@@ -12,6 +12,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import {
+  access,
   chmod,
   chown,
   mkdir,
@@ -127,6 +128,8 @@ const initialise = async (place: Place, password: string): Promise<void> => {
   await rename(draft, place.directory);
 };
 
+const passwordPathIn = (dataDirectory: string): string => join(dataDirectory, "postgres-password");
+
 const readPassword = (path: string): Promise<string | null> =>
   readFile(path, "utf8").then(
     (text) => text.trim(),
@@ -141,7 +144,7 @@ const prepare = async (dataDirectory: string) => {
     log: join(dataDirectory, "postgres.log"),
     identity: process.getuid?.() === 0 ? NOBODY : {},
   };
-  const passwordPath = join(dataDirectory, "postgres-password");
+  const passwordPath = passwordPathIn(dataDirectory);
   const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
   if (version !== null && version.trim() !== binaries.major) {
     throw new Error(`the database was made by Postgres ${version.trim()}, this is ${binaries.major}`);
@@ -155,7 +158,9 @@ const prepare = async (dataDirectory: string) => {
 };
 
 /** The postmaster that postmaster.pid names, if it is one that works on this very directory. */
-const postmaster = async ({ directory }: Place): Promise<{ pid: number; ready: boolean } | null> => {
+const postmaster = async ({
+  directory,
+}: Pick<Place, "directory">): Promise<{ pid: number; ready: boolean } | null> => {
   const lines = (await readFile(join(directory, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) return null;
@@ -329,9 +334,33 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
   const { place, password } = yield* attempt("cannot be made", () => prepare(dataDirectory));
   yield* keepRunning(place);
-  const host = encodeURIComponent(yield* socketDirectory(place.directory));
-  return { url: `postgres://${USER}:${password}@localhost/postgres?host=${host}` };
+  return { url: yield* addressOf(place.directory, password) };
 });
+
+const addressOf = Effect.fnUntraced(function* (directory: string, password: string) {
+  const host = encodeURIComponent(yield* socketDirectory(directory));
+  return `postgres://${USER}:${password}@localhost/postgres?host=${host}`;
+});
+
+/**
+ * The embedded Postgres that a service runs on its data directory, for programs of the same user beside it.
+ *
+ * @param dataDirectory its real path.
+ * @returns its address, good until the scope closes; null where none takes connections there.
+ */
+export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
+  const directory = join(dataDirectory, "postgres");
+  const found = yield* attempt("cannot be looked for", () => postmaster({ directory }));
+  const password = yield* attempt("cannot be asked", () => readPassword(passwordPathIn(dataDirectory)));
+  return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
+});
+
+/** Whether a data directory has a database of its own. */
+export const hasEmbedded = (dataDirectory: string): Promise<boolean> =>
+  access(join(dataDirectory, "postgres", "PG_VERSION")).then(
+    () => true,
+    () => false,
+  );
 
 /** The embedded Postgres and a client of it. */
 export const layer = (

@@ -23,8 +23,8 @@ interface PrincipalRow extends Omit<Principal, "user"> {
 const makeAuthenticate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (hash: string, now: number) {
-    // A sandbox's key lives with its sandbox: the daemon still needs a clone credential while it saves. What acts as
-    // the user ends with the session already (threats.md T03, I15).
+    // What lives in a sandbox ends with the sandbox or with the session, whichever is first: a stop while it boots ends
+    // the session at once, and the sandbox as soon as it is told (threats.md T03, I15).
     const [row] = yield* sql<PrincipalRow>`
       SELECT token.id AS "tokenId", token.kind, token.origin, token.account_id AS "accountId",
         token.user_id AS "userId", users.name AS "userName", token.project_id AS "projectId",
@@ -35,8 +35,8 @@ const makeAuthenticate = Effect.gen(function* () {
       LEFT JOIN project_sessions AS session ON session.id = token.session_id
       WHERE token.hash = ${hash} AND token.revoked_at IS NULL
         AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
-        AND (token.sandbox_id IS NULL OR sandbox.status IN ('provisioning', 'active'))
-        AND (token.sandbox_id IS NULL OR token.kind = 'sandbox' OR session.status IN ('provisioning', 'running'))`;
+        AND (token.sandbox_id IS NULL
+          OR sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running'))`;
     if (row === undefined) return null;
     const { userId, userName, lastUsedAt, ...principal } = row;
     if (lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS) {

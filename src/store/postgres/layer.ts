@@ -3,13 +3,16 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { StoreHealth } from "../port.ts";
+import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as Counters from "./counters.ts";
 import * as EventLog from "./event-log.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
+import * as Nodes from "./nodes.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as Projects from "./projects.ts";
@@ -28,12 +31,15 @@ const healthLayer = Layer.effect(
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` give the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
+  Accounts.layer,
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  Counters.layer,
   Events.layer,
   Fires.layer,
   Identity.layer,
+  Nodes.layer,
   Previews.layer,
   Projects.layer,
   Sandboxes.layer,

@@ -166,6 +166,43 @@ const makeCursors = Effect.gen(function* () {
   });
 });
 
+const makeCredentials = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  /** Instead of the one there is; null: none. */
+  const keepCredential = (id: string, envelope: Uint8Array | null) =>
+    envelope === null
+      ? sql`DELETE FROM project_credentials WHERE project_id = ${id}`
+      : sql`
+          INSERT INTO project_credentials (project_id, envelope) VALUES (${id}, ${Buffer.from(envelope)})
+          ON CONFLICT (project_id) DO UPDATE SET envelope = excluded.envelope`;
+  const credential: (typeof Projects)["Service"]["credential"] = (id) =>
+    sql<{ readonly envelope: Uint8Array }>`
+      SELECT envelope FROM project_credentials WHERE project_id = ${id}`.pipe(
+      Effect.map(([row]) => row?.envelope ?? null),
+      stored("projects.credential"),
+    );
+  return { keepCredential, credential };
+});
+
+const makeLooks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const unheld: (typeof Projects)["Service"]["unheld"] = (ids) =>
+    sql<{ readonly id: string }>`
+      SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)
+      WHERE NOT EXISTS (SELECT FROM projects AS project WHERE project.id = listed.id)`.pipe(
+      Effect.map((rows) => rows.map(({ id }) => id)),
+      stored("projects.unheld"),
+    );
+  const lastFired: (typeof Projects)["Service"]["lastFired"] = (id) =>
+    sql<{ readonly slug: string; readonly lastFiredAt: number }>`
+      SELECT slug, last_fired_at AS "lastFiredAt" FROM project_trigger_runtime
+      WHERE project_id = ${id}`.pipe(
+      Effect.map((rows) => new Map(rows.map(({ slug, lastFiredAt }) => [slug, lastFiredAt]))),
+      stored("projects.lastFired"),
+    );
+  return { unheld, lastFired };
+});
+
 export const layer = Layer.effect(
   Projects,
   Effect.gen(function* () {
@@ -179,13 +216,25 @@ export const layer = Layer.effect(
       Effect.map(sql<Row>`${select} WHERE project.id = ${id}`, ([row]) =>
         row === undefined ? null : projectOf(row),
       );
+    const { credential, keepCredential } = yield* makeCredentials;
+    // The project's row first, as with its secrets: two writes wait for each other.
+    const replaceCredential = (id: string, envelope: Uint8Array | null, now: number) =>
+      Effect.andThen(update(id, {}, now), one(id)).pipe(
+        Effect.tap((project) => (project === null ? Effect.void : keepCredential(id, envelope))),
+      );
     return {
       ...(yield* makeManifests),
+      ...(yield* makeLooks),
       create: (project) =>
         sql`
-          INSERT INTO projects (id, account_id, name, repository, default_branch, created_by, created_at, updated_at)
+          INSERT INTO projects (id, account_id, name, repository, default_branch, node_id, created_by,
+            created_at, updated_at)
           VALUES (${project.id}, ${project.accountId}, ${project.name}, ${json(project.repository)},
-            ${project.defaultBranch}, ${project.createdBy}, ${at(project.now)}, ${at(project.now)})`.pipe(
+            ${project.defaultBranch}, ${project.nodeId ?? null}, ${project.createdBy}, ${at(project.now)},
+            ${at(project.now)})`.pipe(
+          Effect.andThen(
+            project.credential === undefined ? Effect.void : keepCredential(project.id, project.credential),
+          ),
           Effect.andThen(changes.mark(project.id)),
           Effect.andThen(one(project.id)),
           Effect.flatMap((created) =>
@@ -197,6 +246,9 @@ export const layer = Layer.effect(
           stored("projects.create"),
         ),
       get: (id) => one(id).pipe(stored("projects.get")),
+      credential,
+      replaceCredential: (id, envelope, now) =>
+        sql.withTransaction(replaceCredential(id, envelope, now)).pipe(stored("projects.replaceCredential")),
       list: Effect.fnUntraced(function* (accountId, { cursor, limit, onlyId }) {
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`
@@ -212,13 +264,6 @@ export const layer = Layer.effect(
       changedSince: (since) => changedSince(since).pipe(stored("projects.changedSince")),
       keepCursors: (request) =>
         sql.withTransaction(keepCursors(request)).pipe(stored("projects.keepCursors")),
-      lastFired: (id) =>
-        sql<{ readonly slug: string; readonly lastFiredAt: number }>`
-          SELECT slug, last_fired_at AS "lastFiredAt" FROM project_trigger_runtime
-          WHERE project_id = ${id}`.pipe(
-          Effect.map((rows) => new Map(rows.map(({ slug, lastFiredAt }) => [slug, lastFiredAt]))),
-          stored("projects.lastFired"),
-        ),
     };
   }),
 );

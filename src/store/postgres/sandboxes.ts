@@ -109,8 +109,11 @@ const makeOpen = Effect.gen(function* () {
     const inserted = yield* sql`
       INSERT INTO session_sandboxes
         (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at)
-      VALUES (${id}, ${sessionId}, ${request.provider}, ${request.nodeId}, ${snapshot.state},
-        ${json(snapshot.context)}, ${at(request.bootDeadlineAt)}, ${at(now)})
+      SELECT ${id}::uuid, id, ${request.provider}, ${request.nodeId}, ${snapshot.state}::session_sandbox_status,
+        ${json(snapshot.context)}::jsonb, ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz
+      FROM project_sessions
+      WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
+      FOR SHARE
       ON CONFLICT (id) DO NOTHING RETURNING id`;
     if (inserted.length === 0) return;
     yield* insertTokens(request);

@@ -8,7 +8,7 @@ import type { SealedSecret, StoredSecret } from "../records.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { at, stored } from "./statement.ts";
 
-const KEY_CHECK = "master_key_check";
+export const KEY_CHECK = "master_key_check";
 
 const makePut = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;

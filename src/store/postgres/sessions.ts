@@ -14,7 +14,7 @@ import { pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../journal.ts";
 import { Sessions } from "../port.ts";
-import type { Session } from "../records.ts";
+import type { OwnerlessSession, Session } from "../records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
@@ -186,6 +186,15 @@ export const layer = Layer.effect(
         SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'session'`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("sessions.unsettled"),
+      ),
+      ownerless: sql<OwnerlessSession>`
+        SELECT session.id, session.state_context ->> 'sandboxId' AS "sandboxId", sandbox.status AS sandbox
+        FROM project_sessions AS session
+        LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = (session.state_context ->> 'sandboxId')::uuid
+        WHERE session.status IN ('provisioning', 'running')
+          AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)
+          AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = sandbox.id)`.pipe(
+        stored("sessions.ownerless"),
       ),
     };
   }),

@@ -3,7 +3,6 @@ import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_pro
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +11,7 @@ import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
 import { Service } from "./service.ts";
+import { freePort } from "../../support/free-port.ts";
 
 const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("entry.ts", import.meta.url));
@@ -70,6 +70,7 @@ export class Running {
     this.directory = directory;
     [this.runtimePort, this.servicePort] = ports;
     this.layout = {
+      serviceHost: "127.0.0.1",
       launchFile: join(directory, "launch.json"),
       socket: join(directory, "d.sock"),
       workspace: join(directory, "workspace"),
@@ -291,15 +292,3 @@ const makeRepository = (running: Running, files: Readonly<Record<string, string>
 /** A process that ended but was not reaped by its new parent yet counts as gone. */
 export const isThere = (pid: number): boolean =>
   existsSync(`/proc/${pid}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-
-/** A port that was free a moment ago. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });

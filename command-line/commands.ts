@@ -1,0 +1,17 @@
+/** All commands that ask the service, in the order in which the help lists them. */
+import type { Command } from "./command.ts";
+import { changeRequestCommands } from "./commands/change-requests.ts";
+import { projectCommands } from "./commands/projects.ts";
+import { secretCommands } from "./commands/secrets.ts";
+import { sessionCommands } from "./commands/sessions.ts";
+import { tokenCommands } from "./commands/tokens.ts";
+import { triggerCommands } from "./commands/triggers.ts";
+
+export const commands: readonly Command[] = [
+  ...changeRequestCommands,
+  ...sessionCommands,
+  ...triggerCommands,
+  ...secretCommands,
+  ...projectCommands,
+  ...tokenCommands,
+];

@@ -1,0 +1,200 @@
+/** `platform cr`: how work is proposed, looked at and merged. */
+import type { Answer } from "../contract.ts";
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import { fields, table, time, timeOrDash, visible, visibleLines } from "../terminal.ts";
+import { count, oneOf, sessionId } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+
+type ChangeRequest = Answer<"POST /v1/projects/:pid/change-requests">;
+type Detail = Answer<"GET /v1/projects/:pid/change-requests/:number">;
+
+const NUMBER = "NUMBER";
+
+const summary = ({
+  number,
+  status,
+  title,
+  head_ref: head,
+  base_ref: base,
+  merged_commit: commit,
+}: ChangeRequest) =>
+  visible(
+    `#${number} ${status}: ${title} (${head} into ${base}${commit === null ? "" : `, merged as ${commit}`})`,
+  );
+
+const mergeable = ({ status, mergeable: clean, conflicts }: Detail): string | null => {
+  if (status !== "open") return null;
+  if (clean) return "yes";
+  return conflicts.length === 0 ? "no" : `no, conflicts in ${conflicts.join(", ")}`;
+};
+
+const shown = (request: Detail): string => {
+  const parts = [
+    fields([
+      ["change request", `#${request.number} ${request.title}`],
+      ["status", request.status],
+      ["branch", `${request.head_ref} into ${request.base_ref}`],
+      ["session", request.session_id],
+      ["opened", time(request.created_at)],
+      ["mergeable", mergeable(request)],
+      [
+        "merged",
+        request.merged_at === null ? null : `${time(request.merged_at)} as ${request.merged_commit ?? ""}`,
+      ],
+    ]),
+    request.description === "" ? "" : visibleLines(request.description),
+    table(
+      ["COMMIT", "AUTHOR", "AT", "SUBJECT"],
+      request.commits.map(({ sha, author_name: author, committed_at: at, subject }) => [sha.slice(0, 12), author, time(at), subject]), // prettier-ignore
+      "",
+    ),
+    table(
+      ["ADDED", "REMOVED", "FILE"],
+      request.files_changed.map(({ path, additions, deletions }) => [
+        String(additions),
+        String(deletions),
+        path,
+      ]),
+      "",
+    ),
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+};
+
+/** The branch: by its session, by its name, or that of the session in whose sandbox this runs. */
+const head = (
+  { session, head: branch }: { readonly session: string | undefined; readonly head: string | undefined },
+  environment: Readonly<Record<string, string | undefined>>,
+) => {
+  if (session !== undefined && branch !== undefined) throw usage("Give --session or --head, not both.");
+  if (branch !== undefined) return { head_ref: branch };
+  const named = session ?? environment["PLATFORM_SESSION_ID"] ?? "";
+  if (named === "") throw usage("Say what is proposed: --session ID or --head BRANCH.");
+  return { session_id: sessionId(named) };
+};
+
+const create = command({
+  name: "cr create",
+  about: "Open a change request for a session's branch, or for another one",
+  inProject: true,
+  options: {
+    title: { value: "TEXT", about: "What it does, in a line" },
+    description: { value: "TEXT", about: "What else a reader should know" },
+    "description-file": { value: "FILE", about: "The same from a file; - is standard input" },
+    session: { value: "ID", about: "The session whose branch is proposed (PLATFORM_SESSION_ID)" },
+    head: { value: "BRANCH", about: "A branch that is no session's" },
+  },
+  notes: "What is proposed must be pushed before: `git push origin HEAD`.",
+  run: async ({ options, environment, input, api, project }) => {
+    const { title, description, "description-file": file } = options;
+    if (title === undefined) throw usage("--title is missing.");
+    if (description !== undefined && file !== undefined)
+      throw usage("Give --description or --description-file, not both.");
+    const told = file === undefined ? description : await input.file(file);
+    const payload = {
+      ...head(options, environment),
+      title,
+      ...(told !== undefined && { description: told }),
+    };
+    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests", {
+      params: { pid: await project() },
+      payload,
+    });
+    return { json: text, text: summary(value) };
+  },
+});
+
+const list = command({
+  name: "cr list",
+  about: "List change requests, newest first",
+  inProject: true,
+  options: { status: { value: "STATUS", about: "Only open, merged or closed ones" }, ...pageOptions },
+  run: async ({ options, api, project, note }) => {
+    const status = oneOf(options.status, ["open", "merged", "closed"], "--status");
+    const answered = await api().call("GET /v1/projects/:pid/change-requests", {
+      params: { pid: await project() },
+      query: { ...page(options), ...(status !== undefined && { status }) },
+    });
+    const rows = answered.value.change_requests.map((request) => [
+      String(request.number),
+      request.status,
+      request.head_ref,
+      timeOrDash(request.merged_at ?? request.updated_at),
+      request.title,
+    ]);
+    return pageOutcome(
+      answered,
+      table(["NUMBER", "STATUS", "BRANCH", "CHANGED", "TITLE"], rows, "No change requests."),
+      note,
+    );
+  },
+});
+
+const show = command({
+  name: "cr show",
+  about: "Show a change request: its commits, its files, and whether it can be merged",
+  takes: [NUMBER],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const number = count(given.NUMBER, NUMBER);
+    const { value, text } = await api().call("GET /v1/projects/:pid/change-requests/:number", {
+      params: { pid: await project(), number },
+    });
+    return { json: text, text: shown(value) };
+  },
+});
+
+const diff = command({
+  name: "cr diff",
+  about: "Print the diff of a change request",
+  takes: [NUMBER],
+  inProject: true,
+  notes:
+    'With --json it is {"diff": TEXT}. Into a file or a program it goes byte for byte; a terminal is shown what it would obey.',
+  run: async ({ given, api, project }) => {
+    const number = count(given.NUMBER, NUMBER);
+    const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number/diff", {
+      params: { pid: await project(), number },
+    });
+    return {
+      json: JSON.stringify({ diff: value }),
+      text: visibleLines(value).replace(/\n$/, ""),
+      raw: value,
+    };
+  },
+});
+
+const merge = command({
+  name: "cr merge",
+  about: "Merge a change request into the branch that it shows",
+  takes: [NUMBER],
+  inProject: true,
+  options: { message: { value: "TEXT", about: "Message of the merge commit, where one is needed" } },
+  notes:
+    "A person's token merges; that of a session or a trigger does not (3). A conflict ends with 5 and names the paths.",
+  run: async ({ given, options: { message }, api, project }) => {
+    const number = count(given.NUMBER, NUMBER);
+    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/merge", {
+      params: { pid: await project(), number },
+      payload: { ...(message !== undefined && { message }) },
+    });
+    return { json: text, text: summary(value) };
+  },
+});
+
+const close = command({
+  name: "cr close",
+  about: "Close a change request without merging it",
+  takes: [NUMBER],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const number = count(given.NUMBER, NUMBER);
+    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/close", {
+      params: { pid: await project(), number },
+    });
+    return { json: text, text: summary(value) };
+  },
+});
+
+export const changeRequestCommands = [create, list, show, diff, merge, close];

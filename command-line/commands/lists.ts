@@ -1,0 +1,28 @@
+/** What every list has: pages, newest first. */
+import type { Outcome } from "../command.ts";
+import type { Answered } from "../client.ts";
+import { count } from "../words.ts";
+
+export const pageOptions = {
+  limit: { value: "N", about: "How many, up to 200 (50)" },
+  cursor: { value: "CURSOR", about: "Go on where an earlier page ended" },
+} as const;
+
+/** The query of a page. */
+export const page = (options: {
+  readonly limit: string | undefined;
+  readonly cursor: string | undefined;
+}) => ({
+  ...(options.limit !== undefined && { limit: count(options.limit, "--limit") }),
+  ...(options.cursor !== undefined && { cursor: options.cursor }),
+});
+
+/** A page with what comes after it. */
+export const pageOutcome = (
+  { value, text }: Answered<{ readonly next_cursor: string | null }>,
+  rows: string,
+  note: (line: string) => void,
+): Outcome => {
+  if (value.next_cursor !== null) note(`There are more: --cursor ${value.next_cursor}`);
+  return { json: text, text: rows };
+};

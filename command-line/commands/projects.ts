@@ -1,0 +1,188 @@
+/** `platform projects`. Credentials of a repository come from files: arguments are seen by every program of the machine. */
+import type { Answer, Request } from "../contract.ts";
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import type { Input } from "../input.ts";
+import { fields, table, time } from "../terminal.ts";
+import { oneOf, projectId } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+import {
+  gitCredential,
+  gitCredentialOptions,
+  oneLine,
+  repositoryCredentialCommands,
+} from "./repository-credentials.ts";
+import { listed } from "./triggers.ts";
+
+type Project = Answer<"GET /v1/projects/:pid">;
+type Repository = Request<"POST /v1/projects">["payload"]["repository"];
+
+const repository = ({ repository: kept }: Project): string =>
+  kept.kind === "hosted" ? "hosted" : kept.kind === "git" ? kept.url : `github ${kept.owner}/${kept.name}`;
+
+const shown = (project: Project): string =>
+  fields([
+    ["project", project.id],
+    ["name", project.name],
+    ["status", project.status],
+    ["repository", repository(project)],
+    ["default branch", project.default_branch],
+    ["triggers", project.triggers_paused ? "paused" : "on"],
+    ["manifest", project.manifest.error ?? project.manifest.commit ?? "none"],
+    ["created", time(project.created_at)],
+  ]);
+
+const list = command({
+  name: "projects list",
+  about: "List projects, newest first",
+  options: pageOptions,
+  run: async ({ options, note, api }) => {
+    const answered = await api().call("GET /v1/projects", { query: page(options) });
+    const rows = answered.value.projects.map((project) => [
+      project.id,
+      project.status,
+      repository(project),
+      project.default_branch,
+      project.name,
+    ]);
+    return pageOutcome(
+      answered,
+      table(["PROJECT", "STATUS", "REPOSITORY", "BRANCH", "NAME"], rows, "No projects."),
+      note,
+    );
+  },
+});
+
+const OPTIONAL = "[PROJECT]";
+
+const show = command({
+  name: "projects show",
+  about: "Show a project",
+  takes: [OPTIONAL],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("GET /v1/projects/:pid", { params: { pid } });
+    return { json: text, text: shown(value) };
+  },
+});
+
+interface RepositoryOptions {
+  readonly "import-from": string | undefined;
+  readonly git: string | undefined;
+  readonly github: string | undefined;
+  readonly username: string | undefined;
+  readonly "password-file": string | undefined;
+  readonly "ssh-key-file": string | undefined;
+  readonly "known-hosts-file": string | undefined;
+  readonly "token-file": string | undefined;
+  readonly "api-url": string | undefined;
+  readonly "pull-requests": boolean;
+}
+
+const githubRepository = async (
+  named: string,
+  options: RepositoryOptions,
+  input: Input,
+): Promise<Repository> => {
+  const [owner = "", name = "", more] = named.split("/");
+  if (owner === "" || name === "" || more !== undefined) throw usage("--github is written as OWNER/NAME.");
+  const { "token-file": token, "api-url": url, "pull-requests": pullRequests } = options;
+  return {
+    kind: "github",
+    owner,
+    name,
+    ...(token !== undefined && { token: await oneLine(input, token) }),
+    ...(url !== undefined && { api_url: url }),
+    ...(pullRequests && { pull_requests: true }),
+  };
+};
+
+/** Which options go with which kind of repository: one that would be passed over is said. */
+const BELONGING = {
+  git: ["username", "password-file", "ssh-key-file", "known-hosts-file"],
+  github: ["token-file", "api-url", "pull-requests"],
+} as const;
+
+const repositoryOf = async (options: RepositoryOptions, input: Input): Promise<Repository> => {
+  const { git, github, "import-from": source } = options;
+  if ([git, github, source].filter((kind) => kind !== undefined).length > 1)
+    throw usage("Give one of --import-from, --git and --github.");
+  for (const kind of ["git", "github"] as const) {
+    const stray = BELONGING[kind].find((name) => options[name] !== undefined && options[name] !== false);
+    if (options[kind] === undefined && stray !== undefined) throw usage(`--${stray} goes with --${kind}.`);
+  }
+  if (git !== undefined) return { kind: "git", url: git, ...(await gitCredential(options, input)) };
+  if (github !== undefined) return await githubRepository(github, options, input);
+  return { kind: "hosted", ...(source !== undefined && { import_from: source }) };
+};
+
+const create = command({
+  name: "projects create",
+  about: "Make a project with a repository of the platform's own, or over one that is elsewhere",
+  takes: ["NAME"],
+  options: {
+    "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },
+    "import-from": { value: "URL", about: "Copy this repository first" },
+    git: { value: "URL", about: "Work on a repository of any git server" },
+    ...gitCredentialOptions,
+    github: { value: "OWNER/NAME", about: "Work on a repository of GitHub's" },
+    "token-file": { value: "FILE", about: "with --github" },
+    "api-url": { value: "URL", about: "with --github: of a GitHub Enterprise Server" },
+    "pull-requests": { about: "with --github: open a pull request beside each change request" },
+  },
+  run: async ({ given, options, input, api }) => {
+    const { "default-branch": branch } = options;
+    const { value, text } = await api().call("POST /v1/projects", {
+      payload: {
+        name: given.NAME,
+        repository: await repositoryOf(options, input),
+        ...(branch !== undefined && { default_branch: branch }),
+      },
+    });
+    return { json: text, text: shown(value) };
+  },
+});
+
+const sync = command({
+  name: "projects sync",
+  about: "Read the manifest from the default branch now, and list the triggers",
+  takes: [OPTIONAL],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("POST /v1/projects/:pid/sync", { params: { pid } });
+    return { json: text, text: listed(value) };
+  },
+});
+
+const update = command({
+  name: "projects update",
+  about: "Change a project",
+  takes: [OPTIONAL],
+  inProject: true,
+  options: {
+    name: { value: "TEXT", about: "What people know it by" },
+    "default-branch": { value: "BRANCH", about: "An existing branch that work is merged into from now on" },
+    status: { value: "STATUS", about: "active or archived; an archived one starts nothing" },
+    triggers: { value: "STATE", about: "on or paused" },
+  },
+  run: async ({ given, options, api, project }) => {
+    const { name, "default-branch": branch } = options;
+    const status = oneOf(options.status, ["active", "archived"], "--status");
+    const triggers = oneOf(options.triggers, ["on", "paused"], "--triggers");
+    const payload = {
+      ...(name !== undefined && { name }),
+      ...(branch !== undefined && { default_branch: branch }),
+      ...(status !== undefined && { status }),
+      ...(triggers !== undefined && { triggers_paused: triggers === "paused" }),
+    };
+    if (Object.keys(payload).length === 0)
+      throw usage("Say what to change. See `platform projects update --help`.");
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("PATCH /v1/projects/:pid", { params: { pid }, payload });
+    return { json: text, text: shown(value) };
+  },
+});
+
+export const projectCommands = [list, show, create, sync, update, ...repositoryCredentialCommands];

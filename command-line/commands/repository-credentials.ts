@@ -1,0 +1,103 @@
+/**
+ * `platform projects credential`: what opens a repository that is elsewhere. It comes from files or standard input:
+ * arguments are seen by every program of the machine.
+ */
+import { command } from "../command.ts";
+import type { Request } from "../contract.ts";
+import { usage } from "../failure.ts";
+import type { Input } from "../input.ts";
+import { visible } from "../terminal.ts";
+import { projectId } from "../words.ts";
+
+/** What `projects create` takes of it for a repository at any git server. */
+export const gitCredentialOptions = {
+  username: { value: "NAME", about: "with --git over http(s)" },
+  "password-file": { value: "FILE", about: "with --git over http(s)" },
+  "ssh-key-file": { value: "FILE", about: "with --git over ssh" },
+  "known-hosts-file": { value: "FILE", about: "with --git over ssh" },
+} as const;
+
+type GitOptions = { readonly [Name in keyof typeof gitCredentialOptions]: string | undefined };
+
+/** A password or token as its file has it, without the line break that editors put at the end. */
+export const oneLine = async (input: Input, file: string): Promise<string> =>
+  (await input.file(file)).replace(/\r?\n$/, "");
+
+export const gitCredential = async (
+  { username, "password-file": password, "ssh-key-file": key, "known-hosts-file": hosts }: GitOptions,
+  input: Input,
+) => ({
+  ...(username !== undefined && { username }),
+  ...(password !== undefined && { password: await oneLine(input, password) }),
+  ...(key !== undefined && { ssh_private_key: await input.file(key) }),
+  ...(hosts !== undefined && { known_hosts: await input.file(hosts) }),
+});
+
+type Credential = NonNullable<Request<"PUT /v1/projects/:pid/repository/credential">["payload"]>;
+
+interface AppOptions {
+  readonly "app-id": string | undefined;
+  readonly "installation-id": string | undefined;
+  readonly "app-key-file": string | undefined;
+}
+
+const appCredential = async (
+  { "app-id": id, "installation-id": installation, "app-key-file": key }: AppOptions,
+  input: Input,
+): Promise<Pick<Credential, "app">> => {
+  if (id === undefined && installation === undefined && key === undefined) return {};
+  if (id === undefined || installation === undefined || key === undefined)
+    throw usage("An app is given by --app-id, --installation-id and --app-key-file together.");
+  return { app: { app_id: id, installation_id: installation, private_key: await input.file(key) } };
+};
+
+const OPTIONAL = "[PROJECT]";
+
+const set = command({
+  name: "projects credential set",
+  about: "Renew what opens a project's repository that is elsewhere",
+  takes: [OPTIONAL],
+  inProject: true,
+  options: {
+    username: { value: "NAME", about: "of a git server over http(s)" },
+    "password-file": { value: "FILE", about: "of a git server over http(s)" },
+    "ssh-key-file": { value: "FILE", about: "of a git server over ssh" },
+    "known-hosts-file": { value: "FILE", about: "of a git server over ssh" },
+    "token-file": { value: "FILE", about: "of GitHub" },
+    "app-id": { value: "ID", about: "of a GitHub App" },
+    "installation-id": { value: "NUMBER", about: "of a GitHub App" },
+    "app-key-file": { value: "FILE", about: "of a GitHub App" },
+  },
+  notes:
+    "The repository's server is asked first: what it refuses takes nobody's place. What is given takes the place of all of the\nformer one, its username included. A FILE of - is standard input.",
+  run: async ({ given, options, input, api, project }) => {
+    const { "token-file": token } = options;
+    const payload: Credential = {
+      ...(await gitCredential(options, input)),
+      ...(token !== undefined && { token: await oneLine(input, token) }),
+      ...(await appCredential(options, input)),
+    };
+    if (Object.keys(payload).length === 0)
+      throw usage("Say what opens it. See `platform projects credential set --help`.");
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("PUT /v1/projects/:pid/repository/credential", {
+      params: { pid },
+      payload,
+    });
+    return { json: text, text: visible(`the repository of ${value.name} has another credential`) };
+  },
+});
+
+const remove = command({
+  name: "projects credential delete",
+  about: "Take away what opens a project's repository, where its server asks nobody for it",
+  takes: [OPTIONAL],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { text } = await api().call("DELETE /v1/projects/:pid/repository/credential", { params: { pid } });
+    return { json: text, text: "the repository has no credential any more" };
+  },
+});
+
+export const repositoryCredentialCommands = [set, remove];

@@ -1,0 +1,66 @@
+/** `platform secrets`. A value comes from standard input or a file: arguments are seen by every program of the machine. */
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import { table, time, visible } from "../terminal.ts";
+import { segment } from "../words.ts";
+
+const NAME = "NAME";
+
+const list = command({
+  name: "secrets list",
+  about: "List the names of a project's secrets; values are never shown",
+  inProject: true,
+  run: async ({ api, project }) => {
+    const { value, text } = await api().call("GET /v1/projects/:pid/secrets", {
+      params: { pid: await project() },
+    });
+    const { secrets, declared } = value;
+    const rows = secrets.map(({ name, updated_at: at }) => [name, time(at)]);
+    const missing = declared.missing.map((name) => visible(`missing: ${name}`));
+    return { json: text, text: [table(["NAME", "CHANGED"], rows, "No secrets."), ...missing].join("\n") };
+  },
+});
+
+const set = command({
+  name: "secrets set",
+  about: "Set a secret; its value comes from standard input or a file",
+  takes: [NAME],
+  inProject: true,
+  options: { file: { value: "FILE", about: "Take the file's content exactly" } },
+  notes:
+    "Of standard input one line break at the end is left out, as `echo` writes it. A person at a terminal is asked for a line.",
+  run: async ({ given, options: { file }, input, api, project }) => {
+    const name = segment(given.NAME, NAME);
+    // The project first: a person does not type a secret for nothing.
+    const pid = await project();
+    const value = await secretValue();
+    if (value === "") throw usage("The value is empty.");
+    const { text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
+      params: { pid, name },
+      payload: { value },
+    });
+    return { json: text, text: visible(`${name} is set`) };
+
+    async function secretValue(): Promise<string> {
+      if (file !== undefined) return await input.file(file);
+      if (input.isTerminal) return await input.hiddenLine(`Value of ${visible(name)} (not shown): `);
+      return (await input.all()).replace(/\r?\n$/, "");
+    }
+  },
+});
+
+const remove = command({
+  name: "secrets delete",
+  about: "Delete a secret",
+  takes: [NAME],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const name = segment(given.NAME, NAME);
+    const { text } = await api().call("DELETE /v1/projects/:pid/secrets/:name", {
+      params: { pid: await project(), name },
+    });
+    return { json: text, text: visible(`${name} deleted`) };
+  },
+});
+
+export const secretCommands = [list, set, remove];

@@ -1,0 +1,243 @@
+/** `platform sessions`. */
+import type { Answer } from "../contract.ts";
+import { command } from "../command.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
+import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../terminal.ts";
+import { count, oneOf, sessionId } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+
+type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const STATUSES = [
+  "queued",
+  "branching",
+  "provisioning",
+  "running",
+  "stopped",
+  "failed",
+  "completed",
+] as const;
+
+/** The one that is named, else the one in whose sandbox this runs. */
+const sessionOf = (named: string | undefined, environment: Environment): string => {
+  const text = named ?? environment["PLATFORM_SESSION_ID"] ?? "";
+  if (text === "") throw usage("SESSION is missing, and PLATFORM_SESSION_ID is not set.");
+  return sessionId(text);
+};
+
+const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
+
+const saved = ({ saved: work }: Session): string | null => {
+  if (work === null) return null;
+  if (work.error !== null) return `nothing: ${work.error}`;
+  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files not in it`;
+  return `${work.wip ?? "there was nothing to save"}${skipped}`;
+};
+
+const shown = (session: Session): string =>
+  fields([
+    ["session", session.id],
+    ["name", session.name],
+    ["status", session.status],
+    ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
+    ["stop reason", session.stop_reason],
+    ["saved", saved(session)],
+    ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
+    [
+      "agent",
+      session.agent_model === null ? session.agent_name : `${session.agent_name}, ${session.agent_model}`,
+    ],
+    ["trigger", session.trigger_slug],
+    ["created", time(session.created_at)],
+    ["running", session.running_at && time(session.running_at)],
+    ["stopped", session.stopped_at && time(session.stopped_at)],
+    ["prompt", session.initial_prompt],
+  ]);
+
+const list = command({
+  name: "sessions list",
+  about: "List sessions, newest first",
+  inProject: true,
+  options: {
+    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    ...pageOptions,
+  },
+  run: async ({ options, api, project, note }) => {
+    const status = oneOf(options.status, STATUSES, "--status");
+    const answered = await api().call("GET /v1/projects/:pid/sessions", {
+      params: { pid: await project() },
+      query: { ...page(options), ...(status !== undefined && { status }) },
+    });
+    const rows = answered.value.sessions.map((session) => [
+      session.id,
+      session.status,
+      time(session.created_at),
+      session.trigger_slug ?? "-",
+      session.name ?? session.initial_prompt ?? "",
+    ]);
+    return pageOutcome(
+      answered,
+      table(["SESSION", "STATUS", "CREATED", "TRIGGER", "NAME"], rows, "No sessions."),
+      note,
+    );
+  },
+});
+
+const show = command({
+  name: "sessions show",
+  about: "Show a session; without SESSION the one in whose sandbox this runs",
+  takes: ["[SESSION]"],
+  inProject: true,
+  run: async ({ given, environment, api, project }) => {
+    const sid = sessionOf(given.SESSION, environment);
+    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid },
+    });
+    return { json: text, text: shown(value) };
+  },
+});
+
+const create = command({
+  name: "sessions create",
+  about: "Start a session",
+  inProject: true,
+  options: {
+    prompt: { value: "TEXT", about: "The first thing that its agent is told" },
+    "prompt-file": { value: "FILE", about: "The same from a file; - is standard input" },
+    base: { value: "REF", about: "Branch, tag or commit that its branch begins at (the default branch)" },
+    agent: { value: "NAME", about: "The agent, by its file in the repository" },
+    model: { value: "PROVIDER/MODEL", about: "The agent's model" },
+    name: { value: "TEXT", about: "What people know it by" },
+  },
+  notes:
+    "It is `provisioning` when this ends; `platform sessions show` says when it runs. At the account's cap it ends with 6.",
+  run: async ({ options, input, api, project }) => {
+    const { prompt, "prompt-file": file, base, agent, model, name } = options;
+    if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
+    const told = file === undefined ? prompt : await input.file(file);
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
+      params: { pid: await project() },
+      payload: {
+        ...(told !== undefined && { initial_prompt: told }),
+        ...(base !== undefined && { base_ref: base }),
+        ...(agent !== undefined && { agent_name: agent }),
+        ...(model !== undefined && { agent_model: model }),
+        ...(name !== undefined && { name }),
+      },
+    });
+    return { json: text, text: state(value) };
+  },
+});
+
+const stop = command({
+  name: "sessions stop",
+  about: "Stop a session; what its agent has not pushed is saved",
+  takes: ["SESSION"],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/stop", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    });
+    return { json: text, text: state(value) };
+  },
+});
+
+const restart = command({
+  name: "sessions restart",
+  about: "Start a stopped or failed session again, on its branch",
+  takes: ["SESSION"],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/restart", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    });
+    return { json: text, text: state(value) };
+  },
+});
+
+const remove = command({
+  name: "sessions delete",
+  about: "Stop a session and hide it; its branch stays",
+  takes: ["SESSION"],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const sid = sessionId(given.SESSION);
+    const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid },
+    });
+    return { json: text, text: `${sid} deleted` };
+  },
+});
+
+/** The data of the lines in a stream of server-sent events, as they come. */
+async function* lineEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    rest += decoder.decode(chunk, { stream: true });
+    const frames = rest.split("\n\n");
+    rest = frames.pop() ?? "";
+    for (const frame of frames) {
+      const data = /^data: (.*)$/m.exec(frame)?.[1];
+      if (data !== undefined && /^event: line$/m.test(frame)) yield data;
+    }
+  }
+}
+
+interface LogLine {
+  readonly at: string | null;
+  readonly source: string;
+  readonly line: string;
+}
+
+const logs = command({
+  name: "sessions logs",
+  about: "Print what the sandboxes of a session said: boot, daemon, agent",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: { follow: { about: "Go on with what comes, until interrupted" } },
+  notes:
+    'With --json it is {"log": TEXT}; with --follow too, one object a line: {"sandbox_id", "at", "source", "line"}.',
+  run: async ({ given, options, json, environment, write, api, project }) => {
+    const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}/logs`;
+    if (!options.follow) {
+      const log = await api().text(`${path}?follow=0`);
+      return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
+    }
+    const stream = await api().stream(path, { accept: "text/event-stream" });
+    for await (const data of lineEvents(stream)) {
+      if (json) write(`${visibleJson(data)}\n`);
+      else {
+        const { at, source, line } = JSON.parse(data) as LogLine;
+        write(`${visible(`${at ?? "-"} ${source} ${line}`)}\n`);
+      }
+    }
+    throw new Failure(EXIT.tryAgain, "broken_off", { message: "The service ended the log." });
+  },
+});
+
+const HIGHEST_PORT = 65_535;
+
+const open = command({
+  name: "sessions open",
+  about: "Make a link for a browser to a port in a session's sandbox",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: { port: { value: "PORT", about: "What the program in the sandbox listens on" } },
+  notes: "The link opens once, within minutes. Without SESSION it is the one in whose sandbox this runs.",
+  run: async ({ given, options, environment, note, api, project }) => {
+    if (options.port === undefined) throw usage("--port is missing.");
+    const port = count(options.port, "--port");
+    if (port > HIGHEST_PORT) throw usage(`--port is at most ${HIGHEST_PORT}.`);
+    const sid = sessionOf(given.SESSION, environment);
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/preview", {
+      params: { pid: await project(), sid },
+      payload: { port },
+    });
+    note(`It can be opened once, until ${timeOrDash(value.expires_at)}.`);
+    return { json: text, text: visible(value.url) };
+  },
+});
+
+export const sessionCommands = [list, show, create, stop, restart, remove, logs, open];

@@ -1,0 +1,196 @@
+/** `platform triggers`, and `platform queue`: what starts sessions, what it started, and what waits. */
+import type { Answer } from "../contract.ts";
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import { table, time, timeOrDash, visible, visibleLines } from "../terminal.ts";
+import { anyId, oneOf, segment } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+
+type Listing = Answer<"GET /v1/projects/:pid/triggers">;
+type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
+
+const SLUG = "SLUG";
+const FIRE = "FIRE";
+const STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"] as const;
+
+const stateOf = ({ enabled }: Listing["triggers"][number], paused: boolean): string =>
+  enabled ? (paused ? "paused" : "on") : "off";
+
+/** The triggers, and below them what is wrong with the others. */
+export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: Listing): string => {
+  const rows = triggers.map((trigger) => [
+    trigger.slug,
+    trigger.type,
+    stateOf(trigger, paused),
+    timeOrDash(trigger.last_fired_at),
+    timeOrDash(trigger.next_fire_at),
+    trigger.cron ?? trigger.webhook_url ?? "",
+  ]);
+  const wrong = errors.map(({ slug, path, line, message }) => {
+    const place = [slug, path, line === null ? null : `line ${line}`]
+      .filter((part) => part !== null)
+      .join(", ");
+    return visible(`wrong: ${place === "" ? "" : `${place}: `}${message}`);
+  });
+  const stale = manifest.stale
+    ? ["The manifest cannot be read: the triggers of the last good one go on."]
+    : [];
+  return [table(["SLUG", "TYPE", "STATE", "LAST FIRED", "NEXT", "WHEN"], rows, "No triggers."), ...wrong, ...stale].join("\n"); // prettier-ignore
+};
+
+const list = command({
+  name: "triggers list",
+  about: "List the triggers of a project, and what is wrong with its manifest",
+  inProject: true,
+  run: async ({ api, project }) => {
+    const { value, text } = await api().call("GET /v1/projects/:pid/triggers", {
+      params: { pid: await project() },
+    });
+    return { json: text, text: listed(value) };
+  },
+});
+
+const fire = command({
+  name: "triggers fire",
+  about: "Start a session by a trigger, now",
+  takes: [SLUG],
+  inProject: true,
+  options: {
+    text: { value: "TEXT", about: "message.text of the prompt's template" },
+    source: { value: "TEXT", about: "message.source" },
+  },
+  run: async ({ given, options: { text: message, source }, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/triggers/:slug/fire", {
+      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+      payload: { ...(message !== undefined && { text: message }), ...(source !== undefined && { source }) },
+    });
+    return { json: text, text: visible(`${value.status}: session ${value.session_id}`) };
+  },
+});
+
+const parsedBody = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usage("The file of --body-file is no JSON.");
+  }
+};
+
+const preview = command({
+  name: "triggers preview",
+  about: "Print the prompt that a trigger would start a session with; starts nothing",
+  takes: [SLUG],
+  inProject: true,
+  options: {
+    kind: { value: "KIND", about: "What would fire it: manual, webhook or cron (manual)" },
+    "body-file": { value: "FILE", about: "A webhook's body, JSON; - is standard input" },
+    text: { value: "TEXT", about: "message.text of a manual fire" },
+    source: { value: "TEXT", about: "message.source of a manual fire" },
+    at: { value: "INSTANT", about: "The instant of a cron fire, such as 2027-01-31T02:30:00.000Z" },
+  },
+  run: async ({ given, options, input, api, project }) => {
+    const { "body-file": file, text: message, source, at } = options;
+    const kind = oneOf(options.kind, ["manual", "webhook", "cron"], "--kind") ?? "manual";
+    const body = file === undefined ? undefined : parsedBody(await input.file(file));
+    const { value, text } = await api().call("POST /v1/projects/:pid/triggers/:slug/preview", {
+      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+      payload: {
+        kind,
+        ...(body !== undefined && { body }),
+        ...(message !== undefined && { text: message }),
+        ...(source !== undefined && { source }),
+        ...(at !== undefined && { at }),
+      },
+    });
+    return { json: text, text: visibleLines(value.prompt) };
+  },
+});
+
+const fireRow = (row: Fire): readonly string[] => [
+  row.id,
+  row.trigger_slug,
+  row.kind,
+  row.status,
+  time(row.received_at),
+  row.session_id ?? row.reason ?? "-",
+];
+
+const fires = command({
+  name: "triggers fires",
+  about: "List what became of fires, newest first; of one trigger, or of all",
+  takes: [`[${SLUG}]`],
+  inProject: true,
+  options: {
+    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    ...pageOptions,
+  },
+  run: async ({ given, options, note, api, project }) => {
+    const status = oneOf(options.status, STATUSES, "--status");
+    const slug = given.SLUG === undefined ? undefined : segment(given.SLUG, SLUG);
+    const answered = await api().call("GET /v1/projects/:pid/fires", {
+      params: { pid: await project() },
+      query: {
+        ...page(options),
+        ...(status !== undefined && { status }),
+        ...(slug !== undefined && { slug }),
+      },
+    });
+    const rows = answered.value.fires.map(fireRow);
+    return pageOutcome(
+      answered,
+      table(["FIRE", "TRIGGER", "KIND", "STATUS", "RECEIVED", "SESSION OR REASON"], rows, "No fires."),
+      note,
+    );
+  },
+});
+
+const replay = command({
+  name: "triggers replay",
+  about: "Fire again, from what an earlier fire came with",
+  takes: [FIRE],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/fires/:id/replay", {
+      params: { pid: await project(), id: anyId(given.FIRE, FIRE) },
+    });
+    return { json: text, text: visible(`${value.status}: session ${value.session_id}`) };
+  },
+});
+
+const cancel = command({
+  name: "triggers cancel",
+  about: "Cancel a fire that waits in the queue",
+  takes: [FIRE],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const id = anyId(given.FIRE, FIRE);
+    const { text } = await api().call("DELETE /v1/projects/:pid/fires/:id", {
+      params: { pid: await project(), id },
+    });
+    return { json: text, text: `${id} cancelled` };
+  },
+});
+
+const queue = command({
+  name: "queue",
+  about: "List the account's waiting fires in the order in which they will start",
+  options: pageOptions,
+  run: async ({ options, note, api }) => {
+    const answered = await api().call("GET /v1/queue", { query: page(options) });
+    const rows = answered.value.queue.map((waiting) => [
+      String(waiting.position),
+      waiting.fire_id,
+      waiting.trigger_slug,
+      waiting.project_id,
+      time(waiting.queued_at),
+      time(waiting.expires_at),
+    ]);
+    return pageOutcome(
+      answered,
+      table(["POSITION", "FIRE", "TRIGGER", "PROJECT", "SINCE", "EXPIRES"], rows, "Nothing waits."),
+      note,
+    );
+  },
+});
+
+export const triggerCommands = [list, fire, preview, fires, replay, cancel, queue];

@@ -1,0 +1,133 @@
+/** Reads a command line. What it complains of names options and never repeats a value: that may be a secret. */
+import { parseArgs } from "node:util";
+import type { Command } from "./command.ts";
+import { usage } from "./failure.ts";
+import { visible } from "./terminal.ts";
+
+/** What a command line asks for. */
+export type Wish =
+  | { readonly kind: "help"; readonly of: string; readonly json: boolean }
+  | { readonly kind: "version"; readonly json: boolean }
+  | {
+      readonly kind: "run";
+      readonly command: Command;
+      readonly given: Readonly<Record<string, string | undefined>>;
+      readonly options: Readonly<Record<string, string | boolean | undefined>>;
+      readonly project: string | undefined;
+      readonly json: boolean;
+    };
+
+const EVERYWHERE = new Set(["json", "help", "version"]);
+
+/** Whether the line asks for JSON, also where the rest of it cannot be read: its complaint is to be JSON then. */
+export const wantsJson = (line: readonly string[]): boolean => {
+  const end = line.indexOf("--");
+  return line.slice(0, end === -1 ? undefined : end).includes("--json");
+};
+
+/** The words at the beginning that name a command or a group of them; switches may stand between. */
+const leadingWords = (line: readonly string[], commands: readonly Command[]) => {
+  let name = "";
+  const rest: string[] = [];
+  for (const [index, word] of line.entries()) {
+    if (EVERYWHERE.has(word.replace(/^--/, "")) || word === "-h") {
+      rest.push(word);
+      continue;
+    }
+    const longer = name === "" ? word : `${name} ${word}`;
+    const isKnown = commands.some(
+      (command) => command.name === longer || command.name.startsWith(`${longer} `),
+    );
+    if (!isKnown) return { name, rest: [...rest, ...line.slice(index)] };
+    name = longer;
+  }
+  return { name, rest };
+};
+
+/** @throws Failure of usage, with a sentence */
+export const readLine = (line: readonly string[], commands: readonly Command[]): Wish => {
+  const [first, ...others] = line;
+  if (first === "help") return { kind: "help", of: leadingWords(others, commands).name, json: false };
+  const { name, rest } = leadingWords(line, commands);
+  const json = wantsJson(rest);
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    if (rest.some((word) => word === "--help" || word === "-h")) return { kind: "help", of: name, json };
+    if (name === "" && rest.includes("--version")) return { kind: "version", json };
+    throw unknownCommand(name, rest);
+  }
+  return readArguments(command, rest);
+};
+
+/** As commands are spelt; anything else may be a token that was put in the wrong place. */
+const SPELLING = /^[a-z]{1,20}$/;
+
+const unknownCommand = (group: string, [word]: readonly string[]) => {
+  const prefix = group === "" ? "platform" : `platform ${group}`;
+  const see = `See \`${prefix} --help\`.`;
+  if (word === undefined || EVERYWHERE.has(word.replace(/^--/, "")))
+    return usage(`Say which ${group === "" ? "command" : `command of ${prefix}`}. ${see}`);
+  if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
+  return usage(`There is no ${SPELLING.test(word) ? `command ${prefix} ${word}` : "such command"}. ${see}`);
+};
+
+const declared = ({ options, inProject }: Command) =>
+  Object.fromEntries<{ type: "string" | "boolean"; short?: string }>([
+    ["json", { type: "boolean" }],
+    ["help", { type: "boolean", short: "h" }],
+    ...(inProject ? [["project", { type: "string" }] as const] : []),
+    ...Object.entries(options).map(
+      ([name, { value }]) => [name, { type: value === undefined ? "boolean" : "string" }] as const,
+    ),
+  ]);
+
+const readArguments = (command: Command, line: readonly string[]): Wish => {
+  const options = declared(command);
+  const see = `See \`platform ${command.name} --help\`.`;
+  // Not strict: its complaints repeat what was written.
+  const { tokens } = parseArgs({
+    args: [...line],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const values: Record<string, string | boolean> = {};
+  const words: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") words.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const type = Object.hasOwn(options, name) ? options[name]?.type : undefined;
+    if (type === undefined) throw usage(`There is no option ${visible(rawName.slice(0, 40))}. ${see}`);
+    if (type === "boolean" && value !== undefined) throw usage(`--${name} takes no value. ${see}`);
+    if (type === "string" && value === undefined) throw usage(`--${name} needs a value. ${see}`);
+    if (type === "string" && inlineValue === false && /^-./.test(value ?? ""))
+      throw usage(`--${name} needs a value; one that begins with - is written as --${name}=VALUE. ${see}`);
+    if (type === "string" && values[name] !== undefined) throw usage(`--${name} is given twice. ${see}`);
+    values[name] = value ?? true;
+  }
+  const { json = false, help = false, project, ...own } = values;
+  if (help === true) return { kind: "help", of: command.name, json: json === true };
+  return {
+    kind: "run",
+    command,
+    given: namedWords(command, words, see),
+    options: { ...switchesOff(command), ...own },
+    project: typeof project === "string" ? project : undefined,
+    json: json === true,
+  };
+};
+
+const switchesOff = ({ options }: Command): Record<string, boolean> =>
+  Object.fromEntries(
+    Object.entries(options).flatMap(([name, { value }]) => (value === undefined ? [[name, false]] : [])),
+  );
+
+const namedWords = ({ takes }: Command, words: readonly string[], see: string) => {
+  const missing = takes.slice(words.length).find((name) => !name.startsWith("["));
+  if (missing !== undefined) throw usage(`${missing} is missing. ${see}`);
+  if (words.length > takes.length)
+    throw usage(`There is something after ${takes.at(-1) ?? "the command"} that is not expected. ${see}`);
+  return Object.fromEntries(takes.map((name, index) => [name.replaceAll(/[[\]]/g, ""), words[index]]));
+};

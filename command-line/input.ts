@@ -1,0 +1,138 @@
+/** What comes from standard input, from files, and from a person at a terminal. */
+import { readFileSync, statSync } from "node:fs";
+import type { ReadStream } from "node:tty";
+import { Failure, usage } from "./failure.ts";
+
+/** More than anything the API takes; a device or a pipe without an end is not read on. */
+const BYTES_MAX = 2 * 1024 * 1024;
+/** What a shell makes of a program that an interrupt ended. */
+const INTERRUPTED = 130;
+
+const CTRL_C = "\u0003";
+const ESCAPE = "\u001b";
+const ENDING = new Set(["\r", "\n", "\u0004"]);
+const ERASING = new Set(["\u007f", "\b"]);
+
+const decoded = (bytes: Buffer, source: string): string => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw usage(`${source} is no UTF-8 text.`);
+  }
+};
+
+const tooLong = (source: string) => usage(`${source} is longer than ${BYTES_MAX} bytes.`);
+
+export class Input {
+  readonly #open: () => NodeJS.ReadStream;
+  readonly #prompt: (text: string) => void;
+  #stream: NodeJS.ReadStream | null = null;
+  #chunks: AsyncIterator<Buffer> | null = null;
+  /** Read and not yet used. */
+  #rest = "";
+
+  /** @param open standard input, which is not touched before it is needed @param prompt writes to the person */
+  constructor(open: () => NodeJS.ReadStream, prompt: (text: string) => void) {
+    this.#open = open;
+    this.#prompt = prompt;
+  }
+
+  get isTerminal(): boolean {
+    return this.#stdin.isTTY;
+  }
+
+  /** All of standard input, as text. */
+  async all(): Promise<string> {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of this.#stdin as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > BYTES_MAX) throw tooLong("Standard input");
+      chunks.push(chunk);
+    }
+    return decoded(Buffer.concat(chunks), "Standard input");
+  }
+
+  /** A file's text, exactly; `-` is standard input. */
+  async file(path: string): Promise<string> {
+    if (path === "-") return await this.all();
+    try {
+      if (statSync(path).size > BYTES_MAX) throw tooLong("The file");
+      return decoded(readFileSync(path), "The file");
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      throw usage(`The file cannot be read (${(error as NodeJS.ErrnoException).code ?? "no reason given"}).`);
+    }
+  }
+
+  /** The next line; a person is asked for it. */
+  async line(question: string): Promise<string> {
+    return this.isTerminal ? await this.#typed(question, true) : await this.#readLine();
+  }
+
+  /** The next line; while a person types it, nothing of it is shown. */
+  async hiddenLine(question: string): Promise<string> {
+    return this.isTerminal ? await this.#typed(question, false) : await this.#readLine();
+  }
+
+  /** Lets the program end while somebody holds the other end of the pipe open. */
+  close(): void {
+    this.#stream?.destroy();
+  }
+
+  get #stdin(): NodeJS.ReadStream {
+    this.#stream ??= this.#open();
+    return this.#stream;
+  }
+
+  /** Takes more in; false at the end. */
+  async #more(): Promise<boolean> {
+    this.#chunks ??= (this.#stdin as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    const { done, value } = await this.#chunks.next();
+    if (done !== true) this.#rest += value.toString();
+    if (this.#rest.length > BYTES_MAX) throw tooLong("Standard input");
+    return done !== true;
+  }
+
+  async #readLine(): Promise<string> {
+    // oxlint-disable-next-line no-await-in-loop -- a line may come in pieces
+    while (!this.#rest.includes("\n") && (await this.#more()));
+    const [line = "", ...others] = this.#rest.split("\n");
+    this.#rest = others.join("\n");
+    return line.replace(/\r$/, "");
+  }
+
+  /** A line of keys, which come one by one and are ours to show. */
+  async #typed(question: string, isShown: boolean): Promise<string> {
+    const terminal = this.#stdin as ReadStream;
+    terminal.setRawMode(true);
+    this.#prompt(question);
+    try {
+      return await this.#keys(isShown);
+    } finally {
+      terminal.setRawMode(false);
+      this.#prompt("\n");
+    }
+  }
+
+  async #keys(isShown: boolean): Promise<string> {
+    let line = "";
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- keys come one after the other
+      if (this.#rest === "" && !(await this.#more())) return line;
+      const [key = ""] = this.#rest;
+      this.#rest = this.#rest.slice(key.length);
+      if (ENDING.has(key)) return line;
+      if (key === CTRL_C) process.exit(INTERRUPTED);
+      // An arrow or another key that is no text comes as a sequence, in one piece.
+      if (key === ESCAPE) this.#rest = "";
+      else if (ERASING.has(key)) {
+        if (isShown && line !== "") this.#prompt("\b \b");
+        line = [...line].slice(0, -1).join("");
+      } else if (key >= " ") {
+        line += key;
+        if (isShown) this.#prompt(key);
+      }
+    }
+  }
+}

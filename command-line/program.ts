@@ -1,0 +1,118 @@
+/** One call of `platform`, from its arguments to its exit code. */
+import { Client } from "./client.ts";
+import type { Call, Command, Outcome } from "./command.ts";
+import { connectionFrom, type Environment } from "./configuration.ts";
+import { EXIT, Failure, usage } from "./failure.ts";
+import { readLine, wantsJson, type Wish } from "./grammar.ts";
+import { helpText } from "./help.ts";
+import { Input } from "./input.ts";
+import { visible, visibleJson } from "./terminal.ts";
+import { projectId } from "./words.ts";
+
+export const VERSION = "0.1.0";
+
+const out = (text: string): void => void process.stdout.write(text);
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Who reads us may have seen enough (`| head`): that is no failure of ours, and what was asked for is done. */
+const endWithItsReader = (): void => {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", ({ code }: NodeJS.ErrnoException) =>
+      process.exit(code === "EPIPE" ? EXIT.ok : EXIT.refused),
+    );
+};
+
+/**
+ * The project a command works in. Where nothing names one it is the only one that the token reaches: most accounts begin
+ * with one, and with a second this says so instead of choosing.
+ */
+const projectOf = async (
+  api: () => Client,
+  named: string | undefined,
+  environment: Environment,
+): Promise<string> => {
+  if (named !== undefined) return projectId(named, "--project");
+  const injected = environment["PLATFORM_PROJECT_ID"] ?? "";
+  if (injected !== "") return projectId(injected, "PLATFORM_PROJECT_ID");
+  const { value } = await api().call("GET /v1/projects", { query: { limit: 2 } });
+  const [only, second] = value.projects;
+  if (only !== undefined && second === undefined) return only.id;
+  throw usage(
+    only === undefined
+      ? "There is no project yet: make one with `platform projects create`."
+      : "Say which project: --project ID or PLATFORM_PROJECT_ID; `platform projects list` has their ids.",
+  );
+};
+
+const print = ({ json, text, raw }: Outcome, wantsDocument: boolean): void => {
+  if (wantsDocument) out(`${visibleJson(json).trimEnd()}\n`);
+  else out(raw !== undefined && !process.stdout.isTTY ? raw : `${text}\n`);
+};
+
+const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Environment): Promise<void> => {
+  const { command, given, options, json } = wish;
+  let client: Client | null = null;
+  const api = (): Client => (client ??= new Client(connectionFrom(environment)));
+  const input = new Input(
+    () => process.stdin,
+    (text) => void process.stderr.write(text),
+  );
+  const call: Call<typeof given, typeof options> = {
+    given,
+    options,
+    json,
+    environment,
+    input,
+    write: out,
+    note: (line) => {
+      if (!json) say(visible(line));
+    },
+    api,
+    project: () => projectOf(api, wish.project, environment),
+  };
+  try {
+    const result = await command.run(call);
+    if (result !== "writes") print(result, json);
+  } finally {
+    input.close();
+  }
+};
+
+/** Paths that conflict, fields that are wrong: what a person needs beside the sentence. */
+const detailLines = ({ details = {} }: Failure): readonly string[] => {
+  const { paths, issues } = details;
+  if (Array.isArray(paths)) return paths.map((path) => `  ${String(path)}`);
+  // The first one is in the sentence.
+  if (Array.isArray(issues) && issues.length > 1)
+    return (issues as readonly { path?: unknown; message?: unknown }[]).map(
+      ({ path, message }) => `  ${String(path)}: ${String(message)}`,
+    );
+  return [];
+};
+
+const complain = (error: unknown, json: boolean): void => {
+  const failure =
+    error instanceof Failure
+      ? error
+      : new Failure(EXIT.refused, "defect", { message: `This should not have happened: ${String(error)}` });
+  process.exitCode = failure.exit;
+  if (json) say(visibleJson(failure.document));
+  else for (const line of [failure.message, ...detailLines(failure)]) say(visible(line));
+};
+
+/** Runs the command that a line asks for; the exit code is set when this completes. */
+export const runProgram = async (
+  commands: readonly Command[],
+  line: readonly string[],
+  environment: Environment,
+): Promise<void> => {
+  endWithItsReader();
+  try {
+    const wish = readLine(line, commands);
+    if (wish.kind === "help") out(`${helpText(wish.of, commands)}\n`);
+    else if (wish.kind === "version") out(`${wish.json ? JSON.stringify({ version: VERSION }) : VERSION}\n`);
+    else await perform(wish, environment);
+  } catch (error) {
+    complain(error, wantsJson(line));
+  }
+};

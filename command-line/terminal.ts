@@ -1,0 +1,68 @@
+/**
+ * What people see. Names, titles and messages are other people's text, and an agent's: what a terminal would obey is
+ * written out instead (`\x1b`), and so is what would show text in another order than it has.
+ */
+
+/** C0 and C1 controls, DEL, and the characters that change the direction of text; line and paragraph separators. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const OBEYED = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+const escaped = (character: string): string => {
+  const code = character.charCodeAt(0);
+  return code <= 0xff
+    ? `\\x${code.toString(16).padStart(2, "0")}`
+    : `\\u${code.toString(16).padStart(4, "0")}`;
+};
+
+/** One line. */
+export const visible = (text: string): string => text.replaceAll(OBEYED, escaped);
+
+/** Several lines: breaks and tabs stay. */
+export const visibleLines = (text: string): string =>
+  text.replaceAll(OBEYED, (character) =>
+    character === "\n" || character === "\t" ? character : escaped(character),
+  );
+
+/** The same JSON document without a character that a terminal obeys: JSON itself leaves those beyond ASCII as they are. */
+export const visibleJson = (document: string): string =>
+  document.replaceAll(OBEYED, (character) => {
+    // Outside of strings JSON has blanks alone, and inside no raw control below a blank.
+    if (character === "\n" || character === "\t" || character === "\r") return character;
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+
+/** Cells are for looking over; the whole text is in the single view and in `--json`. */
+const CELL_MAX = 60;
+
+const cell = (text: string): string => {
+  const characters = [...visible(text)];
+  return characters.length > CELL_MAX
+    ? `${characters.slice(0, CELL_MAX - 1).join("")}…`
+    : characters.join("");
+};
+
+const width = (text: string): number => [...text].length;
+
+/** Rows below their headings, each column as wide as it must be. @param none what is said where there is no row */
+export const table = (
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  none: string,
+): string => {
+  if (rows.length === 0) return none;
+  const lines = [headings, ...rows.map((row) => row.map(cell))];
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
+  const pad = (text: string, column: number) => text + " ".repeat((widths[column] ?? 0) - width(text));
+  return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
+};
+
+/** One thing: its fields with their names, without those that are null. */
+export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
+  const shown = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const widest = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(widest)}  ${visible(value)}`).join("\n");
+};
+
+/** An instant of the API's, to the minute. */
+export const time = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")}Z`;
+export const timeOrDash = (instant: string | null): string => (instant === null ? "-" : time(instant));

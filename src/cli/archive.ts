@@ -1,0 +1,187 @@
+/**
+ * The file of a backup: a compressed tar archive, which `tar -tzf` reads on any machine. Its last entry holds the length and
+ * the SHA-256 of every other one, so that a file that is cut off anywhere, or changed, is known for it.
+ */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createReadStream, createWriteStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { constants, createGunzip, createGzip } from "node:zlib";
+import * as Schema from "effect/Schema";
+import { extract, pack } from "tar-stream";
+
+const LAST = "checksums.json";
+/** What is kept of one entry's text at most: a hundred thousand names of the last one. */
+const TEXT_MAX_BYTES = 64 * 1024 * 1024;
+
+/** A file that is no whole and unchanged backup; `message` says which way. */
+export class ArchiveRefused extends Schema.TaggedError<ArchiveRefused>()("ArchiveRefused", {
+  message: Schema.String,
+}) {}
+
+/** Of a file that something else has written. */
+export const NO_BACKUP = "it is no backup of this service";
+
+const refused = (message: string) => new ArchiveRefused({ message });
+const cutOff = () => refused("it is cut off");
+const damaged = () => refused("it is damaged");
+
+interface Sum {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+type Sums = Readonly<Record<string, Sum>>;
+
+/** Writes an archive, entry after entry. */
+export class ArchiveWriter {
+  readonly #pack = pack();
+  readonly #written: Promise<void>;
+  readonly #sums: Record<string, Sum> = {};
+
+  /** @param file a path that is not there yet; only this process's user may read it. */
+  constructor(file: string) {
+    this.#written = pipeline(
+      this.#pack,
+      // Repositories come packed, and rows shrink by the first pass.
+      createGzip({ level: constants.Z_BEST_SPEED }),
+      createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }),
+    );
+    this.#written.catch(() => undefined);
+  }
+
+  /** @param bytes how many the content will be. */
+  async add(name: string, bytes: number, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
+    const hash = createHash("sha256");
+    const entry = this.#pack.entry({ name, size: bytes, mode: 0o600 });
+    const ended = once(entry, "close");
+    // Whoever waits hears of it; a disk that is full ends the waiting for the entry too.
+    ended.catch(() => undefined);
+    for await (const chunk of content) {
+      hash.update(chunk);
+      if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), ended, this.#written]);
+    }
+    entry.end(null);
+    await Promise.race([ended, this.#written]);
+    this.#sums[name] = { bytes, sha256: hash.digest("hex") };
+  }
+
+  addText(name: string, text: string): Promise<void> {
+    const content = Buffer.from(text);
+    return this.add(name, content.length, [content]);
+  }
+
+  async addFile(name: string, file: string): Promise<void> {
+    await using handle = await open(file);
+    const { size } = await handle.stat();
+    await this.add(name, size, handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>);
+  }
+
+  /** Completes when everything is on the disk. */
+  async finish(): Promise<void> {
+    await this.addText(LAST, JSON.stringify(this.#sums));
+    this.#pack.finalize();
+    await this.#written;
+  }
+
+  /** Gives it up; the file is the caller's to remove. */
+  abandon(): void {
+    this.#pack.destroy();
+  }
+}
+
+/** What the readers below say of a file, in an operator's words; what is wrong with the disk stays as it is. */
+const refusal = (error: unknown): unknown => {
+  if (!(error instanceof Error)) return error;
+  const code = "code" in error ? error.code : undefined;
+  if (code === "Z_BUF_ERROR") return cutOff();
+  if (code === "Z_DATA_ERROR")
+    return error.message === "incorrect header check" ? refused(NO_BACKUP) : damaged();
+  if (error.message.startsWith("Unexpected end of data")) return cutOff();
+  return /^Invalid (?:tar )?header|^Header exceeds/.test(error.message) ? damaged() : error;
+};
+
+export interface Entry {
+  readonly name: string;
+  /** To be read before the next entry is asked for; what is not read is passed over, and counted all the same. */
+  readonly content: AsyncIterable<Buffer>;
+}
+
+/** An entry's content, which adds its sum to `sums` when it was read to its end. */
+async function* counted(
+  name: string,
+  content: AsyncIterable<Buffer>,
+  sums: Map<string, Sum>,
+): AsyncGenerator<Buffer> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const chunk of content) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    // It is the entry's reader who meets it, not who goes from entry to entry.
+    throw refusal(error);
+  }
+  sums.set(name, { bytes, sha256: hash.digest("hex") });
+}
+
+/** The whole of a small entry. */
+export const entryText = async ({ content }: Pick<Entry, "content">): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > TEXT_MAX_BYTES) throw damaged();
+  }
+  return Buffer.concat(chunks).toString("utf8");
+};
+
+/** Where the sums of what was read are not those that the last entry tells. */
+const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
+  const expected = JSON.parse(told) as Sums;
+  for (const name of new Set([...found.keys(), ...Object.keys(expected)])) {
+    const [is, should] = [found.get(name), expected[name]];
+    if (is === undefined || should === undefined || is.bytes !== should.bytes || is.sha256 !== should.sha256)
+      throw refused(`it is damaged: ${name} is not what was written`);
+  }
+};
+
+/**
+ * The entries of an archive in their order; it ends when all of them were as the last one tells, and throws otherwise.
+ *
+ * @throws ArchiveRefused for a file that is no archive of ours, is cut off or damaged.
+ */
+export async function* entriesOf(file: string): AsyncGenerator<Entry> {
+  const [input, gunzip, archive] = [createReadStream(file), createGunzip(), extract()];
+  input.once("error", (error) => gunzip.destroy(error));
+  gunzip.once("error", (error) => archive.destroy(error));
+  input.pipe(gunzip).pipe(archive);
+  const sums = new Map<string, Sum>();
+  let told: string | null = null;
+  try {
+    for await (const entry of archive) {
+      const { name } = entry.header;
+      const bytes = entry as AsyncIterable<Buffer>;
+      // The last one is the last.
+      if (told !== null) throw damaged();
+      if (name === LAST) {
+        told = await entryText({ content: bytes });
+        continue;
+      }
+      const content = counted(name, bytes, sums);
+      yield { name, content };
+      for await (const _ of content);
+    }
+  } catch (error) {
+    throw refusal(error);
+  } finally {
+    input.destroy();
+    gunzip.destroy();
+  }
+  if (told === null) throw cutOff();
+  expectSums(sums, told);
+}

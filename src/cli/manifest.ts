@@ -1,0 +1,44 @@
+/** The first entry of a backup: what it is of, and what it takes to restore it. */
+import * as Schema from "effect/Schema";
+
+/** Of the archive's layout: a program reads the formats that it knows. */
+export const FORMAT = 1;
+export const MANIFEST = "backup.json";
+
+export const BackupManifest = Schema.Struct({
+  format: Schema.Literal(FORMAT),
+  created_at: Schema.String,
+  installation_id: Schema.String,
+  node_id: Schema.String,
+  /** `given`: the installation has it from PLATFORM_MASTER_KEY, and the backup does not. */
+  master_key: Schema.Literals(["included", "given"]),
+  migrations: Schema.Array(Schema.Struct({ name: Schema.String, checksum: Schema.String })),
+});
+export type BackupManifest = typeof BackupManifest.Type;
+
+/** Where the parts of an installation stand in the archive. */
+export const ENTRY = {
+  masterKey: "installation/master-key",
+  installationId: "installation/installation-id",
+  nodeId: "installation/node-id",
+  /** Portions of a table, each a JSON list of its rows' texts. */
+  rows: (table: string, portion: number) => `database/${table}/${portion}`,
+  head: (projectId: string) => `repositories/${projectId}/head`,
+  bundle: (projectId: string) => `repositories/${projectId}/bundle`,
+} as const;
+
+export type Part =
+  | { readonly kind: "installation"; readonly file: "master-key" | "installation-id" | "node-id" }
+  | { readonly kind: "rows"; readonly table: string }
+  | { readonly kind: "head" | "bundle"; readonly projectId: string };
+
+/** What an entry's name says; null for a name that no backup has. */
+export const partOf = (name: string): Part | null => {
+  const [, file] = /^installation\/(master-key|installation-id|node-id)$/.exec(name) ?? [];
+  if (file === "master-key" || file === "installation-id" || file === "node-id")
+    return { kind: "installation", file };
+  const [, table] = /^database\/([a-z_]{1,63})\/\d+$/.exec(name) ?? [];
+  if (table !== undefined) return { kind: "rows", table };
+  const [, projectId, kind] = /^repositories\/([0-9a-f-]{36})\/(head|bundle)$/.exec(name) ?? [];
+  return projectId !== undefined && (kind === "head" || kind === "bundle") ? { kind, projectId } : null;
+};

@@ -1,0 +1,109 @@
+/**
+ * How the nodes of one database know each other on their API ports (api.md 10). Both keys are derived from the master key
+ * (actors/keyring.ts), which all nodes have and nobody else.
+ *
+ *  D1 A credential is of one sender, one receiver, one method and one target, and good for a minute: what is overheard
+ *     opens nothing else, and nothing later.
+ *  D2 It is compared in constant time, and there is one spelling of it.
+ *  D3 What nodes tell each other (a sandbox's secrets are in it) is sealed, and bound to the credential it came with: an
+ *     answer to another question does not open.
+ */
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
+
+/** Lower case, as Node hands out header names. */
+export const NODE_HEADER = "x-platform-node";
+/** How far sender and receiver may be apart in time, their clocks included, ms. */
+const LIFE_MS = 60_000;
+const MAX_HEADER_LENGTH = 512;
+
+export interface NodeKeys {
+  readonly credential: Uint8Array;
+  readonly seal: Uint8Array;
+}
+
+/** A request of one node to another. */
+export interface NodeRequest {
+  /** The receiver. */
+  readonly to: string;
+  readonly method: string;
+  /** Path with query, as it is sent. */
+  readonly target: string;
+}
+
+interface Sent {
+  readonly from: string;
+  readonly at: number;
+}
+
+const macOf = ({ to, method, target }: NodeRequest, { from, at }: Sent, key: Uint8Array): string =>
+  createHmac("sha256", key)
+    .update(JSON.stringify([from, at, to, method, target]))
+    .digest("base64url");
+
+/** The header's value. `at`: now, ms since the epoch. */
+export const signNodeRequest = (request: NodeRequest, sent: Sent, keys: NodeKeys): string =>
+  `${sent.from}.${sent.at}.${macOf(request, sent, keys.credential)}`;
+
+/**
+ * Who sent a request to this node; null where no node did.
+ *
+ * @param headers every value of the header, one element for each time it was sent.
+ */
+export const verifyNodeRequest = (
+  headers: readonly string[],
+  request: NodeRequest & { readonly now: number },
+  keys: NodeKeys,
+): string | null => {
+  const [header] = headers;
+  if (header === undefined || headers.length > 1 || header.length > MAX_HEADER_LENGTH) return null;
+  const [, from, written, mac] =
+    /^([A-Za-z0-9-]{1,64})\.([1-9]\d{0,14})\.([A-Za-z0-9_-]{43})$/.exec(header) ?? [];
+  if (from === undefined || written === undefined || mac === undefined) return null;
+  const at = Number(written);
+  const expected = macOf(request, { from, at }, keys.credential);
+  if (!timingSafeEqual(Buffer.from(mac, "ascii"), Buffer.from(expected, "ascii"))) return null;
+  return Math.abs(request.now - at) <= LIFE_MS ? from : null;
+};
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** What a sealed message belongs to: the request's credential, and which way it goes. */
+export interface Envelope {
+  readonly credential: string;
+  readonly way: "question" | "answer";
+}
+
+const associated = ({ credential, way }: Envelope): Buffer => Buffer.from(`${way} ${credential}`, "ascii");
+
+/** @param iv 12 random bytes, never the same twice. */
+export const sealNodeMessage = (
+  text: string,
+  { envelope, iv }: { readonly envelope: Envelope; readonly iv: Uint8Array },
+  { seal }: NodeKeys,
+): Buffer => {
+  const cipher = createCipheriv("aes-256-gcm", seal, iv).setAAD(associated(envelope));
+  const body = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  return Buffer.concat([iv, body, cipher.getAuthTag()]);
+};
+
+/** The message; null where it was not sealed so, or was changed. */
+export const openNodeMessage = (
+  sealed: Uint8Array,
+  envelope: Envelope,
+  { seal }: NodeKeys,
+): string | null => {
+  if (sealed.length < IV_BYTES + TAG_BYTES) return null;
+  const end = sealed.length - TAG_BYTES;
+  const decipher = createDecipheriv("aes-256-gcm", seal, sealed.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(associated(envelope)).setAuthTag(sealed.subarray(end));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()]).toString(
+      "utf8",
+    );
+  } catch {
+    return null;
+  }
+};

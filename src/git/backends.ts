@@ -1,0 +1,65 @@
+/**
+ * One backend for every kind of repository: each call goes to the one that keeps the project's (git/port.ts), the smart
+ * protocol's calls too. What stands behind a kind may itself be a dispatch, to other nodes say.
+ */
+import * as Effect from "effect/Effect";
+import { GitBackend, GitError, type Repository } from "./port.ts";
+import type { SmartHttp } from "./smart-http.ts";
+import type { RepositoryKind, Upstreams } from "./upstreams.ts";
+
+/** What keeps repositories: the port to them, and the smart protocol over them. */
+export interface Repositories {
+  readonly backend: GitBackend["Service"];
+  readonly endpoint: SmartHttp;
+}
+
+/** Kinds without one are refused. */
+export type Kinds = Readonly<Partial<Record<RepositoryKind, Repositories>>>;
+
+const notKept = (kind: RepositoryKind): GitError =>
+  new GitError({
+    code: "unknown_repository",
+    message: `This service keeps no repositories of the kind ${kind}.`,
+  });
+
+const noProject = (): GitError =>
+  new GitError({ code: "unknown_repository", message: "The project has no repository here." });
+
+/** Picks by the project's kind; a project nobody has heard of has no repository. */
+export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositories => {
+  const keeper = (kind: RepositoryKind): Effect.Effect<Repositories, GitError> => {
+    const found = kinds[kind];
+    return found === undefined ? Effect.fail(notKept(kind)) : Effect.succeed(found);
+  };
+  const of = ({ projectId }: Repository): Effect.Effect<Repositories, GitError> =>
+    Effect.flatMap(upstreams.kindOf(projectId), (kind) =>
+      kind === null ? Effect.fail(noProject()) : keeper(kind),
+    );
+  const at = <A>(
+    repository: Repository,
+    use: (backend: GitBackend["Service"]) => Effect.Effect<A, GitError>,
+  ): Effect.Effect<A, GitError> => Effect.flatMap(of(repository), ({ backend }) => use(backend));
+  const backend = GitBackend.of({
+    create: (request) =>
+      Effect.flatMap(keeper(request.upstream?.source.kind ?? "hosted"), (kept) =>
+        kept.backend.create(request),
+      ),
+    checkUpstream: (upstream) =>
+      Effect.flatMap(keeper(upstream.source.kind), (kept) => kept.backend.checkUpstream(upstream)),
+    setDefaultBranch: (repository, branch) =>
+      at(repository, (git) => git.setDefaultBranch(repository, branch)),
+    remove: (repository) => at(repository, (git) => git.remove(repository)),
+    resolveBase: (repository, ref) => at(repository, (git) => git.resolveBase(repository, ref)),
+    branchTip: (repository, branch) => at(repository, (git) => git.branchTip(repository, branch)),
+    createBranch: (repository, request) => at(repository, (git) => git.createBranch(repository, request)),
+    readFile: (repository, request) => at(repository, (git) => git.readFile(repository, request)),
+    compare: (repository, request) => at(repository, (git) => git.compare(repository, request)),
+    diff: (repository, request) => at(repository, (git) => git.diff(repository, request)),
+    merge: (repository, request) => at(repository, (git) => git.merge(repository, request)),
+  });
+  const endpoint: SmartHttp = {
+    advertise: (call) => Effect.flatMap(of(call.repository), (kept) => kept.endpoint.advertise(call)),
+    serve: (call) => Effect.flatMap(of(call.repository), (kept) => kept.endpoint.serve(call)),
+  };
+  return { backend, endpoint };
+};

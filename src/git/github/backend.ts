@@ -1,0 +1,230 @@
+/**
+ * The `github` backend: a code host's API for branches (spec, branch model 3), and the mirror of the `git` backend for
+ * everything that needs objects: files, comparisons, clones and pushes. To the mirror the host is a git server whose
+ * password is the token of the moment.
+ *
+ * Merges are the mirror's too. It works them out for one tip and pushes them under the condition that this is the tip
+ * still, so G4 holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
+ * worked out anew. The host's merge API takes no tip to compare with, and makes neither. Where the host's rules want a
+ * pull request, it merges the open one of that head itself, by its commit id.
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import type * as Scope from "effect/Scope";
+import { parseBaseRef } from "../../domain/git-ref.ts";
+import type { RepositoryCredential, Upstream } from "../../domain/repository-credential.ts";
+import type { Repositories } from "../backends.ts";
+import { GitBackend, GitError, type Merge, type MergeRequest, type Repository } from "../port.ts";
+import type { PullRequestsPort } from "../pull-requests.ts";
+import { unknownRef } from "../refs.ts";
+import type { SmartHttp } from "../smart-http.ts";
+import type { RemoteRepository } from "../remote.ts";
+import type { Upstreams } from "../upstreams.ts";
+import { type ApiOptions, makeApi } from "./api.ts";
+import { githubPulls, mergePull } from "./pulls.ts";
+import { branchTip, createBranch, namedCommit, parentsOf, type Place, requireRepository } from "./refs.ts";
+import { type GithubSource, makeAccesses } from "./tokens.ts";
+import { makeWire } from "./wire.ts";
+
+export interface GithubOptions {
+  readonly upstreams: Upstreams["Service"];
+  /** Lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. */
+  readonly allowHosts: readonly string[];
+  /** The `git` backend, with mirrors of its own, over what it is told of upstreams. */
+  readonly mirrored: (remoteOf: RemoteOf) => Effect.Effect<Repositories, GitError, Scope.Scope>;
+  readonly api?: ApiOptions;
+}
+
+/** How git reaches an upstream; null for one of another kind. */
+export type RemoteOf = (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
+
+export interface GithubRepositories extends Repositories {
+  readonly pulls: PullRequestsPort;
+}
+
+/** The host asks for some name beside a token. */
+const USERNAME = "x-access-token";
+
+const notGithub = (): GitError =>
+  new GitError({ code: "unknown_repository", message: "The project has no repository at a code host." });
+
+/** What is asked of the host's API about projects' repositories. */
+interface Host {
+  readonly placeOf: (
+    source: GithubSource,
+    credential: RepositoryCredential | null,
+  ) => Effect.Effect<Place, GitError>;
+  readonly at: <A>(
+    repository: Repository,
+    use: (place: Place) => Effect.Effect<A, GitError>,
+  ) => Effect.Effect<A, GitError>;
+}
+
+const makeHost = Effect.fnUntraced(function* ({ upstreams, allowHosts, api: options }: GithubOptions) {
+  const api = makeApi(yield* makeWire(allowHosts), options);
+  const accesses = makeAccesses(api, allowHosts);
+  const placeOf: Host["placeOf"] = (source, credential) =>
+    Effect.map(accesses(source, credential), (access) => ({ api, access, source }));
+  const host: Host = {
+    placeOf,
+    at: (repository, use) =>
+      Effect.flatMap(upstreams.find(repository.projectId), (upstream) =>
+        upstream?.source.kind === "github"
+          ? Effect.flatMap(placeOf(upstream.source, upstream.credential), use)
+          : Effect.fail(notGithub()),
+      ),
+  };
+  return host;
+});
+
+/** The repository as a git server's. */
+const asGit =
+  ({ placeOf }: Host): RemoteOf =>
+  ({ source, credential }) =>
+    source.kind === "github"
+      ? Effect.flatMap(placeOf(source, credential), ({ access }) =>
+          Effect.map(access.token(null), (password) => ({
+            url: access.host.git,
+            credential: { kind: "password", username: USERNAME, password },
+          })),
+        )
+      : Effect.succeed(null);
+
+/** Whether there is another token than the one that the host did not take over git. */
+const renewal = ({ at }: Host, repository: Repository): Effect.Effect<boolean, GitError> =>
+  at(
+    repository,
+    Effect.fnUntraced(function* (place) {
+      const before = yield* place.access.token(null);
+      // Whether it is the token is the API's to say, which renews it then.
+      yield* Effect.ignore(requireRepository(place));
+      return before !== (yield* place.access.token(null));
+    }),
+  );
+
+/** Runs what uses the token over git once more where the host did not take it and another could be had. */
+const renewing = <A>(
+  host: Host,
+  repository: Repository,
+  work: Effect.Effect<A, GitError>,
+): Effect.Effect<A, GitError> =>
+  Effect.catchIf(
+    work,
+    ({ code }) => code === "refused",
+    (error) =>
+      Effect.flatMap(renewal(host, repository), (isRenewed) => (isRenewed ? work : Effect.fail(error))),
+  );
+
+const resolveBase = Effect.fnUntraced(function* (
+  { at }: Host,
+  mirror: GitBackend["Service"],
+  { repository, ref }: { readonly repository: Repository; readonly ref: string },
+) {
+  const parsed = parseBaseRef(ref);
+  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  const { name, commit } = parsed.success;
+  const found = yield* at(repository, (place) => namedCommit(place, name));
+  if (found !== null) return found;
+  // Reachability is the mirror's to know: the host serves commits of forks too, which no branch here has.
+  if (commit !== null) return yield* mirror.resolveBase(repository, ref);
+  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
+});
+
+/** The merge by the host's own hand, where a pull request of exactly this head and branch is open. */
+const mergeByPull = Effect.fnUntraced(function* (
+  place: Place,
+  pulls: PullRequestsPort,
+  {
+    repository,
+    request,
+    refusal,
+  }: { readonly repository: Repository; readonly request: MergeRequest; readonly refusal: GitError },
+): Effect.fn.Return<Merge, GitError> {
+  const { branch, head, message } = request;
+  const open = yield* pulls.open(repository);
+  const pull = open.find((found) => found.head === head && found.baseRef === branch);
+  if (pull === undefined) return yield* refusal;
+  const commit = yield* mergePull(place, pull, { head, message });
+  const parents = yield* parentsOf(place, commit);
+  return { outcome: "merged", base: parents?.[0] ?? commit, commit };
+});
+
+/** The repository as the host shows it to a credential that is good for it. */
+const checked = Effect.fnUntraced(function* ({ placeOf }: Host, { source, credential }: Upstream) {
+  if (source.kind !== "github") return yield* notGithub();
+  const place = yield* placeOf(source, credential);
+  const found = yield* requireRepository(place);
+  // Of an app the host shows no permissions here.
+  if (credential?.kind === "token" && found.permissions?.push === false) {
+    return yield* new GitError({
+      code: "refused",
+      message:
+        "The token may read the repository and not write to it: it needs write access to its contents.",
+    });
+  }
+  return found;
+});
+
+const create = Effect.fnUntraced(function* (
+  host: Host,
+  mirror: GitBackend["Service"],
+  request: Parameters<GitBackend["Service"]["create"]>[0],
+) {
+  const { upstream, defaultBranch } = request;
+  if (upstream === undefined) return yield* notGithub();
+  const found = yield* checked(host, upstream);
+  return yield* mirror.create({ ...request, defaultBranch: defaultBranch ?? found.default_branch });
+});
+
+/** Repositories at code hosts: the port to them, the smart protocol over them, and their pull requests. */
+export const githubRepositories = Effect.fnUntraced(function* (
+  options: GithubOptions,
+): Effect.fn.Return<GithubRepositories, GitError, Scope.Scope> {
+  const host = yield* makeHost(options);
+  const mirrored = yield* options.mirrored(asGit(host));
+  const mirror = mirrored.backend;
+  const pulls = githubPulls(host.at);
+  /** The mirror has what the API moved before anybody is told: a clone that begins then is not behind. */
+  const follow = (repository: Repository, branch: string) =>
+    Effect.ignore(mirror.branchTip(repository, branch));
+  const over = <A>(repository: Repository, work: Effect.Effect<A, GitError>) =>
+    renewing(host, repository, work);
+  const backend = GitBackend.of({
+    create: (request) => create(host, mirror, request),
+    checkUpstream: (upstream) => Effect.andThen(checked(host, upstream), mirror.checkUpstream(upstream)),
+    setDefaultBranch: (repository, branch) => over(repository, mirror.setDefaultBranch(repository, branch)),
+    remove: (repository) => mirror.remove(repository),
+    resolveBase: (repository, ref) => over(repository, resolveBase(host, mirror, { repository, ref })),
+    branchTip: (repository, branch) => host.at(repository, (place) => branchTip(place, branch)),
+    createBranch: (repository, request) =>
+      host
+        .at(repository, (place) => createBranch(place, request))
+        .pipe(Effect.andThen(follow(repository, request.branch))),
+    readFile: (repository, request) => over(repository, mirror.readFile(repository, request)),
+    compare: (repository, request) => over(repository, mirror.compare(repository, request)),
+    diff: (repository, request) => over(repository, mirror.diff(repository, request)),
+    merge: (repository, request) =>
+      over(repository, mirror.merge(repository, request)).pipe(
+        Effect.catchIf(
+          ({ code }) => code === "refused",
+          (refusal) =>
+            Effect.ensuring(
+              host.at(repository, (place) => mergeByPull(place, pulls, { repository, request, refusal })),
+              follow(repository, request.branch),
+            ),
+        ),
+      ),
+  });
+  const endpoint: SmartHttp = {
+    advertise: Effect.fnUntraced(function* (call) {
+      const answer = yield* mirrored.endpoint.advertise(call);
+      // What the host refuses is an answer there, and the failed fetch is everybody's for a while: it is made anew.
+      if (answer.status !== 502) return answer;
+      if (!(yield* Effect.orElseSucceed(renewal(host, call.repository), () => false))) return answer;
+      yield* follow(call.repository, "HEAD");
+      return yield* mirrored.endpoint.advertise(call);
+    }),
+    serve: (call) => mirrored.endpoint.serve(call),
+  };
+  return { backend, endpoint, pulls };
+});

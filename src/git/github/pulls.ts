@@ -1,0 +1,155 @@
+/** Pull requests by a code host's API: see PullRequests. */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { cutText } from "../../domain/text.ts";
+import { GitError, type Repository } from "../port.ts";
+import type { PullRequest, PullRequestsPort } from "../pull-requests.ts";
+import { parentsOf, pathIn, type Place } from "./refs.ts";
+
+const Pull = Schema.Struct({
+  number: Schema.Int,
+  state: Schema.Literals(["open", "closed"]),
+  merged_at: Schema.NullOr(Schema.String),
+  merge_commit_sha: Schema.NullOr(Schema.String),
+  body: Schema.NullOr(Schema.String),
+  head: Schema.Struct({ sha: Schema.String }),
+  base: Schema.Struct({ ref: Schema.String }),
+});
+
+/** Some 25 kB each, with the text of up to 64 KiB that each may have. */
+const PAGE = 50;
+const PAGES = 10;
+const LIST_BYTES = 8 * 1024 * 1024;
+/** What the host takes, in characters. */
+const MAX_TITLE = 256;
+const MAX_BODY = 65_536;
+
+const pullOf = ({ access }: Place, pull: typeof Pull.Type): PullRequest => ({
+  number: pull.number,
+  // Made up, not taken from the answer: people follow it.
+  url: `${access.host.git.replace(/\.git$/, "")}/pull/${pull.number}`,
+  status: pull.merged_at === null ? pull.state : "merged",
+  head: pull.head.sha,
+  baseRef: pull.base.ref,
+  body: pull.body ?? "",
+  // Of an open one it is the host's trial.
+  mergeCommit: pull.merged_at === null ? null : pull.merge_commit_sha,
+});
+
+const list = Effect.fnUntraced(function* (place: Place, query: Readonly<Record<string, string>>) {
+  const search = new URLSearchParams({ per_page: String(PAGE), ...query });
+  const answer = yield* place.api(place.access, {
+    method: "GET",
+    path: `${pathIn(place, "pulls")}?${search}`,
+    answer: Schema.Array(Pull),
+    maxBytes: LIST_BYTES,
+  });
+  return answer.ok ? answer.value.map((pull) => pullOf(place, pull)) : [];
+});
+
+const open = Effect.fnUntraced(function* (place: Place) {
+  const pulls: PullRequest[] = [];
+  for (let page = 1; page <= PAGES; page += 1) {
+    // Oldest first: a new one moves no other to another page, whose answers stay as they were.
+    const found = yield* list(place, {
+      state: "open",
+      sort: "created",
+      direction: "asc",
+      page: String(page),
+    });
+    pulls.push(...found);
+    if (found.length < PAGE) break;
+  }
+  return pulls;
+});
+
+const get = Effect.fnUntraced(function* (place: Place, number: number) {
+  const answer = yield* place.api(place.access, {
+    method: "GET",
+    path: pathIn(place, "pulls", String(number)),
+    answer: Pull,
+    known: [404],
+  });
+  return answer.ok ? pullOf(place, answer.value) : null;
+});
+
+/** Of a branch that is not there the host says no more than the first two words. */
+const nothingToOpen = /^Validation Failed(?: A pull request already exists.*| No commits between.*)?$/;
+
+type CreateRequest = Parameters<PullRequestsPort["create"]>[1];
+
+const create = Effect.fnUntraced(function* (place: Place, request: CreateRequest) {
+  const { headRef: head, baseRef: base, title, body } = request;
+  const answer = yield* place.api(place.access, {
+    method: "POST",
+    path: pathIn(place, "pulls"),
+    body: { title: cutText(title, MAX_TITLE), head, base, body: cutText(body, MAX_BODY) },
+    answer: Pull,
+    known: [422],
+  });
+  if (answer.ok) return pullOf(place, answer.value);
+  if (nothingToOpen.test(answer.message)) return null;
+  return yield* new GitError({
+    code: "refused",
+    message: `The code host opens no pull request of ${head}. It says: ${answer.message}`,
+  });
+});
+
+const close = Effect.fnUntraced(function* (place: Place, number: number) {
+  const answer = yield* place.api(place.access, {
+    method: "PATCH",
+    path: pathIn(place, "pulls", String(number)),
+    body: { state: "closed" },
+    answer: Pull,
+    known: [404, 422],
+    repeatable: true,
+  });
+  if (answer.ok) return pullOf(place, answer.value);
+  // A merged one is not closed any more.
+  return yield* get(place, number);
+});
+
+/** Merges by the host itself, which knows its rules; null where it does not (yet). */
+export const mergePull = Effect.fnUntraced(function* (
+  place: Place,
+  pull: PullRequest,
+  { head, message }: { readonly head: string; readonly message: string },
+) {
+  const [title = "", ...rest] = message.split("\n");
+  const answer = yield* place.api(place.access, {
+    method: "PUT",
+    path: pathIn(place, "pulls", String(pull.number), "merge"),
+    body: { sha: head, merge_method: "merge", commit_title: title, commit_message: rest.join("\n").trim() },
+    answer: Schema.Struct({ sha: Schema.String }),
+    known: [405, 409, 422],
+  });
+  if (answer.ok) return answer.value.sha;
+  return yield* new GitError({
+    code: answer.status === 409 ? "ref_moved" : "refused",
+    message: `The code host does not merge pull request #${pull.number}. It says: ${answer.message}`,
+  });
+});
+
+/** @param at where a project's repository is, and who asks. */
+export const githubPulls = (
+  at: <A>(
+    repository: Repository,
+    use: (place: Place) => Effect.Effect<A, GitError>,
+  ) => Effect.Effect<A, GitError>,
+): PullRequestsPort => ({
+  ofHead: (repository, headRef) =>
+    at(repository, (place) =>
+      list(place, {
+        state: "all",
+        head: `${place.source.owner}:${headRef}`,
+        sort: "created",
+        direction: "desc",
+      }),
+    ),
+  open: (repository) => at(repository, open),
+  get: (repository, number) => at(repository, (place) => get(place, number)),
+  create: (repository, request) => at(repository, (place) => create(place, request)),
+  close: (repository, number) => at(repository, (place) => close(place, number)),
+  baseOf: (repository, commit) =>
+    at(repository, (place) => Effect.map(parentsOf(place, commit), (parents) => parents?.[0] ?? null)),
+});

@@ -1,0 +1,136 @@
+/**
+ * Branches and tags by a code host's API (spec, branch model 3): read conditionally, made create-only. What a call
+ * without an answer did is read from the host (threats.md G12).
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
+import { GitError } from "../port.ts";
+import { unknownRef } from "../refs.ts";
+import type { Access, Api } from "./api.ts";
+import type { GithubSource } from "./tokens.ts";
+
+/** One repository at the host, and who asks. */
+export interface Place {
+  readonly api: Api;
+  readonly access: Access;
+  readonly source: GithubSource;
+}
+
+const Pointer = Schema.Struct({ type: Schema.String, sha: Schema.String });
+const Ref = Schema.Struct({ ref: Schema.String, object: Pointer });
+const Tag = Schema.Struct({ object: Pointer });
+const Commit = Schema.Struct({
+  sha: Schema.String,
+  parents: Schema.Array(Schema.Struct({ sha: Schema.String })),
+});
+const RepositoryAnswer = Schema.Struct({
+  default_branch: Schema.String,
+  permissions: Schema.optionalKey(Schema.Struct({ push: Schema.Boolean })),
+});
+
+/** Tags that point to tags; nobody has more. */
+const TAGS_DEEP = 8;
+
+/** Below the repository; each segment of a path is encoded by itself. */
+export const pathIn = ({ source }: Pick<Place, "source">, ...segments: readonly string[]): string =>
+  ["", "repos", source.owner, source.name, ...segments].map(encodeURIComponent).join("/");
+
+/** What a full ref without `refs/` points to; null where there is none. */
+const refTarget = Effect.fnUntraced(function* (place: Place, ref: string) {
+  const answer = yield* place.api(place.access, {
+    method: "GET",
+    path: pathIn(place, "git", "ref", ...ref.split("/")),
+    answer: Ref,
+    known: [404],
+  });
+  // Old hosts answered with a ref that begins with the one asked for.
+  return answer.ok && answer.value.ref === `refs/${ref}` ? answer.value.object : null;
+});
+
+/** A repository that is not there answers as a ref does that is not there: told apart where it matters. */
+export const requireRepository = Effect.fnUntraced(function* (place: Place) {
+  const answer = yield* place.api(place.access, {
+    method: "GET",
+    path: pathIn(place),
+    answer: RepositoryAnswer,
+  });
+  if (answer.ok) return answer.value;
+  return yield* new GitError({ code: "git_failed", message: answer.message });
+});
+
+/** The branch's tip; null where there is none, and for what is no branch's name. */
+export const branchTip = Effect.fnUntraced(function* (place: Place, branch: string) {
+  if (Result.isFailure(parseBranchName(branch))) return null;
+  const target = yield* refTarget(place, `heads/${branch}`);
+  if (target !== null) return target.sha;
+  yield* requireRepository(place);
+  return null;
+});
+
+/** The commit of a branch, else of a tag (peeled); null where neither is there. `unknown_ref` for a tag of no commit. */
+export const namedCommit = Effect.fnUntraced(function* (place: Place, name: string) {
+  const branch = yield* refTarget(place, `heads/${name}`);
+  if (branch !== null) return branch.sha;
+  let target = yield* refTarget(place, `tags/${name}`);
+  for (let left = TAGS_DEEP; left > 0 && target?.type === "tag"; left -= 1) {
+    const answer = yield* place.api(place.access, {
+      method: "GET",
+      path: pathIn(place, "git", "tags", target.sha),
+      answer: Tag,
+      known: [404],
+    });
+    target = answer.ok ? answer.value.object : null;
+  }
+  if (target === null || target.type === "commit") return target?.sha ?? null;
+  return yield* unknownRef(`The tag ${name} does not lead to a commit.`);
+});
+
+/** A commit's parents; null where there is no such commit. */
+export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: string) {
+  const answer = yield* place.api(place.access, {
+    method: "GET",
+    path: pathIn(place, "git", "commits", commit),
+    answer: Commit,
+    known: [404, 422],
+  });
+  return answer.ok ? answer.value.parents.map(({ sha }) => sha) : null;
+});
+
+/** Makes the branch at exactly that commit, create-only (G1). */
+export const createBranch = Effect.fnUntraced(function* (
+  place: Place,
+  { branch, commit }: { readonly branch: string; readonly commit: string },
+) {
+  const parsed = parseBranchName(branch);
+  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  const made = yield* Effect.result(
+    place.api(place.access, {
+      method: "POST",
+      path: pathIn(place, "git", "refs"),
+      body: { ref: `refs/heads/${branch}`, sha: commit },
+      answer: Ref,
+      known: [422],
+      repeatable: true, // a second one finds the first one's branch
+    }),
+  );
+  if (Result.isSuccess(made) && made.success.ok) return;
+  // What the host says of it is not what it did: the branch itself is asked.
+  const tip = yield* branchTip(place, branch);
+  if (tip === commit) return;
+  if (tip !== null) {
+    return yield* new GitError({
+      code: "branch_conflict",
+      message: `The branch ${branch} is already there with another commit (${tip.slice(0, 12)}).`,
+    });
+  }
+  if (Result.isFailure(made)) return yield* made.failure;
+  if ((yield* parentsOf(place, commit)) === null) return yield* unknownRef(`There is no commit ${commit}.`);
+  const said = made.success.ok ? "" : made.success.message;
+  return yield* new GitError({
+    code: "refused",
+    message: `The code host does not make the branch ${branch}. It says: ${said}`,
+  });
+});

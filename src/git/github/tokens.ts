@@ -1,0 +1,152 @@
+/**
+ * What is sent as a token: the one that was given, or one that an app's installation has minted (api.md 2). Minted ones
+ * reach one repository and live in memory alone.
+ *
+ *  T1 one is minted at a time for an installation and a repository; whoever asks meanwhile gets the same.
+ *  T2 none is handed out that is about to expire, with time to spare for clocks that differ.
+ *  T3 a token that the host refused is not handed out again.
+ */
+import { createHash, createPrivateKey, sign } from "node:crypto";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import * as Semaphore from "effect/Semaphore";
+import { type CodeHost, codeHostOf } from "../../domain/code-host.ts";
+import type { RepositoryCredential, Upstream } from "../../domain/repository-credential.ts";
+import { GitError } from "../port.ts";
+import type { Access, Api } from "./api.ts";
+
+type App = Extract<RepositoryCredential, { kind: "app" }>;
+export type GithubSource = Extract<Upstream["source"], { kind: "github" }>;
+
+/** Long enough for a clone that begins with it. */
+const LEFT_MS = 10 * 60_000;
+/** Minted tokens that are kept. */
+const TOKENS_KEPT = 10_000;
+/** As long one is used in any case: where the clocks are far apart, each call would mint one. */
+const AT_LEAST_MS = 60_000;
+/** The host takes ten minutes at most; its clock may be behind or ahead of ours. */
+const ASSERTION = { beforeS: 60, afterS: 9 * 60 };
+
+const digest = (...parts: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+/** What an app proves itself with: a JSON web token, RS256. @param now ms since the epoch. */
+export const appAssertion = ({ appId, privateKey }: App, now: number): string => {
+  const at = Math.floor(now / 1000);
+  const claims = { iat: at - ASSERTION.beforeS, exp: at + ASSERTION.afterS, iss: appId };
+  const signed = `${encoded({ alg: "RS256", typ: "JWT" })}.${encoded(claims)}`;
+  const signature = sign("RSA-SHA256", Buffer.from(signed), createPrivateKey(privateKey));
+  return `${signed}.${signature.toString("base64url")}`;
+};
+
+const Minted = Schema.Struct({ token: Schema.String, expires_at: Schema.String });
+
+interface Entry {
+  readonly turn: Semaphore.Semaphore;
+  token: string;
+  /** ms since the epoch. */
+  renewAt: number;
+}
+
+/** Accesses by a repository's source and credential. `refused` where there is nothing to get in with. */
+export type Accesses = (
+  source: GithubSource,
+  credential: RepositoryCredential | null,
+) => Effect.Effect<Access, GitError>;
+
+const cannot = (message: string): GitError => new GitError({ code: "refused", message });
+
+const mint = Effect.fnUntraced(function* (
+  api: Api,
+  { app, name, host }: { readonly app: App; readonly name: string; readonly host: CodeHost },
+) {
+  const asApp: Access = {
+    host,
+    key: digest(host.api, app.appId, app.privateKey),
+    token: () => Effect.map(Clock.currentTimeMillis, (now) => appAssertion(app, now)),
+  };
+  const answer = yield* api(asApp, {
+    method: "POST",
+    path: `/app/installations/${app.installationId}/access_tokens`,
+    body: { repositories: [name] },
+    answer: Minted,
+    known: [401, 404, 422],
+    repeatable: true, // one that got lost expires unused
+  });
+  if (answer.ok) return answer.value;
+  const said = answer.message === "" ? "" : ` It says: ${answer.message}`;
+  switch (answer.status) {
+    case 401:
+      return yield* cannot(`The code host ${host.host} does not take the app's id and private key.${said}`);
+    case 404:
+      return yield* cannot(`The code host ${host.host} knows no such installation of the app.${said}`);
+    default:
+      return yield* cannot(`The app's installation does not reach the repository ${name}.${said}`);
+  }
+});
+
+/** Within the entry's turn. */
+const renewed = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<typeof mint>) {
+  const { token, expires_at } = yield* making;
+  const now = yield* Clock.currentTimeMillis;
+  const expiresAt = Date.parse(expires_at);
+  const soonest = now + AT_LEAST_MS;
+  entry.token = token;
+  entry.renewAt = Number.isFinite(expiresAt) ? Math.max(expiresAt - LEFT_MS, soonest) : soonest;
+  return token;
+});
+
+export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses => {
+  const allowed = new Set(allowHosts);
+  const entries = new Map<string, Entry>();
+
+  const entryOf = (key: string): Entry => {
+    const entry = entries.get(key) ?? { turn: Semaphore.makeUnsafe(1), token: "", renewAt: 0 };
+    entries.delete(key);
+    entries.set(key, entry);
+    const [oldest] = entries.keys();
+    if (entries.size > TOKENS_KEPT && oldest !== undefined) entries.delete(oldest);
+    return entry;
+  };
+
+  const minted = (app: App, source: GithubSource, host: CodeHost): Access => {
+    const key = digest(host.api, app.appId, app.installationId, app.privateKey, source.owner, source.name);
+    return {
+      host,
+      key,
+      token: (stale) =>
+        Effect.suspend(() => {
+          const entry = entryOf(key);
+          return entry.turn.withPermit(
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              now < entry.renewAt && entry.token !== stale
+                ? Effect.succeed(entry.token)
+                : renewed(entry, mint(api, { app, name: source.name, host })),
+            ),
+          );
+        }),
+    };
+  };
+
+  return (source, credential) => {
+    const host = codeHostOf(source, allowed);
+    if (Result.isFailure(host)) {
+      return Effect.fail(cannot(`The code host may not be spoken to: ${host.failure}`));
+    }
+    switch (credential?.kind) {
+      case "token": {
+        const { token } = credential;
+        const key = digest(host.success.api, token);
+        return Effect.succeed({ host: host.success, key, token: () => Effect.succeed(token) });
+      }
+      case "app":
+        return Effect.succeed(minted(credential, source, host.success));
+      default:
+        return Effect.fail(cannot("The repository has neither a token nor an app to get in with."));
+    }
+  };
+};

@@ -1,0 +1,90 @@
+/** What a code host says instead of an answer, in sentences a person can act on. */
+import { cutText, storableText } from "../../domain/text.ts";
+import { GitError } from "../port.ts";
+import type { WireAnswer } from "./wire.ts";
+
+export interface Trouble {
+  /** Another try may go better. */
+  readonly passes: boolean;
+  /** The host did not do what it was asked: any call may be made again. */
+  readonly afterRefusal: boolean;
+  readonly error: (host: string) => GitError;
+}
+
+/** A host that cannot be reached, or does not do its work. @param why what follows on its name in a sentence. */
+export const troubleOf = (
+  why: string,
+  { afterRefusal }: { readonly afterRefusal: boolean } = { afterRefusal: false },
+): Trouble => ({
+  passes: true,
+  afterRefusal,
+  error: (host) => new GitError({ code: "unavailable", message: `The code host ${host} ${why}; try again.` }),
+});
+
+const MESSAGE_LENGTH = 300;
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? { ...value } : {};
+
+const textsOf = (json: unknown): readonly string[] => {
+  const { message, errors } = record(json);
+  const details = Array.isArray(errors) ? errors.map((error) => record(error)["message"] ?? error) : [];
+  return [message, ...details].filter((text) => typeof text === "string");
+};
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+/** The host's own sentence of an answer; empty where it has none. A token that it repeats is taken out. */
+export const hostMessage = ({ status, text }: WireAnswer, token: string): string => {
+  if (status < 400) return "";
+  const said = storableText(textsOf(jsonOf(text)).join(" ")).replaceAll(token, "[token]");
+  // oxlint-disable-next-line no-control-regex -- it is shown in terminals too
+  return cutText(said.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim(), MESSAGE_LENGTH);
+};
+
+const refusal = (sentence: string, said: string): Trouble => ({
+  passes: false,
+  afterRefusal: true,
+  error: (host) =>
+    new GitError({
+      code: "refused",
+      message: `The code host ${host} ${sentence}${said === "" ? "" : ` It says: ${said}`}`,
+    }),
+});
+
+/** A status that is neither an answer nor one the caller knows. */
+export const refusalOf = (status: number, said: string): Trouble => {
+  if (status >= 500 || status === 408) return troubleOf(`has a fault of its own (${status})`);
+  switch (status) {
+    case 401:
+      return refusal("does not take the credential (401): it is wrong, expired or revoked.", said);
+    case 403:
+      return refusal("does not allow this with the credential (403): look at its permissions.", said);
+    case 404:
+      return refusal(
+        "knows no such repository, or the credential does not reach it (404): check owner, name and access.",
+        said,
+      );
+    case 409:
+      return refusal(
+        "cannot do this with the repository as it is (409); an empty one needs a first commit.",
+        said,
+      );
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+      return refusal(
+        `says that the repository has moved (${status}): make a project with its present owner and name.`,
+        said,
+      );
+    default:
+      return refusal(`refused this (${status}).`, said);
+  }
+};

@@ -1,0 +1,141 @@
+/**
+ * One HTTP exchange with a code host's API, and nothing that is decided by it: the address that was checked is the one
+ * that is dialled (threats.md G03), no redirect is followed, and neither the time nor the bytes of an answer are without
+ * a bound.
+ */
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import { Agent, type Dispatcher, request as send } from "undici";
+import { isPrivateAddress } from "../../domain/repository.ts";
+
+export interface WireRequest {
+  readonly method: "GET" | "POST" | "PATCH" | "PUT";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly maxBytes: number;
+  /** Milliseconds from the request to the answer's last byte. */
+  readonly deadlineMs: number;
+}
+
+export interface WireAnswer {
+  readonly status: number;
+  /** Lower-case names; of a repeated one the first. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** Why there is no answer, as a part of a sentence. Whether the host did what it was asked is not known. */
+export interface NoAnswer {
+  readonly _tag: "NoAnswer";
+  readonly why: string;
+}
+
+export type Wire = (request: WireRequest) => Effect.Effect<WireAnswer, NoAnswer>;
+
+/** As many as a browser would open to one host, and some for those who wait long. */
+const CONNECTIONS = 16;
+const CONNECT_MS = 10_000;
+
+const privateAddress = "EPRIVATE";
+
+/** Looks a host up for whoever connects, which then dials what is handed over and nothing else. */
+const checkedLookup =
+  (allowHosts: ReadonlySet<string>): LookupFunction =>
+  (host, options, found) => {
+    lookup(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return found(error, []);
+      const isAllowed = allowHosts.has(host.toLowerCase());
+      const open = addresses.filter(({ address }) => isAllowed || !isPrivateAddress(address));
+      const [first] = open;
+      if (first === undefined) return found(Object.assign(new Error(), { code: privateAddress }), []);
+      return options.all === true ? found(null, open) : found(null, first.address, first.family);
+    });
+  };
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+/** Undici's and the system's codes as a person reads them; others are named. */
+const reasonOf = (error: unknown): string => {
+  const code = codeOf(error);
+  switch (code) {
+    case privateAddress:
+      return "has a private address; the operator would have to allow it in PLATFORM_GIT_ALLOW_HOSTS";
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return "is not known by that name now";
+    case "ECONNREFUSED":
+      return "refuses connections";
+    case "UND_ERR_CONNECT_TIMEOUT":
+      return "cannot be reached";
+    case "UND_ERR_SOCKET":
+    case "ECONNRESET":
+    case "UND_ERR_RES_CONTENT_LENGTH_MISMATCH":
+      return "broke the connection off";
+    case "":
+      return "cannot be spoken to";
+    default:
+      return `cannot be spoken to (${code})`;
+  }
+};
+
+const noAnswer = (why: string): NoAnswer => ({ _tag: "NoAnswer", why });
+
+const headersOf = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const [first] = Array.isArray(value) ? value : [value];
+      return first === undefined ? [] : [[name.toLowerCase(), first]];
+    }),
+  );
+
+class TooLong extends Error {}
+
+const textOf = async (body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > maxBytes) throw new TooLong(); // leaving the loop ends the connection
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+};
+
+/** @param allowHosts lower-case hosts whose private addresses may be dialled. */
+export const makeWire = (allowHosts: readonly string[]): Effect.Effect<Wire, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new Agent({
+            connect: { lookup: checkedLookup(new Set(allowHosts)), timeout: CONNECT_MS },
+            connections: CONNECTIONS,
+            pipelining: 1,
+          }),
+      ),
+      (agent) => Effect.promise(() => agent.destroy()),
+    ),
+    (agent): Wire =>
+      ({ method, url, headers, body, maxBytes, deadlineMs }) =>
+        Effect.tryPromise({
+          try: async (signal) => {
+            const answer = await send(url, { dispatcher: agent, method, headers, body, signal });
+            const text = await textOf(answer.body, maxBytes);
+            return { status: answer.statusCode, headers: headersOf(answer.headers), text };
+          },
+          catch: (error) =>
+            noAnswer(
+              error instanceof TooLong ? `answered with more than ${maxBytes} bytes` : reasonOf(error),
+            ),
+        }).pipe(
+          Effect.timeoutOrElse({
+            duration: deadlineMs,
+            orElse: () => Effect.fail(noAnswer(`did not answer within ${deadlineMs / 1000} s`)),
+          }),
+        ),
+  );

@@ -1,0 +1,72 @@
+/** One push as `receive-pack` takes it in: its hooks ask here, and its first words say what kind of push it is. */
+import * as Effect from "effect/Effect";
+import * as FiberSet from "effect/FiberSet";
+import type { Duplex } from "node:stream";
+import { listen } from "./channel.ts";
+import { type PushHeard, pushListener } from "./pushed.ts";
+import type { pushJudge } from "./ref-policy.ts";
+
+/** One line of a hook: two commits and a ref name of at most one packet (64 KiB). */
+const maxHookLineBytes = 128 * 1024;
+
+interface Talk {
+  readonly judge: ReturnType<typeof pushJudge>;
+  readonly pushed: PushHeard | undefined;
+}
+
+/** Lets the hooks of a push talk to its judge, and to who hears of written refs, for as long as the scope is open. */
+export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, pushed }: Talk) {
+  const run = yield* FiberSet.makeRuntime<never, void, never>();
+  const written = pushListener(pushed);
+  const tell = (reply: string): void => void channel.write(reply);
+  listen(channel, maxHookLineBytes, (line) => {
+    if (written.hear(line)) return;
+    const reply = judge(line);
+    if (typeof reply === "string") tell(reply);
+    else if (reply !== null) run(Effect.map(reply, tell));
+  });
+  yield* Effect.forkScoped(written.answer(channel));
+});
+
+/** A packet's length is four hexadecimal digits, which count themselves. */
+const packetLength = (bytes: Buffer): number => Number.parseInt(bytes.toString("latin1", 0, 4), 16);
+
+/**
+ * Reads in the commands of a push, as they pass, whether the client wants all of its refs or none: the capability stands
+ * behind the first command, which follows the lines of a shallow clone.
+ */
+export const atomicity = (): {
+  readonly observe: (chunk: Uint8Array) => void;
+  readonly isAtomic: () => boolean;
+} => {
+  let unread: Buffer | null = Buffer.alloc(0);
+  let atomic = false;
+  const read = (): void => {
+    while (unread !== null && unread.length >= 4) {
+      const length = packetLength(unread);
+      if (!(length >= 4))
+        unread = null; // a flush, or no packet: the commands are over
+      else if (unread.length < length) return;
+      else {
+        const line = unread.toString("latin1", 4, length);
+        const capabilities = line.indexOf("\0");
+        atomic =
+          capabilities !== -1 &&
+          line
+            .slice(capabilities + 1)
+            .trim()
+            .split(" ")
+            .includes("atomic");
+        unread = capabilities === -1 ? unread.subarray(length) : null;
+      }
+    }
+  };
+  return {
+    isAtomic: () => atomic,
+    observe: (chunk) => {
+      if (unread === null) return;
+      unread = Buffer.concat([unread, chunk]);
+      read();
+    },
+  };
+};

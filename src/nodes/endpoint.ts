@@ -1,0 +1,301 @@
+/**
+ * What other nodes ask of this one, below Effect's router: questions to its provider and its repositories, and requests to
+ * the daemons of its sandboxes, which they have authenticated. And the way out for git: a request for a repository that
+ * another node has is passed on to it as it came, for that node to authenticate.
+ *
+ *  E1 Nothing is read, asked or passed on without a credential of a node (D1, D2 of domain/node-credential.ts).
+ *  E2 What was passed on once is not passed on again.
+ *  E3 A sandbox is created for a live record that names this node, and for no other: a late question changes nothing.
+ */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as FiberSet from "effect/FiberSet";
+import * as Schema from "effect/Schema";
+import { Activity } from "../actors/activity.ts";
+import { Keyring } from "../actors/keyring.ts";
+import {
+  NODE_HEADER,
+  openNodeMessage,
+  sealNodeMessage,
+  signNodeRequest,
+  verifyNodeRequest,
+} from "../domain/node-credential.ts";
+import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { GitError } from "../git/port.ts";
+import { parseGitPath } from "../git/smart-http.ts";
+import { BadRequest, Conflict, notFound, Unauthorized, Unavailable } from "../http/api/errors.ts";
+import { answeredBy } from "../http/answers.ts";
+import { RELAY_FAILURES } from "../http/relay.ts";
+import { answerRaw, requestId } from "../http/respond.ts";
+import type { RawRoutes } from "../http/server.ts";
+import { valuesOf } from "../proxy/headers.ts";
+import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
+import { responseOn } from "../proxy/tunnel.ts";
+import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
+import { Sandboxes } from "../store/port.ts";
+import { CALL_PATH, MESSAGE_LIMIT_BYTES, NodeQuestion, SEAL_IV_BYTES, type NodeAnswer } from "./call.ts";
+import { LocalParts } from "./local.ts";
+import { NodeMap, remembering } from "./map.ts";
+import { EXIT_WAIT_MS, SANDBOX_PATH } from "./sandboxes.ts";
+
+const NODES = "/v1/nodes/";
+const SANDBOX = new RegExp(`^${SANDBOX_PATH}/([0-9a-f-]{36})/(client|service)(/.*)$`, "s");
+
+type Operation = (given: never) => Effect.Effect<unknown, SandboxError | GitError>;
+
+const notCreated = (message: string, passes = false) =>
+  Effect.fail(
+    new SandboxError({ operation: "create", message, ...(passes ? { node: "away" as const } : {}) }),
+  );
+const nothing = <E>(done: Effect.Effect<void, E>) => Effect.as(done, null);
+const on =
+  <Given extends readonly unknown[], A>(operation: (...given: Given) => Effect.Effect<A, GitError>) =>
+  (given: Given) =>
+    operation(...given);
+
+/** What this node does for others, by the name of the operation. What is given is a port's own: it comes from a node. */
+const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
+  const { provider, repositories } = yield* LocalParts;
+  const { self } = yield* NodeMap;
+  const sandboxes = yield* Sandboxes;
+
+  const create = Effect.fnUntraced(function* (spec: SandboxSpec) {
+    const row = yield* Effect.catch(sandboxes.get(spec.id), () =>
+      notCreated("the database cannot be asked", true),
+    );
+    if (row?.nodeId !== self || row.endedAt !== null)
+      return yield* notCreated("no live record names this node");
+    yield* provider.create(spec);
+    return null;
+  });
+  const operations: Readonly<Record<string, Operation>> = {
+    "sandbox.create": create,
+    "sandbox.awaitExit": (id: string) =>
+      Effect.raceFirst(
+        provider.awaitExit(id),
+        Effect.as(Effect.raceFirst(Effect.sleep(EXIT_WAIT_MS), ending), null),
+      ),
+    "sandbox.setSecretNames": ({ id, names }: { readonly id: string; readonly names: readonly string[] }) =>
+      nothing(provider.setSecretNames(id, names)),
+    "sandbox.logs": (id: string) => provider.logs(id),
+    "sandbox.end": (id: string) => nothing(provider.end(id)),
+    "sandbox.destroy": (id: string) => nothing(provider.destroy(id)),
+    "git.setDefaultBranch": on(repositories.setDefaultBranch),
+    "git.remove": on(repositories.remove),
+    "git.resolveBase": on(repositories.resolveBase),
+    "git.branchTip": on(repositories.branchTip),
+    "git.createBranch": on(repositories.createBranch),
+    "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
+      Effect.map(repositories.readFile(...given), (bytes) =>
+        bytes === null ? null : Buffer.from(bytes).toString("base64"),
+      ),
+    "git.compare": on(repositories.compare),
+    "git.diff": on(repositories.diff),
+    "git.merge": on(repositories.merge),
+  };
+  return operations;
+});
+
+const decodeQuestion = Schema.decodeUnknownEffect(Schema.fromJsonString(NodeQuestion));
+const encodeError = Schema.encodeUnknownSync(Schema.Union([SandboxError, GitError]));
+
+const malformed = (what: string) => new BadRequest({ error: `${what}.`, code: "malformed_request" });
+
+const bodyOf = (request: IncomingMessage) =>
+  Effect.tryPromise({
+    try: async () => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > MESSAGE_LIMIT_BYTES) throw new Error("too long");
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks);
+    },
+    catch: () => malformed("The question broke off"),
+  });
+
+/** Answers one question of another node's, whose credential was verified. */
+const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
+  const operations = yield* makeOperations(ending);
+  const { nodes: keys } = yield* Keyring;
+  return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
+    const [credential = ""] = valuesOf(request, NODE_HEADER);
+    const text = openNodeMessage(yield* bodyOf(request), { credential, way: "question" }, keys);
+    if (text === null) return yield* malformed("The question is not a node's of this database");
+    const { operation, given } = yield* Effect.mapError(decodeQuestion(text), () =>
+      malformed("Not a question"),
+    );
+    const perform = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+    // A newer node may know more than this one.
+    if (perform === undefined) return yield* notFound("operation");
+    const answer: NodeAnswer = yield* Effect.match(perform(given as never), {
+      onSuccess: (value) => ({ ok: true as const, value: value ?? null }),
+      onFailure: (error) => ({ ok: false as const, error: encodeError(error) }),
+    });
+    const sealed = sealNodeMessage(
+      JSON.stringify(answer),
+      { envelope: { credential, way: "answer" }, iv: randomBytes(SEAL_IV_BYTES) },
+      keys,
+    );
+    response.writeHead(200, {
+      "content-type": "application/octet-stream",
+      "content-length": sealed.length,
+    });
+    response.end(sealed);
+  });
+});
+
+/** What a node says of the request that it passes on; nothing where it asks for itself. */
+const forwardedBy = ({ headers }: IncomingMessage): Pick<Upstream, "forwarded"> => {
+  const [address, host, proto] = ["for", "host", "proto"].map((what) => headers[`x-forwarded-${what}`]);
+  return typeof address === "string" && typeof host === "string" && typeof proto === "string"
+    ? { forwarded: { for: address, host, proto } }
+    : {};
+};
+
+const makeDaemonWay = Effect.gen(function* () {
+  const { provider } = yield* LocalParts;
+  const sandboxes = yield* Sandboxes;
+  const { touch } = yield* Activity;
+  const sessionOf = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.sessionId ?? null));
+  return Effect.fnUntraced(function* (request: IncomingMessage) {
+    const [, id = "", by, path = ""] = SANDBOX.exec(request.url ?? "") ?? [];
+    const sessionId = yield* sessionOf(id);
+    if (sessionId === null) return yield* notFound("sandbox");
+    const link = yield* Effect.mapError(
+      provider.link(id),
+      () => new Conflict({ error: "The session's sandbox is gone.", code: "session_not_running" }),
+    );
+    const heard = (): void => touch(sessionId);
+    if (by === "client") heard();
+    const context = valuesOf(request, USER_CONTEXT_HEADER);
+    const upstream: Upstream = {
+      at: linkTarget(link),
+      path,
+      host: "daemon",
+      headers: context.flatMap((value) => [USER_CONTEXT_HEADER, value]),
+      rewrite: (name, value) => (name === NODE_HEADER ? null : value),
+      ...forwardedBy(request),
+      ...(by === "client" ? { heard } : {}),
+    };
+    return upstream;
+  });
+});
+
+export const repositoryAway = (): Unavailable =>
+  new Unavailable({
+    error: "The node that has the repository is away; try again in a moment.",
+    code: "node_away",
+  });
+
+/** Where a git request goes: on to another node, or null: it is for this one. */
+const makeGitWay = Effect.gen(function* () {
+  const map = yield* NodeMap;
+  const { nodes: keys } = yield* Keyring;
+  return Effect.fnUntraced(function* (request: IncomingMessage, projectId: string) {
+    const place = yield* map.repositoryPlace(projectId);
+    if (place.is === "here") return null;
+    if (place.is !== "there") return yield* repositoryAway();
+    const { url: target = "", method = "GET", headers } = request;
+    const at = yield* Clock.currentTimeMillis;
+    const credential = signNodeRequest({ to: place.nodeId, method, target }, { from: map.self, at }, keys);
+    const url = new URL(place.url);
+    const upstream: Upstream = {
+      at: linkTarget({ kind: "url", url: place.url }),
+      path: target,
+      host: url.host,
+      headers: [
+        NODE_HEADER,
+        credential,
+        // The one hop that it is meant for: that node asks whose it is.
+        ...(headers.authorization === undefined ? [] : ["authorization", headers.authorization]),
+      ],
+    };
+    return upstream;
+  });
+});
+
+const openProxy = (answerFailure: AnswerFailure) =>
+  Effect.acquireRelease(
+    Effect.sync(() => new Proxy(answerFailure)),
+    (opened) => Effect.sync(() => opened.close()),
+  );
+
+const strange = (): Unauthorized =>
+  new Unauthorized({ error: "This address is for the service's own nodes.", code: "unauthorized" });
+
+/** @returns what sees a decision to its answer; who asked and has gone takes it along. */
+const makeRun = Effect.gen(function* () {
+  const runFork = yield* FiberSet.makeRuntime<never>();
+  return <E>(response: ServerResponse, decision: Effect.Effect<void, E>): void => {
+    const fiber = runFork(answeredBy(decision, (error) => answerRaw(response, error)));
+    response.on("close", () => {
+      if (!response.writableFinished) fiber.interruptUnsafe();
+    });
+  };
+});
+
+/**
+ * The raw routes of a node among several; they live as long as the scope.
+ *
+ * @param ending completes when the service begins to end: who waits here for something to happen is sent away.
+ */
+export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
+  const { self } = yield* NodeMap;
+  const { nodes: keys } = yield* Keyring;
+  const answer = yield* makeAnswerer(ending);
+  const daemonOf = yield* makeDaemonWay;
+  const elsewhere = yield* makeGitWay;
+  const run = yield* makeRun;
+  const clock = yield* Clock.clockWith(Effect.succeed);
+  const toDaemons = yield* openProxy((response, _to, why) => answerRaw(response, RELAY_FAILURES[why]()));
+  const toNodes = yield* openProxy((response, _to, why) =>
+    answerRaw(response, why === "unreachable" ? repositoryAway() : RELAY_FAILURES[why]()),
+  );
+
+  const isNodes = (request: IncomingMessage): boolean => {
+    const { method = "GET", url: target = "" } = request;
+    const asked = { to: self, method, target, now: clock.currentTimeMillisUnsafe() };
+    return verifyNodeRequest(valuesOf(request, NODE_HEADER), asked, keys) !== null;
+  };
+  const passOn = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void =>
+    run(response, Effect.map(daemonOf(request), pass));
+  const forNode = (request: IncomingMessage, response: ServerResponse): void => {
+    const target = request.url ?? "";
+    if (!isNodes(request)) answerRaw(response, strange());
+    else if (target === CALL_PATH && request.method === "POST") run(response, answer(request, response));
+    else if (SANDBOX.test(target)) passOn(request, response, (to) => toDaemons.pass(request, response, to));
+    else answerRaw(response, notFound("address"));
+  };
+
+  const routes: RawRoutes = {
+    request: (request, response, next) => {
+      const target = request.url ?? "";
+      if (target.startsWith(NODES)) {
+        forNode(request, response);
+        return true;
+      }
+      const route = parseGitPath(target);
+      if (route === null || request.headers[NODE_HEADER] !== undefined) return false;
+      const decided = Effect.map(elsewhere(request, route.projectId), (to) =>
+        to === null ? next() : toNodes.pass(request, response, to),
+      );
+      run(response, decided);
+      return true;
+    },
+    upgrade: (request, socket, head) => {
+      if (!(request.url ?? "").startsWith(NODES)) return false;
+      const response = responseOn(request, socket);
+      response.setHeader("x-request-id", requestId(request));
+      if (!isNodes(request)) answerRaw(response, strange());
+      else if (!SANDBOX.test(request.url ?? "")) answerRaw(response, notFound("address"));
+      else passOn(request, response, (to) => toDaemons.upgrade(request, response, { socket, head, to }));
+      return true;
+    },
+  };
+  return routes;
+});

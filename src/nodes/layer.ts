@@ -1,0 +1,12 @@
+/** A node's place among the others, over what it has itself: its provider and its repositories become everybody's. */
+import * as Layer from "effect/Layer";
+import { localParts } from "./local.ts";
+import { nodeMapLayer, type MapOptions } from "./map.ts";
+import { nodeRepositories } from "./repositories.ts";
+import { nodeSandboxes } from "./sandboxes.ts";
+
+/** The dispatching provider and backend, with what the endpoint needs (endpoint.ts). */
+export const nodeLayers = (options: MapOptions) =>
+  Layer.mergeAll(nodeSandboxes, nodeRepositories).pipe(
+    Layer.provideMerge(Layer.mergeAll(localParts, nodeMapLayer(options))),
+  );

@@ -1,0 +1,77 @@
+/**
+ * The backend of hosted repositories of a node among several: each is in one node's data directory, the one that made it,
+ * and operations on it are done there. While that node is away they fail with `away`.
+ */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schema from "effect/Schema";
+import { Keyring } from "../actors/keyring.ts";
+import { GitBackend, GitError } from "../git/port.ts";
+import { nodeCaller } from "./call.ts";
+import { LocalParts } from "./local.ts";
+import { NodeMap } from "./map.ts";
+
+/** Larger merges and comparisons are git's own to give up sooner (git/run.ts). */
+const TIMEOUT_MS = 10 * 60_000;
+
+type Backend = GitBackend["Service"];
+/** What is done where the repository is. */
+export type RepositoryOperation = Exclude<keyof Backend, "create" | "checkUpstream">;
+
+const decodeError = Schema.decodeUnknownEffect(GitError);
+
+const away = (why: string) =>
+  new GitError({ code: "away", message: `The node that has the repository is away; try again. (${why})` });
+
+const make = Effect.gen(function* () {
+  const { repositories: own } = yield* LocalParts;
+  const map = yield* NodeMap;
+  const { nodes: keys } = yield* Keyring;
+  const call = nodeCaller({ self: map.self, keys });
+
+  const ask = Effect.fnUntraced(function* (operation: RepositoryOperation, given: readonly unknown[]) {
+    const [repository] = given as [{ readonly projectId: string }];
+    const place = yield* Effect.mapError(map.repositoryPlace(repository.projectId), () =>
+      away("the database cannot be asked"),
+    );
+    if (place.is === "here") return null;
+    if (place.is !== "there") return yield* away("no sign of life");
+    const answer = yield* Effect.mapError(
+      call(place, { operation: `git.${operation}`, given }, TIMEOUT_MS),
+      ({ message }) => away(message),
+    );
+    if (!answer.ok) return yield* Effect.flatMap(Effect.orDie(decodeError(answer.error)), Effect.fail);
+    return answer;
+  });
+
+  /** The operation, done where the repository is; `read` makes of its JSON what it gave there. */
+  const dispatched =
+    <Given extends readonly unknown[], A>(
+      operation: RepositoryOperation,
+      here: (...given: Given) => Effect.Effect<A, GitError>,
+      read: (value: unknown) => A = (value) => value as A,
+    ) =>
+    (...given: Given): Effect.Effect<A, GitError> =>
+      Effect.flatMap(ask(operation, given), (answer) =>
+        answer === null ? here(...given) : Effect.succeed(read(answer.value)),
+      );
+
+  return GitBackend.of({
+    create: (request) => Effect.map(own.create(request), (made) => ({ ...made, nodeId: map.self })),
+    checkUpstream: own.checkUpstream,
+    setDefaultBranch: dispatched("setDefaultBranch", own.setDefaultBranch),
+    remove: dispatched("remove", own.remove),
+    resolveBase: dispatched("resolveBase", own.resolveBase),
+    branchTip: dispatched("branchTip", own.branchTip),
+    createBranch: dispatched("createBranch", own.createBranch),
+    readFile: dispatched("readFile", own.readFile, (value) =>
+      value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
+    ),
+    compare: dispatched("compare", own.compare),
+    diff: dispatched("diff", own.diff),
+    merge: dispatched("merge", own.merge),
+  });
+});
+
+/** Over this node's own repositories. */
+export const nodeRepositories = Layer.effect(GitBackend, make);

@@ -1,0 +1,67 @@
+/**
+ * Where a node's runner listens for the other nodes' messages. A connection's writer is to fail when the connection is
+ * gone: the library's own waits for it to open again, which on a server it never does, so an answer that another node no
+ * longer waits for would hold its request, and with it the end of the service, for ever.
+ */
+import type { Socket as Connection } from "node:net";
+import { NodeSocket, NodeSocketServer } from "@effect/platform-node";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { Socket, SocketServer } from "effect/socket";
+
+export interface RunnerSocketOptions {
+  /** PLATFORM_NODE_HOST */
+  readonly nodeHost: string;
+  /** PLATFORM_NODE_PORT; 0: any free port. */
+  readonly nodePort: number;
+}
+
+const gone = () =>
+  new Socket.SocketError({
+    reason: new Socket.SocketWriteError({ cause: new Error("the connection is closed") }),
+  });
+
+/** The same socket, whose writes fail once nobody reads from it any more, or `connection` is closed. */
+const failingOnceGone = (socket: Socket.Socket, connection: Connection): Socket.Socket => {
+  const closed = Deferred.makeUnsafe<never, Socket.SocketError>();
+  const close = Deferred.fail(closed, gone());
+  connection.once("close", () => Effect.runSync(close));
+  const orGone = <E>(write: Effect.Effect<void, E>) => Effect.raceFirst(Deferred.await(closed), write);
+  return Socket.make({
+    // Added after the reader's own finalizer, this one runs before it, and no write comes between them.
+    reader: Effect.tap(socket.reader, () => Effect.addFinalizer(() => close)),
+    writer: Effect.map(socket.writer, ({ write, writeAll }) => ({
+      write: (chunk) => orGone(write(chunk)),
+      writeAll: (chunks) => orGone(writeAll(chunks)),
+    })),
+  });
+};
+
+const listen = ({ nodeHost: host, nodePort: port }: RunnerSocketOptions) =>
+  Effect.mapError(
+    NodeSocketServer.make({ host, port }),
+    ({ cause }) =>
+      new Error(
+        `cannot listen for the other nodes on ${host}:${port} (PLATFORM_NODE_HOST, PLATFORM_NODE_PORT): ${String(cause)}`,
+        { cause },
+      ),
+  );
+
+/** Listens for the other nodes; refuses the start with a sentence where it cannot. */
+export const runnerSocketLayer = (options: RunnerSocketOptions) =>
+  Layer.effect(
+    SocketServer.SocketServer,
+    Effect.map(listen(options), ({ address, run }) =>
+      SocketServer.SocketServer.of({
+        address,
+        run: (handler) =>
+          run(
+            (socket) =>
+              Effect.flatMap(NodeSocket.NetSocket, (connection) =>
+                handler(failingOnceGone(socket, connection)),
+              ) as ReturnType<typeof handler>,
+          ),
+      }),
+    ),
+  );

@@ -1,0 +1,181 @@
+/**
+ * The sandbox provider of a node among several: an operation on a sandbox is done by the node that has it. Actors and
+ * endpoints do not learn of it. A node that is away fails its operations with `node: "away"`, and is asked again by whoever
+ * needs them done; what a dead node had is lost, and its end is as good as done: the node itself removes what is left of it
+ * when it comes back (actors/orphans.ts).
+ */
+import { clockWith } from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schema from "effect/Schema";
+import { Keyring } from "../actors/keyring.ts";
+import { backoff } from "../actors/supervisor.ts";
+import { NODE_HEADER, signNodeRequest } from "../domain/node-credential.ts";
+import { SandboxError, SandboxProvider, type DaemonLink, type SandboxExit } from "../sandbox/port.ts";
+import { Sandboxes } from "../store/port.ts";
+import { nodeCaller } from "./call.ts";
+import { LocalParts } from "./local.ts";
+import { NodeMap, remembering, type Place } from "./map.ts";
+
+/** Where a node passes requests on to the daemons of its sandboxes. */
+export const SANDBOX_PATH = "/v1/nodes/sandboxes";
+
+/** How long an operation may take there; whoever asks has limits of his own. A boot has the longest. */
+const TIMEOUT_MS = 10 * 60_000;
+/** One question for a sandbox's end waits so long for it at the other node, and a little longer for the answer. */
+export const EXIT_WAIT_MS = 15_000;
+const EXIT_TIMEOUT_MS = EXIT_WAIT_MS + 10_000;
+
+const LOST: SandboxExit = { code: "absent", message: "the node that had the sandbox is gone" };
+
+type Operation = SandboxError["operation"];
+type There = Extract<Place, { readonly is: "there" }>;
+
+const away = (operation: Operation, message: string) =>
+  new SandboxError({ operation, message, node: "away" });
+
+const decodeError = Schema.decodeUnknownEffect(SandboxError);
+const decodeExit = Schema.decodeUnknownEffect(
+  Schema.NullOr(
+    Schema.Struct({
+      code: Schema.Literals(["exited", "memory_exceeded", "disk_exceeded", "processes_exceeded", "absent"]),
+      message: Schema.String,
+    }),
+  ),
+);
+
+const gone = (operation: Operation) =>
+  Effect.fail(new SandboxError({ operation, message: LOST.message, node: "dead" }));
+
+/** An operation on a sandbox, wherever that is. */
+interface Doing<A> {
+  readonly here: Effect.Effect<A, SandboxError>;
+  readonly there: (to: There) => Effect.Effect<A, SandboxError>;
+  /** What it comes to where the sandbox's node is dead. */
+  readonly lost: Effect.Effect<A, SandboxError>;
+}
+
+/** @returns how other nodes are asked, and where a sandbox is. */
+const makeAsking = Effect.gen(function* () {
+  const map = yield* NodeMap;
+  const sandboxes = yield* Sandboxes;
+  const { nodes: keys } = yield* Keyring;
+  const call = nodeCaller({ self: map.self, keys });
+  const owner = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.nodeId ?? null));
+  /** What no record names is this node's to look for. */
+  const placeOf = (id: string) => Effect.map(owner(id), (nodeId) => map.placeOf(nodeId ?? map.self));
+
+  const ask = (to: There, operation: Operation, given: unknown): Effect.Effect<unknown, SandboxError> =>
+    call(to, { operation: `sandbox.${operation}`, given }, TIMEOUT_MS).pipe(
+      Effect.mapError(({ message }) => away(operation, message)),
+      Effect.flatMap((answer) =>
+        answer.ok
+          ? Effect.succeed(answer.value)
+          : Effect.flatMap(Effect.orDie(decodeError(answer.error)), (error) => Effect.fail(error)),
+      ),
+    );
+
+  const done = <A>(operation: Operation, id: string, by: Doing<A>): Effect.Effect<A, SandboxError> =>
+    Effect.gen(function* () {
+      const place = yield* Effect.mapError(placeOf(id), () =>
+        away(operation, "the database cannot be asked"),
+      );
+      if (place.is === "here") return yield* by.here;
+      if (place.is === "there") return yield* by.there(place);
+      if (place.is === "dead") return yield* by.lost;
+      return yield* away(operation, "the sandbox's node is away");
+    });
+
+  /** Whether the sandbox has ended there by now; null: not yet, ask again. */
+  const exitOf = Effect.fnUntraced(function* (to: There, id: string) {
+    const answer = yield* call(to, { operation: "sandbox.awaitExit", given: id }, EXIT_TIMEOUT_MS);
+    return answer.ok ? yield* decodeExit(answer.value) : null;
+  });
+  return { placeOf, ask, done, exitOf };
+});
+
+/** @returns what makes a link to a daemon of another node's. */
+const makeLinking = Effect.gen(function* () {
+  const { self } = yield* NodeMap;
+  const { nodes: keys } = yield* Keyring;
+  const clock = yield* clockWith(Effect.succeed);
+  return ({ nodeId: to, url }: There, id: string): DaemonLink => ({
+    kind: "node",
+    url,
+    request: ({ method, path, by }) => {
+      const target = `${SANDBOX_PATH}/${id}/${by}${path}`;
+      const sent = { from: self, at: clock.currentTimeMillisUnsafe() };
+      return { path: target, headers: [NODE_HEADER, signNodeRequest({ to, method, target }, sent, keys)] };
+    },
+  });
+});
+
+/** An away node is asked anew, 100 ms doubling to 1 s. */
+const AGAIN = backoff("100 millis", "1 second");
+
+const make = Effect.gen(function* () {
+  const { provider: own } = yield* LocalParts;
+  const { placeOf, ask, done, exitOf } = yield* makeAsking;
+  const linkTo = yield* makeLinking;
+
+  /** One look for a sandbox's end, which may take a while; null: not yet. Fails where nobody can tell. */
+  const lookForExit = (id: string) =>
+    Effect.gen(function* () {
+      const place = yield* placeOf(id);
+      if (place.is === "here") return yield* own.awaitExit(id);
+      if (place.is === "dead") return LOST;
+      if (place.is === "away") return yield* Effect.fail("unknown" as const);
+      return yield* exitOf(place, id);
+    });
+  /** Until it is known: a node that is away comes back, or is dead in the end. */
+  const awaitExit = (id: string): Effect.Effect<SandboxExit> =>
+    lookForExit(id).pipe(
+      Effect.retry(AGAIN),
+      Effect.orDie,
+      Effect.repeat({ until: (exit) => exit !== null }),
+      Effect.map((exit) => exit ?? LOST),
+    );
+
+  /** For an operation that gives nothing; what a dead node had needs no end. */
+  const ended = (operation: "end" | "destroy", id: string) =>
+    done(operation, id, {
+      here: own[operation](id),
+      there: (to) => Effect.asVoid(ask(to, operation, id)),
+      lost: Effect.void,
+    });
+
+  return SandboxProvider.of({
+    ...own,
+    create: (spec) =>
+      done("create", spec.id, {
+        here: own.create(spec),
+        there: (to) => Effect.asVoid(ask(to, "create", spec)),
+        lost: gone("create"),
+        // It joins what it began (P1); its caller gives it up at the boot deadline.
+      }).pipe(Effect.retry({ while: ({ node }) => node === "away", schedule: AGAIN })),
+    awaitExit,
+    link: (id) =>
+      done("link", id, {
+        here: own.link(id),
+        there: (to) => Effect.succeed(linkTo(to, id)),
+        lost: gone("link"),
+      }),
+    setSecretNames: (id, names) =>
+      done("setSecretNames", id, {
+        here: own.setSecretNames(id, names),
+        there: (to) => Effect.asVoid(ask(to, "setSecretNames", { id, names })),
+        lost: gone("setSecretNames"),
+      }),
+    logs: (id) =>
+      done("logs", id, {
+        here: own.logs(id),
+        there: (to) => Effect.map(ask(to, "logs", id), String),
+        lost: Effect.succeed(""),
+      }),
+    end: (id) => ended("end", id),
+    destroy: (id) => ended("destroy", id),
+  });
+});
+
+/** Over this node's own provider. */
+export const nodeSandboxes = Layer.effect(SandboxProvider, make);

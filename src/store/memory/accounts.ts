@@ -1,0 +1,71 @@
+/** Accounts and users over all accounts, in memory: see postgres/accounts.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { Accounts, type User } from "../accounts.ts";
+import type { Account, PageRequest } from "../records.ts";
+import { pageFrom, Tables, type AccountRow } from "./tables.ts";
+
+const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }: AccountRow): Account => ({
+  id,
+  name,
+  tier,
+  sessionCap: cap,
+  activeSessions,
+  queuedFires,
+});
+
+/** The rows of a table, which keeps them in the order in which they came. */
+const newestFirst = Effect.fnUntraced(function* <A extends { readonly id: string }>(
+  rows: readonly A[],
+  request: PageRequest,
+) {
+  const places = new Map(rows.map((row, index) => [row, index]));
+  return yield* pageFrom(rows, request, (row) => ({ at: places.get(row) ?? 0, id: row.id }));
+});
+
+export const layer = Layer.effect(
+  Accounts,
+  Effect.map(Tables, (tables) => ({
+    list: (request) =>
+      Effect.suspend(() =>
+        newestFirst(
+          [...tables.accounts].map(([id, row]) => accountOf(id, row)),
+          request,
+        ),
+      ),
+    create: ({ id, name, tier, cap }) =>
+      Effect.sync(() => {
+        const row = {
+          name,
+          tier,
+          cap,
+          activeSessions: 0,
+          queuedFires: 0,
+          storedRequestBytes: 0,
+          drainedTurns: 0,
+        };
+        tables.accounts.set(id, row);
+        return accountOf(id, row);
+      }),
+    users: (accountId, request) =>
+      Effect.suspend(() =>
+        newestFirst(
+          [...tables.users].flatMap(([id, row]): User[] =>
+            row.accountId === accountId ? [{ id, ...row }] : [],
+          ),
+          request,
+        ),
+      ),
+    user: (id) =>
+      Effect.sync(() => {
+        const row = tables.users.get(id);
+        return row === undefined ? null : { id, ...row };
+      }),
+    createUser: ({ id, accountId, name }) =>
+      Effect.sync(() => {
+        if (!tables.accounts.has(accountId)) return null;
+        tables.users.set(id, { accountId, name });
+        return { id, accountId, name };
+      }),
+  })),
+);

@@ -1,0 +1,61 @@
+/** Counters against what they count: looked for without a lock, and mended under the account's. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { Counters } from "../counters.ts";
+import { lockAccount } from "./slots.ts";
+import { stored } from "./statement.ts";
+
+interface Counted {
+  readonly activeSessions: number;
+  readonly queuedFires: number;
+}
+
+const makeMend = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  return Effect.fnUntraced(function* (accountId: string) {
+    const said = yield* lockAccount(sql, accountId);
+    if (said === null) return null;
+    // A statement of its own: it sees what whoever held the lock before has committed, rows and counter alike. What has
+    // changed a session and waits for this lock is not committed, and still counted.
+    const [counted] = yield* sql<Counted>`
+      SELECT
+        (SELECT count(*)::integer FROM project_sessions
+          WHERE account_id = ${accountId} AND status IN ('provisioning', 'running')) AS "activeSessions",
+        (SELECT count(*)::integer FROM fire_queue WHERE account_id = ${accountId}) AS "queuedFires"`;
+    if (counted === undefined) return null;
+    const { activeSessions, queuedFires } = counted;
+    if (said.activeSessions === activeSessions && said.queuedFires === queuedFires) return null;
+    yield* sql`
+      UPDATE accounts SET active_sessions = ${activeSessions}, queued_fires = ${queuedFires} WHERE id = ${accountId}`;
+    return {
+      activeSessions: { said: said.activeSessions, counted: activeSessions },
+      queuedFires: { said: said.queuedFires, counted: queuedFires },
+    };
+  });
+});
+
+export const layer = Layer.effect(
+  Counters,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const mend = yield* makeMend;
+    return {
+      // One statement sees one instant, in which every transaction is there as a whole or not at all.
+      wrong: sql<{ readonly id: string }>`
+        SELECT accounts.id FROM accounts
+        LEFT JOIN (
+          SELECT account_id, count(*) AS count FROM project_sessions WHERE status IN ('provisioning', 'running')
+          GROUP BY account_id
+        ) AS live ON live.account_id = accounts.id
+        LEFT JOIN (SELECT account_id, count(*) AS count FROM fire_queue GROUP BY account_id) AS waiting
+          ON waiting.account_id = accounts.id
+        WHERE accounts.active_sessions <> coalesce(live.count, 0)
+          OR accounts.queued_fires <> coalesce(waiting.count, 0)`.pipe(
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        stored("counters.wrong"),
+      ),
+      mend: (accountId) => sql.withTransaction(mend(accountId)).pipe(stored("counters.mend")),
+    };
+  }),
+);

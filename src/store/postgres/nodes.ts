@@ -1,0 +1,46 @@
+/** The nodes that share this database, and which of them has what. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { Nodes, type NodeRecord } from "../nodes.ts";
+import { at, stored } from "./statement.ts";
+
+type Row = Omit<NodeRecord, "beats"> & { readonly beats: string };
+
+export const layer = Layer.effect(
+  Nodes,
+  Effect.map(SqlClient.SqlClient, (sql) => ({
+    beat: ({ id, url, now }) =>
+      sql`
+        INSERT INTO nodes AS node (id, url, beats, last_seen_at) VALUES (${id}, ${url}, 1, ${at(now)})
+        ON CONFLICT (id) DO UPDATE
+        SET url = excluded.url, beats = node.beats + 1, last_seen_at = excluded.last_seen_at, dead_at = NULL`.pipe(
+        Effect.asVoid,
+        stored("nodes.beat"),
+      ),
+    all: sql<Row>`SELECT id, url, beats, dead_at AS "deadAt" FROM nodes ORDER BY id`.pipe(
+      Effect.map((rows) => rows.map((row) => ({ ...row, beats: Number(row.beats) }))),
+      stored("nodes.all"),
+    ),
+    bury: ({ id, beats, now }) =>
+      sql`
+        UPDATE nodes SET dead_at = ${at(now)}
+        WHERE id = ${id} AND beats = ${beats} AND dead_at IS NULL RETURNING id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        stored("nodes.bury"),
+      ),
+    ownerOf: (projectId) =>
+      sql<{ readonly nodeId: string | null }>`
+        SELECT node_id AS "nodeId" FROM projects WHERE id = ${projectId}`.pipe(
+        Effect.map(([row]) => row?.nodeId ?? null),
+        stored("nodes.ownerOf"),
+      ),
+    adopt: (nodeId, projectIds) =>
+      sql`
+        UPDATE projects SET node_id = ${nodeId}
+        WHERE id = ANY(${[...projectIds]}::uuid[]) AND node_id IS NULL`.pipe(
+        Effect.asVoid,
+        stored("nodes.adopt"),
+      ),
+  })),
+);

@@ -1,0 +1,190 @@
+/**
+ * Every row of a database as text, and back: what a backup of an embedded installation holds of it. The embedded Postgres
+ * comes without pg_dump, and a copy of its files would belong to one version of it.
+ *
+ *  D1 All tables are read in one snapshot.
+ *  D2 A row is the text of its record, exact for every type; its table is of the migrations that the snapshot names.
+ *  D3 What is told by transaction ids belongs to its server. Events are left out with what was pruned of them (their
+ *     readers are told `reset`), and a column of such ids takes its default.
+ */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
+import * as pg from "pg";
+import Cursor from "pg-cursor";
+import { connectionSettings } from "./connection.ts";
+import { KEY_CHECK } from "./secrets.ts";
+
+/** The database cannot be read or filled. */
+export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
+  doing: Schema.String,
+  cause: Schema.Defect(),
+}) {
+  override get message(): string {
+    return `${this.doing} failed: ${this.cause instanceof Error ? this.cause.message : String(this.cause)}`;
+  }
+}
+
+const LEFT_OUT = ["schema_migrations", "events", "event_horizons"];
+/** Text that is read or written at a time. */
+const PORTION_BYTES = 1024 * 1024;
+const PORTION_ROWS = 1_000;
+
+export interface Snapshot {
+  readonly migrations: readonly { readonly name: string; readonly checksum: string }[];
+  readonly tables: readonly string[];
+  readonly projects: readonly { readonly id: string; readonly kind: string }[];
+  /** What the master key is checked by; null before the first start was over. */
+  readonly keyCheck: string | null;
+  /** Rows of a table, portions of them. One table at a time. */
+  readonly rows: (table: string) => AsyncIterable<readonly string[]>;
+}
+
+const attempt = <A>(doing: string, run: () => Promise<A>): Effect.Effect<A, RowsFailed> =>
+  Effect.tryPromise({ try: run, catch: (cause) => new RowsFailed({ doing, cause }) });
+
+/** A connection of its own that may take its time. */
+const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope> =>
+  Effect.acquireRelease(
+    attempt("Reaching the database", async () => {
+      const client = new pg.Client({
+        ...connectionSettings({ url, applicationName: "platform backup" }),
+        statement_timeout: 0,
+        query_timeout: 0,
+        idle_in_transaction_session_timeout: 0,
+      });
+      // A connection that breaks fails the query that is under way.
+      client.on("error", () => undefined);
+      await client.connect();
+      return client;
+    }),
+    (client) => Effect.promise(() => client.end().catch(() => undefined)),
+  );
+
+/** Names come from the catalogue; they are quoted all the same. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const tablesOf = async (client: pg.Client): Promise<readonly string[]> => {
+  const { rows } = await client.query<{ readonly name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL ($1) ORDER BY 1",
+    [LEFT_OUT],
+  );
+  return rows.map(({ name }) => name);
+};
+
+async function* rowsOf(client: pg.Client, table: string): AsyncGenerator<readonly string[]> {
+  const cursor = client.query(
+    new Cursor<{ readonly row: string }>(`SELECT t::text AS row FROM ${quoted(table)} AS t`),
+  );
+  // A row of a log is a megabyte, others are a line: as many as fit, judged by those before.
+  let [count, bytes, wanted] = [0, 0, 1];
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one portion after the other
+      const portion = await cursor.read(wanted);
+      if (portion.length === 0) return;
+      count += portion.length;
+      bytes += portion.reduce((sum, { row }) => sum + row.length, 0);
+      wanted = Math.max(1, Math.min(PORTION_ROWS, Math.floor(PORTION_BYTES / (bytes / count))));
+      yield portion.map(({ row }) => row);
+    }
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** Opens the snapshot until the scope closes. */
+export const openSnapshot = Effect.fnUntraced(function* (url: string) {
+  const client = yield* connect(url);
+  return yield* attempt("Reading the database", async (): Promise<Snapshot> => {
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const migrations = await client.query<Snapshot["migrations"][number]>(
+      `SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`,
+    );
+    const projects = await client.query<Snapshot["projects"][number]>(
+      "SELECT id, repository->>'kind' AS kind FROM projects ORDER BY id",
+    );
+    const check = await client.query<{ readonly value: string }>(
+      "SELECT value FROM settings WHERE key = $1",
+      [KEY_CHECK],
+    );
+    return {
+      migrations: migrations.rows,
+      tables: await tablesOf(client),
+      projects: projects.rows,
+      keyCheck: check.rows[0]?.value ?? null,
+      rows: (table) => rowsOf(client, table),
+    };
+  });
+});
+
+interface Column {
+  readonly name: string;
+  readonly isOfServer: boolean;
+  readonly isIdentity: boolean;
+}
+
+const columnsOf = async (client: pg.Client, table: string): Promise<readonly Column[]> => {
+  const { rows } = await client.query<Column>(
+    `SELECT attname AS name, atttypid = 'xid8'::regtype AS "isOfServer", attidentity <> '' AS "isIdentity"
+     FROM pg_attribute
+     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+     ORDER BY attnum`,
+    [quoted(table)],
+  );
+  return rows;
+};
+
+export interface Filling {
+  /** Adds rows to a table. */
+  readonly add: (table: string, rows: readonly string[]) => Promise<void>;
+}
+
+const filling = (client: pg.Client, columns: ReadonlyMap<string, readonly Column[]>): Filling => ({
+  add: async (table, rows) => {
+    const known = columns.get(table);
+    if (known === undefined) throw new Error(`there is no table ${table}`);
+    const names = known.filter(({ isOfServer }) => !isOfServer).map(({ name }) => quoted(name));
+    await client.query(
+      `WITH given AS MATERIALIZED (SELECT line::${quoted(table)} AS r FROM unnest($1::text[]) AS line)
+       INSERT INTO ${quoted(table)} (${names.join(", ")}) OVERRIDING SYSTEM VALUE
+       SELECT ${names.map((name) => `(r).${name}`).join(", ")} FROM given`,
+      [rows],
+    );
+  },
+});
+
+/** Numbers that are given out go on after the ones that are there. */
+const advance = async (client: pg.Client, table: string, column: string): Promise<void> => {
+  await client.query(
+    `SELECT setval(pg_get_serial_sequence($1, $2), max(${quoted(column)})) FROM ${quoted(table)}
+     HAVING max(${quoted(column)}) IS NOT NULL`,
+    [quoted(table), column],
+  );
+};
+
+/**
+ * Fills a migrated database with what `fill` adds, in place of what is in it, in one transaction. Rows may come in any
+ * order: what they refer to comes from the same snapshot.
+ */
+export const fillTables = Effect.fnUntraced(function* (
+  url: string,
+  fill: (filling: Filling) => Promise<void>,
+) {
+  const client = yield* connect(url);
+  yield* attempt("Filling the database", async () => {
+    await client.query("BEGIN");
+    await client.query("SET LOCAL session_replication_role = replica");
+    const tables = await tablesOf(client);
+    await client.query(`TRUNCATE ${[...tables, ...LEFT_OUT.slice(1)].map(quoted).join(", ")}`);
+    const columns = new Map<string, readonly Column[]>();
+    // oxlint-disable no-await-in-loop -- one connection, one statement at a time
+    for (const table of tables) columns.set(table, await columnsOf(client, table));
+    await fill(filling(client, columns));
+    for (const [table, own] of columns) {
+      for (const { name } of own.filter(({ isIdentity }) => isIdentity)) await advance(client, table, name);
+    }
+    // oxlint-enable no-await-in-loop
+    await client.query("COMMIT");
+  });
+});

@@ -1,0 +1,86 @@
+/** An answer of the database's that was lost, in the service as it is wired: what it may have committed is looked at at once. */
+import { assert, describe, it } from "@effect/vitest";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { TestClock } from "effect/testing";
+import { Actors } from "../../src/actors/actors.ts";
+import { Admitter } from "../../src/actors/admission.ts";
+import { GitBackend } from "../../src/git/port.ts";
+import { StoreError } from "../../src/store/journal.ts";
+import { Admissions, Identity, Sessions } from "../../src/store/port.ts";
+import { admitOne, fired, makeWorld, NOON, wish } from "../conformance/store-fixture.ts";
+import { advance, inLife, twins } from "./cron-world.ts";
+
+/** Less than the interval of recovery's looks, more than a doubt waits for others. */
+const SOON_S = 2;
+
+const losing = <A, E>(answer: Effect.Effect<A, E>, isLost: () => boolean) =>
+  Effect.filterOrFail(
+    answer,
+    () => !isLost(),
+    () => new StoreError({ operation: "answer", cause: "lost" }),
+  );
+
+/** A store that does what it is asked, and whose answers are lost from when on a test says so. */
+const forgetful = Effect.gen(function* () {
+  const memory = yield* Layer.build(Layer.fresh(twins));
+  const lost = { admissions: false, drains: false };
+  const admissions = Context.get(memory, Admissions);
+  const store = Context.add(memory, Admissions, {
+    ...admissions,
+    admit: (account, requests) => losing(admissions.admit(account, requests), () => lost.admissions),
+    drain: (account, request) => losing(admissions.drain(account, request), () => lost.drains),
+  });
+  return { lost, memory: Layer.succeedContext(store) };
+});
+
+/** The account has one slot. */
+const world = Effect.gen(function* () {
+  const made = yield* makeWorld(1);
+  const { projectId } = made;
+  yield* (yield* GitBackend).create({ projectId, importFrom: null, defaultBranch: "main" });
+  return made;
+});
+
+const statusesIn = Effect.fnUntraced(function* (projectId: string) {
+  const { items } = yield* (yield* Sessions).list(projectId, { limit: 10, cursor: null, status: null });
+  return items.map(({ status }) => status);
+});
+
+describe("the service, where the database's answer is lost", () => {
+  it.effect("starts the session of an admission that was committed all the same, at once", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(NOON);
+      const { lost, memory } = yield* forgetful;
+      const test = Effect.gen(function* () {
+        const made = yield* world;
+        lost.admissions = true;
+        const { admit } = yield* Admitter;
+        const error = yield* Effect.flip(admit(made.accountId, wish(made)));
+        assert.strictEqual(error._tag, "StoreError");
+        yield* advance(SOON_S);
+        assert.deepStrictEqual(yield* statusesIn(made.projectId), ["running"]);
+      });
+      yield* inLife(memory, test);
+    }),
+  );
+
+  it.effect("starts the session of a drain that was committed all the same, at once", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(NOON);
+      const { lost, memory } = yield* forgetful;
+      const test = Effect.gen(function* () {
+        const made = yield* world;
+        yield* admitOne(made, wish(made));
+        yield* admitOne(made, fired(made));
+        yield* (yield* Identity).setTier(made.accountId, "free", 2);
+        lost.drains = true;
+        yield* Effect.forkChild((yield* Actors).account(made.accountId, { type: "cap.changed" }));
+        yield* advance(SOON_S);
+        assert.deepStrictEqual(yield* statusesIn(made.projectId), ["running", "running"]);
+      });
+      yield* inLife(memory, test);
+    }),
+  );
+});

@@ -1,0 +1,143 @@
+import { it } from "@effect/vitest";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Logger from "effect/Logger";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { Actors } from "../../src/actors/actors.ts";
+import { Doubt, Doubts, recover, recoveryLayer } from "../../src/actors/recovery.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import { Counters } from "../../src/store/counters.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
+
+const INTERVAL_MS = 5_000;
+
+type World = Effect.Success<ReturnType<typeof openActorsWorld>>;
+
+/** Whatever they had to do is taken for done. */
+const forget = Effect.fnUntraced(function* (id: string, sandboxId: string) {
+  for (const [memory, actor] of [
+    [(yield* Sessions).memory, id],
+    [(yield* Sandboxes).memory, sandboxId],
+  ] as const) {
+    const loaded = yield* memory.load(actor);
+    yield* memory.complete(actor, loaded?.pending.map((command) => command.id) ?? []);
+  }
+});
+
+/** A session whose service died, and of which nothing that was left to do is written down any more. */
+const forgotten = Effect.fnUntraced(function* (session: SessionStatus, sandbox: SandboxStatus) {
+  const world = yield* openActorsWorld();
+  if (session === "provisioning") world.script.health = null;
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  yield* world.untilSandbox(id, sandbox);
+  yield* world.untilSession(id, session);
+  yield* end;
+  yield* world.inPorts(forget(id, (yield* world.newestSandbox(id))?.id ?? ""));
+  world.script.health = READY;
+  return { world, id };
+});
+
+/** One look of another life. */
+const looked = Effect.fnUntraced(function* (world: World) {
+  const { actors } = yield* world.begin;
+  yield* answered(Effect.provideService(world.inPorts(recover), Actors, actors));
+});
+
+describe("a live session that nobody has anything left to do for", () => {
+  for (const [session, sandbox] of [
+    ["provisioning", "provisioning"],
+    ["running", "active"],
+  ] as const) {
+    it.effect(`ends with a reason and without its sandbox where it was ${session} [I7, I22]`, () =>
+      Effect.gen(function* () {
+        const { world, id } = yield* forgotten(session, sandbox);
+        yield* looked(world);
+        yield* world.untilSession(id, "failed");
+        expect((yield* world.session(id))?.failure).toMatchObject({ code: "internal_error" });
+        yield* world.untilSandbox(id, "error");
+        yield* TestClock.adjust("1 second");
+        expect(yield* world.running).toEqual([]);
+      }),
+    );
+  }
+
+  it.effect("ends where it was not even branched [I7]", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      const id = yield* world.admit;
+      yield* world.inPorts(forget(id, ""));
+      yield* looked(world);
+      yield* world.untilSession(id, "failed");
+      expect((yield* world.session(id))?.failure).toMatchObject({ code: "internal_error" });
+    }),
+  );
+});
+
+/** The duty over ports that note what they are asked. */
+const scene = Effect.gen(function* () {
+  const asked: string[] = [];
+  const note = (what: string) => Effect.sync(() => void asked.push(what));
+  const ports = Layer.mergeAll(
+    Layer.mock(Counters, {
+      wrong: Effect.succeed(["account-1", "account-2"]),
+      mend: (id) =>
+        Effect.as(
+          note(`mend ${id}`),
+          id === "account-1"
+            ? { activeSessions: { said: 3, counted: 1 }, queuedFires: { said: 0, counted: 0 } }
+            : null,
+        ),
+    }),
+    Layer.effect(
+      Sessions,
+      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.as(note("look"), []) })),
+    ),
+    Layer.mock(Actors, {}),
+  ).pipe(Layer.provideMerge(memoryStore));
+  const said: string[] = [];
+  const logger = Logger.make<unknown, void>(({ message }) => void said.push(JSON.stringify(message)));
+  const layer = recoveryLayer({ intervalMs: INTERVAL_MS }).pipe(
+    Layer.provideMerge(Layer.mergeAll(ports, Doubts.layer)),
+    Layer.provideMerge(Logger.layer([logger])),
+  );
+  const context = yield* Layer.build(Layer.fresh(layer));
+  return {
+    asked,
+    said,
+    doubt: Context.get(context, Doubt),
+    looks: () => asked.filter((what) => what === "look").length,
+  };
+});
+
+describe("recovery", () => {
+  it.effect("mends the counters that are wrong, and says which were [I1]", () =>
+    Effect.gen(function* () {
+      const { asked, said } = yield* scene;
+      expect(asked).toEqual(["mend account-1", "mend account-2", "look"]);
+      expect(said).toHaveLength(1);
+      expect(said[0]).toContain('"activeSessions":{"said":3,"counted":1}');
+    }),
+  );
+
+  it.effect("looks at start, after each interval, and once for any number of doubts", () =>
+    Effect.gen(function* () {
+      const { looks, doubt } = yield* scene;
+      expect(looks()).toBe(1);
+      yield* TestClock.adjust(INTERVAL_MS);
+      expect(looks()).toBe(2);
+      for (let count = 0; count < 50; count += 1) doubt();
+      yield* TestClock.adjust("1 second");
+      expect(looks()).toBe(3);
+      yield* TestClock.adjust(INTERVAL_MS - 1_500);
+      expect(looks()).toBe(3);
+      yield* TestClock.adjust("1 second");
+      expect(looks()).toBe(4);
+    }),
+  );
+});

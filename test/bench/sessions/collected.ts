@@ -1,0 +1,13 @@
+/**
+ * Loaded into the measured service before its program: on SIGUSR2 it collects its garbage and writes what it holds then to
+ * the file that BENCH_MEMORY names. What Node has not collected yet is no session's.
+ */
+import { writeFileSync } from "node:fs";
+
+process.on("SIGUSR2", () => {
+  if (globalThis.gc === undefined) throw new Error("this wants --expose-gc");
+  globalThis.gc();
+  globalThis.gc();
+  const { heapUsed, rss, external } = process.memoryUsage();
+  writeFileSync(process.env["BENCH_MEMORY"] ?? "", JSON.stringify({ heapUsed, rss, external }));
+});

@@ -1,0 +1,287 @@
+/** What each command is tried with (commands.test.ts): one row a command. */
+import { expect } from "vitest";
+import { makeUserToken, putSecret, runSession, SECRET_NAME, type Fields } from "../http/world.ts";
+import type { TestService } from "../support/service.ts";
+
+/** The id of nothing. */
+const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";
+/** A token by its form, and nobody's. */
+const STRANGER = `platform_pat_${"x".repeat(43)}`;
+
+/** What the rows need of the service: projects, and things to use up. */
+export interface World {
+  readonly service: TestService;
+  readonly pid: string;
+  /** A project whose repository is at a git server, which lets `ci` in. */
+  readonly externalPid: string;
+  /** The same project, with a credential that its server does not want. */
+  readonly openedPid: () => Promise<string>;
+  /** A branch with a commit of its own. */
+  readonly freshBranch: () => string;
+  /** The number of an open change request. */
+  readonly openRequest: () => Promise<string>;
+  /** The id of a session that holds no slot. */
+  readonly stoppedSession: () => Promise<string>;
+  /** The id of a fire. */
+  readonly firedOnce: () => Promise<string>;
+}
+
+export interface Row {
+  /** What is asked for; made anew for each call, so that one may use up what it names. */
+  readonly args: () => readonly string[] | Promise<readonly string[]>;
+  readonly input?: string;
+  /** What a person sees, in part. */
+  readonly human: RegExp;
+  /** What a program gets: the API's answer to this path, or something of the document. */
+  readonly json: string | Fields | ((args: readonly string[]) => string);
+  /** Refused: other arguments, how it ends, and the sentence. */
+  readonly refused: readonly [args: readonly string[], code: number, sentence: RegExp];
+}
+
+export const ID = "[0-9a-f-]{36}";
+const noSuch = (what: string): RegExp => new RegExp(`^There is no such ${what}\\.\n$`);
+const NOT_A_NUMBER = /^NUMBER is a number from 1 on\.\n$/;
+
+/** The rows, by command; `world` is there when they are asked. */
+export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
+  "cr create": {
+    args: () => ["--head", world.freshBranch(), "--title", "Add it", "--description-file", "-"],
+    input: "Because.\n",
+    human: /^#\d+ open: Add it \(work-\S+ into main\)\n$/,
+    json: { title: "Add it", description: "Because.\n", status: "open" },
+    refused: [
+      ["--head", "nothing-there", "--title", "x"],
+      1,
+      /^The repository has no branch nothing-there\.\n$/,
+    ],
+  },
+  "cr list": {
+    args: async () => (await world.openRequest(), ["--status", "open", "--limit", "2"]),
+    human: /^NUMBER +STATUS +BRANCH +CHANGED +TITLE\n\d+ +open +work-\S+ +\d{4}-\d\d-\d\d \d\d:\d\dZ +\S/,
+    json: "/change-requests?status=open&limit=2",
+    refused: [["--status", "half-open"], 2, /^--status is one of open, merged, closed\.\n$/],
+  },
+  "cr show": {
+    args: async () => [await world.openRequest()],
+    human:
+      /^change request +#\d+ Proposed\nstatus +open\n.*\nopened .*\nmergeable +yes\n\nCOMMIT .*\n.* +Change\n\nADDED +REMOVED +FILE\n1 +0 +work-/,
+    json: ([number = ""]) => `/change-requests/${number}`,
+    refused: [["999"], 4, noSuch("change request")],
+  },
+  "cr diff": {
+    args: async () => [await world.openRequest()],
+    human: /^diff --git a\/work-.*\n[^]*\n\+new\n$/,
+    json: { diff: expect.stringMatching(/^diff --git a\/work-[^]*\n\+new\n$/) as string },
+    refused: [["1.5"], 2, NOT_A_NUMBER],
+  },
+  "cr merge": {
+    args: async () => [await world.openRequest(), "--message", "Take it"],
+    human: /^#\d+ merged: Proposed \(work-\S+ into main, merged as [0-9a-f]{40}\)\n$/,
+    json: { status: "merged", merged_commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string },
+    refused: [["0"], 2, NOT_A_NUMBER],
+  },
+  "cr close": {
+    args: async () => [await world.openRequest()],
+    human: /^#\d+ closed: Proposed/,
+    json: { status: "closed" },
+    refused: [["999"], 4, noSuch("change request")],
+  },
+  "sessions list": {
+    args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
+    human: new RegExp(`^SESSION +STATUS +CREATED +TRIGGER +NAME\n${ID} +stopped +.*Z +- +Begin\n$`),
+    json: "/sessions?limit=1&status=stopped",
+    refused: [["--limit", "201"], 1, /^The query is not valid: limit: /],
+  },
+  "sessions show": {
+    args: async () => [await world.stoppedSession()],
+    human: new RegExp(`^session +${ID}\nstatus +stopped\nstop reason +requested\n[^]*\nprompt +Begin\n$`),
+    json: ([sid = ""]) => `/sessions/${sid}`,
+    refused: [[NOWHERE], 4, noSuch("session")],
+  },
+  "sessions create": {
+    args: () => ["--prompt", "Begin", "--name", "by the table", "--base", "main"],
+    human: new RegExp(`^${ID} provisioning\n$`),
+    json: { name: "by the table", initial_prompt: "Begin", base_ref: "main" },
+    refused: [["--base", "nothing-there"], 1, /nothing-there/],
+  },
+  "sessions stop": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: new RegExp(`^${ID} stopped\n$`),
+    json: { status: "stopped" },
+    refused: [[], 2, /^SESSION is missing\. See `platform sessions stop --help`\.\n$/],
+  },
+  "sessions restart": {
+    args: async () => [await world.stoppedSession()],
+    human: new RegExp(`^${ID} provisioning\n$`),
+    json: { status: "provisioning" },
+    refused: [["../projects"], 2, /^SESSION is no id/],
+  },
+  "sessions delete": {
+    args: async () => [await world.stoppedSession()],
+    human: new RegExp(`^${ID} deleted\n$`),
+    json: {},
+    refused: [[NOWHERE], 4, noSuch("session")],
+  },
+  "sessions logs": {
+    args: async () => [await world.stoppedSession()],
+    human: /^- sandbox simulated sandbox\n$/,
+    json: { log: "- sandbox simulated sandbox\n" },
+    refused: [[], 2, /^SESSION is missing, and PLATFORM_SESSION_ID is not set\.\n$/],
+  },
+  "sessions open": {
+    args: async () => [await runSession(world.service, world.pid), "--port", "5173"],
+    human: new RegExp(`^http://p5173-${ID}\\.localhost:\\d+/\\S+\n$`),
+    json: { url: expect.stringContaining("//p5173-") as string },
+    refused: [[NOWHERE, "--port", "70000"], 2, /^--port is at most 65535\.\n$/],
+  },
+  "triggers list": {
+    args: () => [],
+    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*wrong: broken, .*\n$/,
+    json: "/triggers",
+    refused: [["too-much"], 2, /not expected/],
+  },
+  "triggers fire": {
+    args: () => ["push", "--text", "now", "--source", "the table"],
+    human: new RegExp(`^fired: session ${ID}\n$`),
+    json: { status: "fired" },
+    refused: [["missing"], 4, noSuch("trigger")],
+  },
+  "triggers preview": {
+    args: () => ["push", "--kind", "webhook", "--body-file", "-"],
+    input: '{"ref": "main\\u001b[31m"}',
+    human: /^Review main\\x1b\[31m\n$/,
+    json: { prompt: "Review main\u001b[31m" },
+    refused: [["push", "--body-file", "missing.json"], 2, /^The file cannot be read \(ENOENT\)\.\n$/],
+  },
+  "triggers fires": {
+    args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
+    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +\\S+ \\S+ +${ID}\n$`),
+    json: "/fires?slug=push&limit=1",
+    refused: [["--status", "lost"], 2, /^--status is one of queued/],
+  },
+  "triggers replay": {
+    args: async () => [await world.firedOnce()],
+    human: new RegExp(`^fired: session ${ID}\n$`),
+    json: { status: "fired" },
+    refused: [[NOWHERE], 4, noSuch("fire")],
+  },
+  "secrets list": {
+    args: () => [],
+    human: new RegExp(`^NAME +CHANGED\n${SECRET_NAME} +\\d{4}-`),
+    json: "/secrets",
+    refused: [["--project", NOWHERE], 4, noSuch("project")],
+  },
+  "secrets set": {
+    args: () => ["BY_THE_TABLE"],
+    input: "canary value\n",
+    human: /^BY_THE_TABLE is set\n$/,
+    json: { name: "BY_THE_TABLE" },
+    refused: [["PLATFORM_X"], 1, /PLATFORM_/],
+  },
+  "secrets delete": {
+    args: async () => (await putSecret(world.service, world.pid, "GOING", "x"), ["GOING"]),
+    human: /^GOING deleted\n$/,
+    json: {},
+    refused: [["NOT_THERE"], 4, noSuch("secret")],
+  },
+  "projects list": {
+    args: () => ["--limit", "1"],
+    human: new RegExp(`^PROJECT +STATUS +REPOSITORY +BRANCH +NAME\n${ID} +active +hosted +main +`),
+    json: "/v1/projects?limit=1",
+    refused: [["--limit", "many"], 2, /^--limit is a number from 1 on\.\n$/],
+  },
+  "projects show": {
+    args: () => [],
+    human: new RegExp(
+      `^project +${ID}\nname +project\nstatus +active\nrepository +hosted\ndefault branch +main\n`,
+    ),
+    json: "",
+    refused: [[NOWHERE], 4, noSuch("project")],
+  },
+  "projects create": {
+    args: () => ["another", "--default-branch", "trunk"],
+    human: /\nname +another\n[^]*\ndefault branch +trunk\n/,
+    json: { name: "another", default_branch: "trunk", repository: { kind: "hosted" } },
+    refused: [
+      ["x", "--import-from", "ftp://example.org/x"],
+      1,
+      /^The request is not valid: repository\.import_from/,
+    ],
+  },
+  "projects sync": {
+    args: () => [],
+    human: /^SLUG +TYPE /,
+    json: { triggers_paused: false },
+    refused: [[NOWHERE], 4, noSuch("project")],
+  },
+  "projects update": {
+    args: () => ["--name", "project", "--triggers", "on"],
+    human: /\nname +project\n[^]*\ntriggers +on\n/,
+    json: { name: "project", triggers_paused: false },
+    refused: [[], 2, /^Say what to change\./],
+  },
+  "projects credential set": {
+    args: () => [world.externalPid, "--username", "ci", "--password-file", "-"],
+    input: "canary-password-7f3a\n",
+    human: /^the repository of elsewhere has another credential\n$/,
+    json: { name: "elsewhere" },
+    refused: [
+      ["--app-id", "1"],
+      2,
+      /^An app is given by --app-id, --installation-id and --app-key-file together\.\n$/,
+    ],
+  },
+  "projects credential delete": {
+    args: async () => [await world.openedPid()],
+    human: /^the repository has no credential any more\n$/,
+    json: {},
+    refused: [[], 5, /^The project's repository is hosted here/],
+  },
+  queue: {
+    args: () => [],
+    human: /^Nothing waits\.\n$/,
+    json: { queue: [], next_cursor: null },
+    refused: [["--cursor", "forged"], 1, /cursor/],
+  },
+  login: {
+    args: () => ["--url", world.service.url],
+    input: "(the token)",
+    human: /^Logged in as admin of the account default\.\n$/,
+    json: "/v1/me",
+    refused: [["--url", "ftp://x"], 2, /^That is no http or https address/],
+  },
+  whoami: {
+    args: () => [],
+    human: new RegExp(
+      `^user +admin \\(${ID}\\)\naccount +default \\(${ID}\\)\ntier +free\nsessions +\\d+ of 50, 0 fires wait\n`,
+    ),
+    json: { user: { name: "admin" } },
+    refused: [["--loud"], 2, /^There is no option --loud\. See `platform whoami --help`\.\n$/],
+  },
+  "tokens list": {
+    args: () => ["--limit", "1"],
+    human: new RegExp(`^TOKEN +CREATED +USED +EXPIRES +PROJECT +NAME\n${ID} +`),
+    json: "/v1/tokens?limit=1",
+    refused: [
+      ["--limit", "-1"],
+      2,
+      /^--limit needs a value; one that begins with - is written as --limit=VALUE\./,
+    ],
+  },
+  "tokens create": {
+    args: () => ["laptop", "--bound-to", world.pid],
+    human: /^platform_pat_[\w-]{43}\n$/,
+    json: { name: "laptop", token: expect.stringMatching(/^platform_pat_[\w-]{43}$/) as string },
+    refused: [
+      ["laptop", "--expires", "2001-01-01T00:00:00.000Z"],
+      1,
+      /expires_at: expected an instant in the future/,
+    ],
+  },
+  "tokens delete": {
+    args: async () => [(await makeUserToken(world.service)).id],
+    human: new RegExp(`^${ID} deleted\n$`),
+    json: {},
+    refused: [[STRANGER], 2, /^TOKEN is no id/],
+  },
+});

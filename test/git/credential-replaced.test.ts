@@ -1,0 +1,132 @@
+/**
+ * Two nodes over one database, each with mirrors of its own, while the credential of a project's repository is replaced:
+ * whatever begins after that goes by the new one, on the node that was not told as well.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { keyringLayer } from "../../src/actors/keyring.ts";
+import { upstreamsLayer } from "../../src/actors/upstreams.ts";
+import { credentialPlace, encodeCredential } from "../../src/domain/repository-credential.ts";
+import { NONCE_BYTES, sealSecret } from "../../src/domain/secret.ts";
+import type { Repositories } from "../../src/git/backends.ts";
+import { openExternal, plainRemote } from "../../src/git/external.ts";
+import type { WritePolicy } from "../../src/git/ref-policy.ts";
+import { Upstreams } from "../../src/git/upstreams.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Projects } from "../../src/store/port.ts";
+import { makeWorld, NOON } from "../conformance/store-fixture.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { git, gitOk } from "./git-client.ts";
+import { type GitServer, startGitServer } from "./git-server.ts";
+
+const scope = Effect.runSync(Scope.make());
+const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
+  Effect.runPromise(Scope.provide(effect, scope));
+
+const keys = { current: { version: 1, bytes: new Uint8Array(randomBytes(32)) }, former: [] };
+const projectId = randomUUID();
+const policies = new Map<string, WritePolicy>([
+  ["person", { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false }],
+]);
+
+/** Longer than any test: what was fetched, or could not be, is as good as now. */
+const AN_HOUR = 3_600_000;
+
+let world: ExternalWorld;
+let nodes: readonly { readonly kept: Repositories; readonly server: GitServer }[] = [];
+let renew: (password: string) => Promise<unknown>;
+let username = "";
+
+const sealed = (password: string): Uint8Array => {
+  const value = encodeCredential({ kind: "password", username, password });
+  return sealSecret(keys, credentialPlace(projectId), { value, nonce: randomBytes(NONCE_BYTES) });
+};
+
+beforeAll(async () => {
+  world = await run(makeExternalWorld());
+  ({ username } = world.server);
+  await run(world.backend.create({ projectId, importFrom: null, defaultBranch: "main" }));
+  const stores = Layer.mergeAll(memoryStore, keyringLayer(keys));
+  const context = await run(Layer.build(Layer.provideMerge(upstreamsLayer, stores)));
+  const { create, replaceCredential } = Context.get(context, Projects);
+  const { accountId, userId } = await run(Effect.provideContext(makeWorld(1), context));
+  await run(
+    create({
+      id: projectId,
+      accountId,
+      name: "elsewhere",
+      repository: { kind: "git", url: `${world.server.origin}/${projectId}.git` },
+      defaultBranch: "main",
+      createdBy: userId,
+      credential: sealed(world.server.password),
+      now: NOON,
+    }),
+  );
+  renew = (password) => run(replaceCredential(projectId, sealed(password), NOON));
+  nodes = await Promise.all(
+    ["one", "other"].map(async (name) => {
+      const kept = await run(
+        openExternal({
+          directory: join(world.root, name),
+          allowHosts: ["127.0.0.1"],
+          upstreams: Context.get(context, Upstreams),
+          remoteOf: plainRemote,
+          freshMs: AN_HOUR,
+        }),
+      );
+      return { kept, server: await startGitServer(kept.endpoint, policies) };
+    }),
+  );
+});
+afterAll(async () => {
+  await Promise.all(nodes.map(({ server }) => server.close()));
+  await run(Scope.close(scope, Exit.void));
+});
+
+const listing = (server: GitServer) =>
+  git(world.root, "ls-remote", server.url(projectId, "person"), "refs/heads/main");
+
+it("is what every node goes by at once, also where the former one has just been refused", async () => {
+  world.server.password = "canary-renewed";
+  const main = await gitOk(join(world.upstreams, `${projectId}.git`), "rev-parse", "main");
+  for (const { kept, server } of nodes) {
+    // The mirror is not there yet, so that a clone has to ask.
+    expect((await listing(server)).code).not.toBe(0);
+    const refused = await run(Effect.flip(kept.backend.branchTip({ projectId }, "main")));
+    expect(refused.code).toBe("refused");
+  }
+  await renew("canary-renewed");
+  for (const [index, { kept, server }] of nodes.entries()) {
+    expect((await listing(server)).stdout).toContain(main);
+    expect(await run(kept.backend.branchTip({ projectId }, "main"))).toBe(main);
+    const branch = randomUUID();
+    await run(kept.backend.createBranch({ projectId }, { branch, commit: main }));
+    const work = join(world.root, `work-${index}`);
+    await gitOk(world.root, "clone", "--quiet", server.url(projectId, "person"), work);
+    await gitOk(work, "push", "--quiet", "origin", `HEAD:refs/heads/pushed-${index}`);
+  }
+});
+
+it("leaves nothing to the former one, which the server still takes", async () => {
+  const former = world.server.password;
+  await renew("canary-wrong");
+  for (const { kept } of nodes) {
+    const branch = randomUUID();
+    const commit = await gitOk(join(world.upstreams, `${projectId}.git`), "rev-parse", "main");
+    for (const asked of [
+      Effect.asVoid(kept.backend.branchTip({ projectId }, "main")),
+      kept.backend.createBranch({ projectId }, { branch, commit }),
+    ]) {
+      const error = await run(Effect.flip(asked));
+      expect(error.code).toBe("refused");
+      expect(error.message).not.toContain("canary");
+    }
+  }
+  await renew(former);
+});

@@ -1,0 +1,36 @@
+/** A process of its own that keeps repositories at another server, to be killed: the backend's calls and its endpoint. */
+import * as Effect from "effect/Effect";
+import { openExternal, plainRemote } from "../../src/git/external.ts";
+import type { Upstream } from "../../src/domain/repository-credential.ts";
+import { startGitServer } from "./git-server.ts";
+
+/** Its one argument, as JSON. */
+export interface LifeOrder {
+  readonly directory: string;
+  readonly upstream: Upstream;
+  readonly projectId: string;
+  /** A branch to make, or the session whose pushes are to be served; the endpoint's address is then printed. */
+  readonly make: { readonly branch: string; readonly commit: string } | { readonly serve: string };
+}
+
+const live = (order: LifeOrder) =>
+  Effect.gen(function* () {
+    const { directory, upstream, projectId, make } = order;
+    const { backend, endpoint } = yield* openExternal({
+      directory,
+      allowHosts: ["127.0.0.1"],
+      upstreams: {
+        kindOf: () => Effect.succeed("git" as const),
+        find: () => Effect.succeed({ ...upstream, defaultBranch: "main" }),
+      },
+      remoteOf: plainRemote,
+    });
+    if ("branch" in make) return yield* backend.createBranch({ projectId }, make);
+    const policies = new Map([[make.serve, { kind: "session", sessionId: make.serve } as const]]);
+    const server = yield* Effect.promise(() => startGitServer(endpoint, policies));
+    process.stdout.write(`${server.url(projectId, make.serve)}\n`);
+    return yield* Effect.never;
+  });
+
+const [, , order] = process.argv;
+if (order !== undefined) await Effect.runPromise(Effect.scoped(live(JSON.parse(order) as LifeOrder)));

@@ -1,0 +1,378 @@
+/** The code host's API when it is slow, limited, wrong or gone (src/git/github, A1 to A3, L1, T1 to T3). */
+import { assert, describe, expect, it } from "@effect/vitest";
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import * as Scope from "effect/Scope";
+import * as TestClock from "effect/testing/TestClock";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeEach } from "vitest";
+import { type Api, makeApi } from "../../src/git/github/api.ts";
+import { waitOf } from "../../src/git/github/limits.ts";
+import { makeAccesses } from "../../src/git/github/tokens.ts";
+import { makeWire } from "../../src/git/github/wire.ts";
+import type { GitError } from "../../src/git/port.ts";
+import type { ApiFault, Heard } from "./github-host.ts";
+import { gitOk } from "./git-client.ts";
+import { OWNER } from "./github-host-pulls.ts";
+import { asApp, makeGithubWorld } from "./github-world.ts";
+
+const scope = Effect.runSync(Scope.make());
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
+const world = await Effect.runPromise(Scope.provide(makeGithubWorld({ exchangeMs: 20_000 }), scope));
+const { backend, host } = world;
+const repository = { projectId: randomUUID() };
+await Effect.runPromise(backend.create({ ...repository, importFrom: null, defaultBranch: "main" }));
+const bare = `${world.upstreams}/${repository.projectId}.git`;
+const tip = await gitOk(bare, "rev-parse", "main");
+
+/** A credential of its own for each test, so that none waits for another's limit. */
+beforeEach(() => {
+  host.fault = () => null;
+  host.protect = () => false;
+  host.limit = { remaining: 5000, reset: Math.floor(new Date().getTime() / 1000) + 3600 };
+  host.heard.length = 0;
+  world.credential = { kind: "token", token: host.token() };
+});
+
+const run = <A>(effect: Effect.Effect<A, GitError>): Promise<A> => Effect.runPromise(effect);
+const tipOf = (branch = "main"): Promise<string | null> => run(backend.branchTip(repository, branch));
+const failure = <A>(effect: Effect.Effect<A, GitError>): Promise<GitError> =>
+  Effect.runPromise(Effect.flip(effect));
+const statuses = (calls: readonly Heard[]): readonly number[] => calls.map(({ status }) => status);
+const ref = `GET /repos/${OWNER}/${repository.projectId}/git/ref/heads/main`;
+const refs = `POST /repos/${OWNER}/${repository.projectId}/git/refs`;
+
+/** The fault meets so many calls that begin with `start`, then no more. */
+const fail = (start: string, times: number, fault: ApiFault): void => {
+  let left = times;
+  host.fault = (call) => {
+    if (!call.startsWith(start) || left === 0) return null;
+    left -= 1;
+    return fault;
+  };
+};
+
+describe("a branch's tip", () => {
+  it("costs nothing where it did not move, and is new where it did", async () => {
+    const before = await tipOf();
+    const { remaining } = host.limit;
+    expect(await tipOf()).toBe(before);
+    expect(host.limit.remaining).toBe(remaining);
+    expect(statuses(host.calls(ref))).toEqual([200, 304]);
+    const next = await gitOk(bare, "commit-tree", `${tip}^{tree}`, "-p", tip, "-m", "Next");
+    await gitOk(bare, "update-ref", "refs/heads/main", next);
+    expect(await tipOf()).toBe(next);
+    await gitOk(bare, "update-ref", "refs/heads/main", tip);
+    expect(await tipOf()).toBe(tip);
+  });
+
+  it("is not told to another credential from what one was told", async () => {
+    await tipOf();
+    world.credential = { kind: "token", token: host.token() };
+    await tipOf();
+    expect(statuses(host.calls(ref))).toEqual([200, 200]);
+  });
+
+  it.each<[string, ApiFault]>([
+    ["a fault of the host's own", { kind: "status", status: 502, body: "<html>canary</html>" }],
+    ["a connection that breaks off", { kind: "die" }],
+    ["a page instead of JSON", { kind: "status", status: 200, body: "<html>canary</html>" }],
+    ["JSON of another form", { kind: "status", status: 200, body: '{"ref":["canary"]}' }],
+    ["more bytes than it can have", { kind: "status", status: 200, body: " ".repeat(1_100_000) }],
+  ])("is asked for again after %s, and given up after three times", async (_, fault) => {
+    fail(ref, 2, fault);
+    expect(await tipOf()).toBe(tip);
+    expect(host.calls(ref)).toHaveLength(3);
+    fail(ref, 9, fault);
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect(error.code).toBe("unavailable");
+    expect(error.message).toMatch(/^The code host 127\.0\.0\.1 [^<>]+; try again\.$/);
+    expect(error.message).not.toContain("canary");
+    expect(host.calls(ref)).toHaveLength(6);
+  });
+
+  it.each<[number, string, string, number?]>([
+    [401, '{"message":"Bad credentials"}', "does not take the credential (401)"],
+    [403, '{"message":"Resource not accessible by integration"}', "look at its permissions"],
+    // Which of the two is not there is asked once more.
+    [404, '{"message":"Not Found"}', "knows no such repository", 2],
+    [409, '{"message":"Git Repository is empty."}', "an empty one needs a first commit"],
+    [301, "{}", "has moved (301)"],
+    [451, '{"message":"Repository access blocked"}', "It says: Repository access blocked"],
+  ])(
+    "is refused with a sentence about %i, which nobody asks again",
+    async (status, body, sentence, calls = 1) => {
+      host.fault = () => ({
+        kind: "status",
+        status,
+        body,
+        headers: { location: `${host.origin}/elsewhere` },
+      });
+      const error = await failure(backend.branchTip(repository, "main"));
+      expect(error.code).toBe("refused");
+      expect(error.message).toContain(sentence);
+      expect(host.heard.every(({ call }) => !call.includes("elsewhere"))).toBe(true);
+      expect(host.heard).toHaveLength(calls);
+    },
+  );
+
+  it("is refused without the token where the host repeats it, and without what steers a terminal [G05]", async () => {
+    const { token } = world.credential as { token: string };
+    const message = `No\u001b[31m ${token} here${"!".repeat(500)}`;
+    host.fault = () => ({ kind: "status", status: 403, body: JSON.stringify({ message }) });
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect(error.message).toContain("No [31m [token] here!");
+    expect(error.message.length).toBeLessThan(500);
+  });
+});
+
+describe("the host's limits", () => {
+  it("are measured by the host's clock, and never last longer than two hours", () => {
+    const noon = Date.UTC(2026, 10, 20, 12);
+    const used = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(noon / 1000 + 10) };
+    expect(waitOf({ ...used, date: new Date(noon).toUTCString() }, noon + 3_600_000)).toBe(10_000);
+    expect(waitOf(used, noon + 4_000)).toBe(6_000);
+    expect(waitOf({ ...used, "x-ratelimit-remaining": "1" }, noon)).toBeNull();
+    expect(waitOf({ ...used, "retry-after": "3" }, noon)).toBe(3_000);
+    expect(waitOf({ "retry-after": "999999" }, noon)).toBe(7_200_000);
+    expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon" }, noon)).toBeNull();
+  });
+
+  it("close the door when they are used up, until the instant named by the host's clock", async () => {
+    host.limit = { remaining: 1, reset: Math.floor(new Date().getTime() / 1000) + 3600 };
+    expect(await tipOf()).toBe(tip);
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect(error.code).toBe("unavailable");
+    expect(error.message).toMatch(/takes no more requests with this credential until \d{4}-\d\d-\d\dT/);
+    expect(host.calls(ref)).toHaveLength(1);
+    world.credential = { kind: "token", token: host.token() };
+    host.limit.remaining = 10;
+    expect(await tipOf()).toBe(tip);
+  });
+
+  it.each([
+    [403, { "retry-after": "1" }, "{}"],
+    [429, { "retry-after": "1" }, "{}"],
+  ])("are waited for where they end soon, by a call of any kind: %i", async (status, headers, body) => {
+    const branch = randomUUID();
+    fail(refs, 1, { kind: "status", status, headers, body });
+    await run(backend.createBranch(repository, { branch, commit: tip }));
+    expect(await tipOf(branch)).toBe(tip);
+    expect(host.calls(refs)).toHaveLength(2);
+  });
+
+  it.each([
+    [429, {}, "{}"],
+    [403, {}, '{"message":"You have exceeded a secondary rate limit. Please wait."}'],
+    [403, { "retry-after": "60" }, "{}"],
+  ])("are told where they last: %i with %j", async (status, headers, body) => {
+    fail(ref, 1, { kind: "status", status, headers, body });
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect(error.message).toContain("its rate limit is used up");
+    expect(host.calls(ref)).toHaveLength(1);
+  });
+});
+
+const make = (branch: string, commit = tip) => backend.createBranch(repository, { branch, commit });
+
+describe("a branch", () => {
+  it.each<[string, number, ApiFault]>([
+    ["the answer was lost", 1, { kind: "mute" }],
+    ["every answer was lost", 9, { kind: "mute" }],
+    ["the host broke down first", 2, { kind: "status", status: 500 }],
+    ["the connection broke first", 1, { kind: "die" }],
+  ])("is made once where %s [G12]", async (_, times, fault) => {
+    const branch = randomUUID();
+    fail(refs, times, fault);
+    await run(make(branch));
+    expect(await tipOf(branch)).toBe(tip);
+  });
+
+  it("is not called made where it was not [G12]", async () => {
+    const branch = randomUUID();
+    fail(refs, 9, { kind: "die" });
+    expect((await failure(make(branch))).code).toBe("unavailable");
+    expect(await tipOf(branch)).toBeNull();
+  });
+
+  it("is refused in the host's words where its rules forbid it, and where there is no such commit", async () => {
+    host.protect = () => true;
+    const refused = await failure(make(randomUUID()));
+    expect([refused.code, refused.message]).toEqual([
+      "refused",
+      expect.stringContaining("Reference update failed"),
+    ]);
+    expect((await failure(make(randomUUID(), "e".repeat(40)))).code).toBe("unknown_ref");
+  });
+});
+
+describe("a pull request", () => {
+  const request = { headRef: "long", baseRef: "main", title: "t".repeat(300), body: "b".repeat(70_000) };
+
+  it("is cut to what the host takes, and refused in the host's words where it is refused", async () => {
+    const next = await gitOk(bare, "commit-tree", `${tip}^{tree}`, "-p", tip, "-m", "Long");
+    await gitOk(bare, "update-ref", "refs/heads/long", next);
+    expect(await run(world.pulls.create(repository, request))).toMatchObject({ number: 1, head: next });
+    const [pull] = host.pulls.of(repository.projectId);
+    expect([pull?.title.length, pull?.body.length]).toEqual([256, 65_536]);
+    expect(await run(world.pulls.create(repository, request))).toBeNull();
+    const body = '{"message":"Validation Failed","errors":[{"message":"Drafts are off."}]}';
+    host.fault = () => ({ kind: "status", status: 422, body });
+    const error = await failure(world.pulls.create(repository, request));
+    expect([error.code, error.message]).toEqual(["refused", expect.stringContaining("Drafts are off.")]);
+  });
+
+  it("is not opened twice where the answer was lost, and found by its branch", async () => {
+    const next = await gitOk(bare, "commit-tree", `${tip}^{tree}`, "-p", tip, "-m", "Lost");
+    await gitOk(bare, "update-ref", "refs/heads/lost", next);
+    const calls = `POST /repos/${OWNER}/${repository.projectId}/pulls`;
+    fail(calls, 1, { kind: "mute" });
+    const lost = { ...request, headRef: "lost" };
+    expect((await failure(world.pulls.create(repository, lost))).code).toBe("unavailable");
+    expect(host.calls(calls)).toHaveLength(1);
+    expect(await run(world.pulls.ofHead(repository, "lost"))).toMatchObject([{ head: next, status: "open" }]);
+  });
+});
+
+describe("an app's token", () => {
+  const calls = "POST /app/installations/";
+  beforeEach(() => {
+    // Nothing minted before is known: another owner of the key.
+    host.minted.length = 0;
+    world.credential = asApp(host);
+    host.app.installation_id = String(Number(host.app.installation_id) + 1);
+    world.credential = asApp(host);
+  });
+
+  it("is minted once for all who ask at the same time, for the one repository", async () => {
+    await run(
+      Effect.all(
+        Array.from({ length: 20 }, () => backend.branchTip(repository, "main")),
+        { concurrency: "unbounded" },
+      ),
+    );
+    expect(host.calls(calls)).toHaveLength(1);
+    await tipOf();
+    expect(host.minted).toHaveLength(1);
+    expect(new Set(host.calls(ref).map(({ token }) => token))).toEqual(new Set(host.minted));
+  });
+
+  it("is renewed once where the host does not take it any more, over the API and over git", async () => {
+    await tipOf();
+    host.tokens.delete(host.minted[0] ?? "");
+    expect(await tipOf()).toBe(tip);
+    expect(host.minted).toHaveLength(2);
+    host.tokens.delete(host.minted[1] ?? "");
+    const files = await run(backend.compare(repository, { base: "main", head: "main" }));
+    expect([files.commits, host.minted.length]).toEqual([[], 3]);
+  });
+
+  it("is not minted again and again where the host takes none", async () => {
+    host.fault = (call) => (call.startsWith("GET") ? { kind: "status", status: 401 } : null);
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect([error.code, host.minted.length]).toEqual(["refused", 2]);
+    expect(error.message).toContain("does not take the credential (401)");
+  });
+
+  it.each([
+    [401, "does not take the app's id and private key"],
+    [404, "knows no such installation"],
+    [422, "does not reach the repository"],
+  ])("is not to be had: %i is told", async (status, sentence) => {
+    fail(calls, 9, { kind: "status", status, body: '{"message":"Because."}' });
+    const error = await failure(backend.branchTip(repository, "main"));
+    expect([error.code, error.message]).toEqual(["refused", expect.stringContaining(sentence)]);
+    expect(error.message).toContain("It says: Because.");
+  });
+});
+
+/** Calls of a client of its own, with so little patience that the host cannot answer in time. */
+const impatient = Effect.gen(function* () {
+  const api = makeApi(yield* makeWire(["127.0.0.1"]), { exchangeMs: 100, backoffMs: 1 });
+  const access = {
+    host: { api: host.apiUrl, host: "127.0.0.1", git: "" },
+    key: "k",
+    token: () => Effect.succeed("t"),
+  };
+  const call = { path: "/slow", answer: Schema.Unknown };
+  return yield* Effect.all([
+    Effect.flip(api(access, { ...call, method: "GET" })),
+    Effect.flip(api(access, { ...call, method: "POST", body: {} })),
+    Effect.flip(api(access, { ...call, method: "POST", body: {}, repeatable: true })),
+  ]);
+});
+
+it.each(["hang", "slow"] as const)("gives a host up that does not answer in time: %s", async (kind) => {
+  host.fault = () => ({ kind });
+  const errors = await Effect.runPromise(Effect.scoped(impatient));
+  expect(errors.map(({ code }) => code)).toEqual(Array(3).fill("unavailable"));
+  expect(errors[0]?.message).toContain("did not answer within 0.1 s");
+  // What may have been done is not done twice, unless that is harmless.
+  expect(["GET", "POST"].map((method) => host.calls(method).length)).toEqual([3, 4]);
+});
+
+it.effect("mints an app's token anew before the old one expires", () =>
+  Effect.gen(function* () {
+    yield* TestClock.setTime(Date.UTC(2026, 10, 20, 12));
+    let mints = 0;
+    const api: Api = (_, { answer }) =>
+      Effect.gen(function* () {
+        mints += 1;
+        const now = yield* Clock.currentTimeMillis;
+        const expires_at = new Date(now + 3_600_000).toISOString();
+        const value = yield* Effect.orDie(
+          Schema.decodeUnknownEffect(answer)({ token: `t${mints}`, expires_at }),
+        );
+        return { ok: true, value } as const;
+      });
+    const source = { kind: "github", owner: OWNER, name: "n", api_url: host.apiUrl } as const;
+    const { token } = yield* makeAccesses(api, ["127.0.0.1"])(source, asApp(host));
+    const after = (minutes: number) =>
+      Effect.andThen(TestClock.adjust(Duration.minutes(minutes)), token(null));
+    expect([yield* after(0), yield* after(49), yield* after(2), yield* after(1)]).toEqual([
+      "t1",
+      "t1",
+      "t2",
+      "t2",
+    ]);
+    expect([yield* token("t1"), yield* token("t2"), yield* token("t2")]).toEqual(["t2", "t3", "t3"]);
+  }),
+);
+
+describe("a private address that nobody allowed", () => {
+  it.each([
+    ["http", (port: string) => `http://localhost:${port}`],
+    ["a literal", () => "https://[::1]"],
+    ["the link's own", () => "https://169.254.169.254/api/v3"],
+  ])("is refused by its spelling: %s [G03]", async (_, url) => {
+    const api_url = url(new URL(host.origin).port);
+    const { source, credential } = world.upstreamOf(repository.projectId);
+    assert(source.kind === "github");
+    const upstream = { source: { ...source, api_url }, credential };
+    const request = { projectId: randomUUID(), importFrom: null, defaultBranch: null, upstream };
+    expect((await failure(world.bare.create(request))).code).toBe("refused");
+    expect(host.heard).toEqual([]);
+  });
+
+  it("is not dialled where a name leads to it [G03]", async () => {
+    const url = `${host.apiUrl.replace("127.0.0.1", "localhost")}/x`;
+    const request = {
+      method: "GET",
+      url,
+      headers: {},
+      body: null,
+      maxBytes: 10_000,
+      deadlineMs: 5_000,
+    } as const;
+    const send = (allowHosts: readonly string[]) =>
+      Effect.scoped(Effect.flatMap(makeWire(allowHosts), (wire) => Effect.result(wire(request))));
+    const refused = await Effect.runPromise(send([]));
+    expect(Result.isFailure(refused) && refused.failure.why).toContain("has a private address");
+    expect(host.heard).toEqual([]);
+    expect(await Effect.runPromise(send(["localhost"]))).toMatchObject({ success: { status: 401 } });
+  });
+});

@@ -1,0 +1,35 @@
+/** What is said of a push that was taken, in the talk that its other hooks had before. */
+import { PassThrough } from "node:stream";
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { expect } from "vitest";
+import { pushListener } from "../../src/git/pushed.ts";
+
+const NOBODY_SAID = null;
+const said = (channel: PassThrough): string | null =>
+  (channel.read() as Buffer | null)?.toString() ?? NOBODY_SAID;
+
+it.effect("says nothing before its hook asks, however long the push takes", () =>
+  Effect.gen(function* () {
+    const channel = new PassThrough();
+    const written = pushListener(() => Effect.succeed(["Well done."]));
+    yield* Effect.forkScoped(written.answer(channel));
+    yield* TestClock.adjust("1 hour");
+    expect(said(channel)).toBe(NOBODY_SAID);
+    written.hear("over");
+    yield* TestClock.adjust(0);
+    expect(said(channel)).toContain("Well done.");
+  }),
+);
+
+it.effect("says that it is over where nobody has words in time", () =>
+  Effect.gen(function* () {
+    const channel = new PassThrough();
+    const written = pushListener(() => Effect.never);
+    yield* Effect.forkScoped(written.answer(channel));
+    written.hear("over");
+    yield* TestClock.adjust("5 seconds");
+    expect(said(channel)).toBe("over\n");
+  }),
+);

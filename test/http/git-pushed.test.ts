@@ -1,0 +1,153 @@
+/** What follows from a push: words at the pusher's terminal, and news for readers of open change requests (api.md 6). */
+import { mkdtempSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { git, gitOk } from "../git/git-client.ts";
+import { readEvents } from "../support/event-stream.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import {
+  commitFiles,
+  expectStatus,
+  fields,
+  makeProject,
+  mintPassword,
+  pushFiles,
+  runSession,
+  type Fields,
+} from "./world.ts";
+
+const PUBLIC_URL = "https://agents.example.org";
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService({ PLATFORM_PUBLIC_URL: PUBLIC_URL });
+  pid = await makeProject(service, { files: {} });
+});
+afterAll(() => service.close());
+
+const at = (rest = ""): string => `/v1/projects/${pid}/change-requests${rest}`;
+const page = (rest: string): string => `${PUBLIC_URL}/#/projects/${pid}/${rest}`;
+const propose = async (head: string): Promise<number> => {
+  const answer = await service.request("POST", at(), { body: { title: "A change", head_ref: head } });
+  return Number(fields(expectStatus(answer, 201))["number"]);
+};
+
+/** A clone with one commit ahead of `from`. @returns its directory. */
+const work = async (password: string, from = "main"): Promise<string> => {
+  const directory = mkdtempSync(path.join(service.importRoot, "work-"));
+  const remote = `http://x:${password}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
+  await gitOk(directory, "clone", "--quiet", "--branch", from, remote, ".");
+  await commitFiles(directory, { [`${path.basename(directory)}.txt`]: "work\n" });
+  return directory;
+};
+
+/** Pushes; what the service says to it, line by line. */
+const push = async (directory: string, ...refs: readonly string[]): Promise<readonly string[]> => {
+  const { stderr } = await git(directory, "push", "origin", ...refs);
+  return stderr
+    .split("\n")
+    .filter((line) => line.startsWith("remote:"))
+    .map((line) => line.replace(/^remote: ?/, "").trimEnd())
+    .filter((line) => line !== "");
+};
+
+describe("a push", () => {
+  it("of a session says how and where to open a change request, then where the open one is", async () => {
+    const sid = await runSession(service, pid);
+    const directory = await work(await mintPassword(service, pid, sid), sid);
+    expect(await push(directory, "HEAD")).toEqual([
+      `To have ${sid} merged, open a change request:`,
+      '  platform cr create --title "..."',
+      `  ${page(`sessions/${sid}`)}`,
+    ]);
+    const number = await propose(sid);
+    await commitFiles(directory, { "more.txt": "more\n" });
+    const told = [
+      `${sid} is the branch of change request #${number}:`,
+      `  ${page(`change-requests/${number}`)}`,
+    ];
+    expect(await push(directory, "HEAD")).toEqual(told);
+    await service.request("POST", at(`/${number}/close`));
+    await commitFiles(directory, { "last.txt": "last\n" });
+    expect(await push(directory, "HEAD")).toContain('  platform cr create --title "..."');
+  });
+
+  it("of a person names the project and the branch too, and a session's page for its branch", async () => {
+    const directory = await work(service.token);
+    expect(await push(directory, "HEAD:refs/heads/mine")).toEqual([
+      "To have mine merged, open a change request:",
+      `  platform cr create --project ${pid} --head mine --title "..."`,
+      `  ${page("change-requests")}`,
+    ]);
+    const sid = await runSession(service, pid);
+    expect(await push(directory, `HEAD:refs/heads/${sid}`)).toContain(`  ${page(`sessions/${sid}`)}`);
+  });
+
+  it("that was refused, of what is no branch, or that deletes one says nothing of it", async () => {
+    const directory = await work(service.token);
+    await push(directory, "HEAD:refs/heads/doomed");
+    for (const refs of [["HEAD:refs/heads/main"], [":refs/heads/doomed"], ["HEAD:refs/tags/v1"]]) {
+      expect((await push(directory, ...refs)).join("\n")).not.toContain("change request:");
+    }
+    const mixed = await push(directory, "HEAD:refs/heads/main", "HEAD:refs/heads/good");
+    expect(mixed.filter((line) => line.startsWith("To have"))).toEqual([
+      "To have good merged, open a change request:",
+    ]);
+    const sid = await runSession(service, pid);
+    const sandbox = await work(await mintPassword(service, pid, sid), sid);
+    expect(await push(sandbox, `HEAD:refs/wip/${sid}`)).toEqual([]);
+  });
+
+  it("offers no command with a name in it that a shell would not take as it is", async () => {
+    const directory = await work(service.token);
+    const told = await push(directory, "HEAD:refs/heads/$(id)");
+    expect(told).toEqual(["To have $(id) merged, open a change request:", `  ${page("change-requests")}`]);
+  });
+
+  it("of many branches speaks of the first few", async () => {
+    const directory = await work(service.token);
+    const told = await push(directory, ...[1, 2, 3, 4, 5].map((n) => `HEAD:refs/heads/many-${n}`));
+    expect(told.filter((line) => line.startsWith("To have"))).toHaveLength(3);
+  });
+});
+
+const follow = async () => {
+  const reader = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token: service.token });
+  await reader.until(({ event }) => event === "open");
+  return reader;
+};
+const show = async (number: number): Promise<Fields> =>
+  fields(expectStatus(await service.request("GET", at(`/${number}`)), 200));
+
+describe("readers of an open change request", () => {
+  it("are told that its head moved, by a push", async () => {
+    await pushFiles(service, pid, { branch: "moving", files: { "moving.txt": "1\n" } });
+    const number = await propose("moving");
+    const reader = await follow();
+    await pushFiles(service, pid, { branch: "moving", from: "moving", files: { "moving.txt": "2\n" } });
+    const { data } = await reader.until(({ event }) => event === "change_request.updated");
+    const { base_commit, head_commit } = await show(number);
+    expect(data).toMatchObject({ data: { number, status: "open", base_commit, head_commit } });
+    reader.close();
+  });
+
+  it("are told that its base moved, by a merge, and that it cannot be merged any more", async () => {
+    await pushFiles(service, pid, { branch: "first", files: { "README.md": "first\n" } });
+    await pushFiles(service, pid, { branch: "second", files: { "README.md": "second\n" } });
+    const [first, second] = [await propose("first"), await propose("second")];
+    expect((await show(second))["mergeable"]).toBe(true);
+    const reader = await follow();
+    expectStatus(await service.request("POST", at(`/${first}/merge`), { body: {} }), 200);
+    await reader.until(
+      ({ event, data }) =>
+        event === "change_request.updated" && (data as { data: Fields }).data["number"] === second,
+    );
+    expect(await show(second)).toMatchObject({ mergeable: false, conflicts: ["README.md"] });
+    const merged = reader.events.filter(
+      ({ event, data }) =>
+        event === "change_request.updated" && (data as { data: Fields }).data["number"] === first,
+    );
+    expect(merged).toEqual([]);
+    reader.close();
+  });
+});

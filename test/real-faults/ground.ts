@@ -1,0 +1,74 @@
+/** Makes on a service whatever a plant needs to spoil: one session that has been through everything, and one that runs. */
+import { eventually } from "../support/account-view.ts";
+import type { Ground } from "./plants.ts";
+import type { Trial } from "./trial.ts";
+
+/** Nothing waits and nothing is live; triggers are paused. */
+const emptied = async ({ service: { life, projectId } }: Trial): Promise<void> => {
+  const project = `/v1/projects/${projectId}`;
+  await life.call("PATCH", project, { triggers_paused: true });
+  await eventually(async () => {
+    const { queue } = (await life.call("GET", "/v1/queue")) as { queue: readonly { fire_id: string }[] };
+    for (const { fire_id: id } of queue)
+      await life.call("DELETE", `${project}/fires/${id}`).catch(() => undefined);
+    const live = await Promise.all(
+      ["provisioning", "running"].map((status) => life.call("GET", `${project}/sessions?status=${status}`)),
+    );
+    const ids = live.flatMap(({ sessions }) => (sessions as readonly { id: string }[]).map(({ id }) => id));
+    for (const id of ids) await life.call("POST", `${project}/sessions/${id}/stop`, {});
+    if (queue.length + ids.length > 0) throw new Error(`${queue.length} wait and ${ids.length} are live`);
+  });
+};
+
+export const groundOf = async (trial: Trial): Promise<Ground> => {
+  const { service, load } = trial;
+  const { life, projectId } = service;
+  const project = `/v1/projects/${projectId}`;
+  await load.pause();
+  await emptied(trial);
+
+  const started = async () => {
+    const asked = load.books.ask("create", null);
+    asked.sessionId = String((await life.call("POST", `${project}/sessions`, {}))["id"]);
+    Object.assign(asked, { answer: 201, ended: load.books.tick() });
+    await life.session(projectId, asked.sessionId, ["running"]);
+    const sandbox = await life.call("GET", `${project}/sessions/${asked.sessionId}/sandbox`);
+    return { sessionId: asked.sessionId, sandboxId: String(sandbox["id"]) };
+  };
+  const told = async (kind: "stop" | "remove", sessionId: string) => {
+    const asked = load.books.ask(kind, sessionId);
+    const target = `${project}/sessions/${sessionId}`;
+    await (kind === "stop" ? life.call("POST", `${target}/stop`, {}) : life.call("DELETE", target));
+    Object.assign(asked, { answer: kind === "stop" ? 200 : 204, ended: load.books.tick() });
+  };
+
+  const first = await started();
+  const runtime = `${project}/sessions/${first.sessionId}/runtime`;
+  const pushed = String((await life.call("POST", `${runtime}/push`, {}))["commit"]);
+  load.books.pushed.set(first.sessionId, [pushed]);
+  const request = { session_id: first.sessionId, title: "Take it" };
+  const { number } = await life.call("POST", `${project}/change-requests`, request);
+  await life.call("POST", `${project}/change-requests/${String(number)}/merge`, {});
+  await life.call("POST", `${runtime}/scratch`, {});
+  await told("stop", first.sessionId);
+  await told("remove", (await started()).sessionId);
+  const running = await started();
+
+  const seen = await trial.check();
+  const fired = seen.tables.fires.find(({ kind, status }) => kind === "webhook" && status === "fired");
+  const due = seen.tables.fires
+    .filter(({ kind, status }) => kind === "cron" && status === "fired")
+    .toSorted((a, b) => (a.scheduledFor ?? 0) - (b.scheduledFor ?? 0));
+  const instant = due[1];
+  if (fired?.sessionId === undefined || fired.sessionId === null || instant === undefined)
+    throw new Error("no webhook and no due instant has fired");
+  return {
+    service,
+    seen,
+    look: () => trial.look(),
+    ended: { ...first, pushed },
+    running,
+    fired: { id: fired.id, sessionId: fired.sessionId },
+    instant: instant.id,
+  };
+};

@@ -1,0 +1,95 @@
+/** Cases of `local` about what a service left that was killed while it made a sandbox. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import * as Effect from "effect/Effect";
+import { openInstallation } from "../../src/sandbox/local/form.ts";
+import { sandboxPaths, writeRecord } from "../../src/sandbox/local/run-directory.ts";
+import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
+import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { type Case, type Subject, sandbox, specOf } from "../conformance/sandbox.ts";
+import { type LocalSetup, ask, localOptions } from "./local-subject.ts";
+
+/** Makes a sandbox and stops when its groups are there. @returns what lies on the disk then. */
+const makeGroupsOf = async (setup: LocalSetup, spec: ReturnType<typeof specOf>) => {
+  const installation = await openInstallation(localOptions(setup, "http://127.0.0.1:1"));
+  const paths = sandboxPaths(setup.runDir, spec.id);
+  let record = "";
+  const groupParents = installation.groupParents.map((parent) => ({
+    ...parent,
+    // Asked for when the group's directory is made.
+    get controls(): typeof parent.controls {
+      record = readFileSync(paths.record, "utf8");
+      throw new Error("killed");
+    },
+  }));
+  const sandboxes = await LocalSandboxes.open({ ...installation, groupParents });
+  // Where the user can make no group there is nothing to stop at, and nothing to leave.
+  if (groupParents.length > 0) await assert.rejects(sandboxes.create(spec), /killed/);
+  sandboxes.close();
+  return {
+    paths,
+    record,
+    groups: installation.groupParents.map(({ directory }) => `${directory}/${spec.id}`),
+  };
+};
+
+export const formerServiceCases = ({
+  setup,
+  subject,
+}: {
+  readonly setup: LocalSetup;
+  readonly subject: Subject;
+}): readonly Case[] => [
+  {
+    name: "begins anew where a former service died before it started anything",
+    run: Effect.gen(function* () {
+      const provider = yield* SandboxProvider;
+      const spec = specOf(randomUUID());
+      const paths = sandboxPaths(setup.runDir, spec.id);
+      yield* Effect.promise(async () => {
+        await mkdir(paths.proxy, { recursive: true });
+        await writeRecord(paths, {
+          version: 1,
+          id: spec.id,
+          sessionId: spec.sessionId,
+          installationId: "0e6f1c52-conformance",
+          nodeId: "node-1",
+          uidBase: null,
+          launcher: null,
+          cgroups: [],
+          egressAllow: [],
+          secretNames: [],
+          llmUpstream: null,
+        });
+      });
+      yield* Effect.scoped(Effect.andThen(sandbox(spec), ask(spec.id, "/platform/health")));
+      assert.equal((yield* provider.list).length, 0);
+      assert.deepEqual(yield* subject.leftovers(spec.id), []);
+    }).pipe(Effect.provide(subject.layer)),
+  },
+  {
+    name: "removes the control groups of a sandbox whose service died while it made them [I9]",
+    run: Effect.gen(function* () {
+      const spec = specOf(randomUUID());
+      const { paths, record, groups } = yield* Effect.promise(() => makeGroupsOf(setup, spec));
+      if (groups.length === 0) return;
+      // The failed attempt has cleared up behind itself, which one that is killed does not.
+      yield* Effect.promise(async () => {
+        await mkdir(paths.root);
+        await writeFile(paths.record, record);
+      });
+      for (const group of groups) mkdirSync(group, { recursive: true });
+      assert.notDeepEqual(yield* subject.leftovers(spec.id), []);
+      const left = Effect.gen(function* () {
+        const provider = yield* SandboxProvider;
+        const ids = (yield* provider.list).map(({ id }) => id);
+        assert.deepEqual(ids, [spec.id]);
+        yield* provider.destroy(spec.id);
+      });
+      yield* Effect.provide(left, subject.layer);
+      assert.deepEqual(yield* subject.leftovers(spec.id), []);
+    }),
+  },
+];

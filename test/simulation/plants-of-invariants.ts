@@ -1,0 +1,117 @@
+/** Planted bugs (plants.ts) against single invariants of threats.md, and against what puts wrong things right. */
+import type { Plant } from "./plants.ts";
+
+export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
+  {
+    name: "last-fired-moves-back",
+    file: "src/store/memory/admissions.ts",
+    find: "Math.max(former, fire.firedAt)",
+    put: "fire.firedAt",
+    seed: 4,
+  },
+  {
+    name: "tokens-outlive-their-session",
+    file: "src/store/memory/identity.ts",
+    find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
+    put: "return tables.isSandboxLive(row.sandboxId);",
+    seed: 47,
+  },
+  {
+    name: "git-passwords-outlive-their-session",
+    file: "src/store/memory/clone-credentials.ts",
+    find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
+    put: "tables.isSandboxLive(sandboxId) ?",
+    seed: 364,
+  },
+  {
+    name: "tokens-live-for-ever",
+    file: "src/store/memory/identity.ts",
+    find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
+    put: "return tables.sandboxes.has(row.sandboxId);",
+    seed: 1,
+  },
+  {
+    name: "token-stored-as-it-is",
+    file: "src/actors/session.ts",
+    find: "hash: tokenHash(keyring.cliToken(sandboxId))",
+    put: "hash: keyring.cliToken(sandboxId)",
+    seed: 1,
+  },
+  {
+    name: "secrets-logged-as-they-are-sent",
+    file: "src/actors/secrets.ts",
+    find: "const names = Object.keys(change.env);",
+    put: "const names = Object.entries(change.env);",
+    seed: 3,
+  },
+  {
+    name: "work-merged-at-stop",
+    file: "src/actors/session.ts",
+    find: 'told(actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" })),',
+    put: `Effect.gen(function* () {
+          const { projectId } = yield* record;
+          const head = (yield* Effect.orDie(git.branchTip({ projectId }, id))) ?? "";
+          yield* Effect.ignore(git.merge({ projectId }, { branch: "main", head, message: "work", at: 0 }));
+          return yield* told(
+            actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" }),
+          );
+        }),`,
+    seed: 11,
+  },
+  {
+    name: "log-read-at-every-start",
+    file: "src/actors/sandbox.ts",
+    find: "    const { sessionId } = yield* record;\n    const listen",
+    put: "    const { sessionId } = yield* record;\n    yield* Effect.ignore(provider.logs(id));\n    const listen",
+    seed: 3,
+  },
+  {
+    name: "session-fence-forgotten",
+    file: "src/store/memory/sessions.ts",
+    find: "row === undefined || row.version !== version",
+    put: "row === undefined",
+    seed: 8,
+  },
+  {
+    name: "sandbox-fence-forgotten",
+    file: "src/store/memory/sandboxes.ts",
+    find: "row === undefined || row.version !== version",
+    put: "row === undefined",
+    seed: 5,
+  },
+  {
+    name: "sandbox-opened-by-a-late-owner",
+    file: "src/store/memory/sandboxes.ts",
+    find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
+    put: "if (session === undefined) return;",
+    seed: 528,
+  },
+  {
+    name: "counters-not-mended",
+    file: "src/actors/recovery.ts",
+    find: "  yield* mendCounters;\n",
+    put: "",
+    seed: 9,
+  },
+  {
+    name: "counter-mended-without-the-booting",
+    file: "src/store/memory/counters.ts",
+    find: "record.accountId === accountId && isLive(record.status)",
+    put: 'record.accountId === accountId && isLive(record.status) && record.status === "running"',
+    seed: 1,
+  },
+  {
+    name: "ownerless-left-alone",
+    file: "src/actors/recovery.ts",
+    find: "  for (const session of yield* ownerless) yield* endOwnerless(session);\n",
+    put: "",
+    seed: 19,
+  },
+  {
+    name: "orphans-wait-for-ever",
+    file: "src/actors/orphans.ts",
+    find: 'answeredInTime("list", provider.list)',
+    put: "provider.list",
+    seed: 237,
+  },
+];

@@ -1,0 +1,29 @@
+/** Simulated runs over a real Postgres, which is this file's own: its server is killed on the way. */
+import { randomInt } from "node:crypto";
+import { afterAll, describe, expect, it } from "vitest";
+import { Bridge } from "./postgres/bridge.ts";
+import { simulate } from "./run.ts";
+import { SHORT_STEPS } from "./steps.ts";
+import { Totals } from "./totals.ts";
+
+const bridge = new Bridge(null);
+afterAll(() => bridge.close());
+
+const FIXED = { seed: 1, runs: 3 };
+const FRESH_RUNS = 2;
+/** Ends a hung run: all of them take half a minute of one core. */
+const LIMIT_MS = 300_000;
+
+describe("a simulated service over Postgres", () => {
+  it.each([FIXED, { seed: randomInt(2 ** 31), runs: FRESH_RUNS }])(
+    "keeps every invariant in $runs runs from the seed $seed, whatever becomes of its connections",
+    ({ seed, runs }) => {
+      const totals = new Totals();
+      for (let at = seed; at < seed + runs; at += 1)
+        totals.add(simulate({ seed: at, steps: SHORT_STEPS }, bridge));
+      expect(totals.failed.map((run) => [run.seed, run.violations, run.trace])).toEqual([]);
+      expect(totals.hits.get("passed admission.committed") ?? 0).toBeGreaterThan(0);
+    },
+    LIMIT_MS,
+  );
+});

@@ -1,0 +1,38 @@
+/** What the simulation and the thread of the store say to each other: plain values that can be cloned. */
+export type Order =
+  /** A call of a service of the store's port; `life` has connections of its own, `null` those of nobody who dies. */
+  | {
+      readonly do: "call";
+      readonly life: string | null;
+      readonly service: string;
+      readonly path: readonly string[];
+      /** null: it is no function, but an effect. */
+      readonly given: readonly unknown[] | null;
+    }
+  /** A new, migrated database; all lives are over. */
+  | { readonly do: "begin" }
+  /** A life's connections are ended. */
+  | { readonly do: "kill"; readonly life: string }
+  /** All connections of all lives are ended at once, or with the so-many-th call from here on. */
+  | { readonly do: "disconnect"; readonly after: number }
+  /** The server is killed, and is there again. */
+  | { readonly do: "restart" }
+  | { readonly do: "query"; readonly text: string; readonly values: readonly unknown[] }
+  /** Several queries that see one instant: their rows. */
+  | { readonly do: "snapshot"; readonly texts: readonly string[] }
+  | { readonly do: "close" };
+
+export interface Asked {
+  readonly id: number;
+  readonly order: Order;
+}
+
+export type Outcome =
+  | { readonly is: "done"; readonly value: unknown }
+  | { readonly is: "failed"; readonly tag: string; readonly fields: unknown }
+  | { readonly is: "defect"; readonly message: string };
+
+export interface Answer {
+  readonly id: number;
+  readonly outcome: Outcome;
+}

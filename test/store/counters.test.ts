@@ -1,0 +1,94 @@
+/** Counters that somebody has made wrong, in both stores; and in Postgres, right ones in the middle of a transaction. */
+import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { describe, expect } from "vitest";
+import { Counters } from "../../src/store/counters.ts";
+import { overTables } from "../../src/store/memory/layer.ts";
+import { Tables } from "../../src/store/memory/tables.ts";
+import { releaseSlot } from "../../src/store/postgres/slots.ts";
+import { checkCounters, type Distort } from "../conformance/store-counters.ts";
+import { accountOf, admitSession, makeWorld, type Store } from "../conformance/store-fixture.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres.ts";
+
+const checkOver =
+  <Side>(layer: Layer.Layer<Store | Side, unknown>) =>
+  <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => {
+    it.live(name, () => Effect.provide(test, Layer.fresh(layer)));
+  };
+
+const inTables: Distort<Tables> = (accountId, { activeSessions, queuedFires }) =>
+  Effect.map(Tables, ({ accounts }) => {
+    const account = accounts.get(accountId);
+    if (account !== undefined) accounts.set(accountId, { ...account, activeSessions, queuedFires });
+  });
+
+const inDatabase: Distort<SqlClient.SqlClient> = (accountId, { activeSessions, queuedFires }) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      UPDATE accounts SET active_sessions = ${activeSessions}, queued_fires = ${queuedFires} WHERE id = ${accountId}`,
+  ).pipe(Effect.orDie);
+
+describe("in memory", () => {
+  checkCounters(checkOver(Layer.provideMerge(overTables, Tables.layer)), inTables);
+});
+
+describe("in Postgres", () => {
+  const check = checkOver(storeOfFile());
+  checkCounters(check, inDatabase);
+
+  /** A session is stopped in a transaction that stands still after `changed` or after `counted` until it may commit. */
+  const stopping = Effect.fnUntraced(function* (at: "changed" | "counted") {
+    const sql = yield* SqlClient.SqlClient;
+    const world = yield* makeWorld(2);
+    const id = yield* admitSession(world);
+    const [isThere, mayGoOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+    const stand = (here: typeof at) =>
+      here === at
+        ? Effect.andThen(Deferred.succeed(isThere, undefined), Deferred.await(mayGoOn))
+        : Effect.void;
+    const stop = sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`UPDATE project_sessions SET status = 'stopped' WHERE id = ${id}`;
+        yield* stand("changed");
+        yield* releaseSlot(sql, world.accountId);
+        yield* stand("counted");
+      }),
+    );
+    const stopped = yield* Effect.forkChild(stop);
+    yield* Deferred.await(isThere);
+    return { world, goOn: Deferred.succeed(mayGoOn, undefined), stopped };
+  });
+
+  check(
+    "a right counter is left alone while its session's end is written and not yet counted [I1, I12]",
+    Effect.gen(function* () {
+      const { wrong, mend } = yield* Counters;
+      const { world, goOn, stopped } = yield* stopping("changed");
+      expect([yield* wrong, yield* mend(world.accountId)]).toEqual([[], null]);
+      yield* goOn;
+      yield* Fiber.join(stopped);
+      expect(yield* accountOf(world)).toMatchObject({ activeSessions: 0 });
+      expect(yield* wrong).toEqual([]);
+    }),
+  );
+
+  check(
+    "a right counter is left alone once the end that it counts is committed, which is waited for [I1, I12]",
+    Effect.gen(function* () {
+      const { wrong, mend } = yield* Counters;
+      const { world, goOn, stopped } = yield* stopping("counted");
+      expect(yield* wrong).toEqual([]);
+      const mended = yield* Effect.forkChild(mend(world.accountId));
+      yield* someoneWaits;
+      yield* goOn;
+      yield* Fiber.join(stopped);
+      expect(yield* Fiber.join(mended)).toBeNull();
+      expect(yield* accountOf(world)).toMatchObject({ activeSessions: 0 });
+    }),
+  );
+});
