@@ -1,5 +1,4 @@
 /** The runtime's interpreter over real processes, with the clock in the test's hand. */
-import { readFileSync } from "node:fs";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
@@ -14,6 +13,7 @@ import { Report } from "../../daemon/report.ts";
 import { superviseRuntime } from "../../daemon/runtime.ts";
 import { CRASH_BUDGET } from "../../src/machines/agent-runtime.ts";
 import { freePort } from "../support/free-port.ts";
+import { isThere } from "./support/running.ts";
 
 /** Lets real processes get on, and the clock with them, until something holds. */
 const until = Effect.fnUntraced(function* (holds: () => boolean) {
@@ -99,12 +99,3 @@ describe("the agent runtime", () => {
     }).pipe(Effect.scoped),
   );
 });
-
-/** A process that ended but was not reaped by its new parent yet counts as gone. */
-const isThere = (pid: number): boolean => {
-  try {
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-};

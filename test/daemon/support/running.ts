@@ -1,7 +1,7 @@
 /** A daemon as a plain child process on this machine, with a service, a repository and a layout of its own. */
 import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
+import { identify } from "../../../src/sandbox/local/processes.ts";
 import { Service } from "./service.ts";
 import { freePort } from "../../support/free-port.ts";
 
@@ -290,5 +291,4 @@ const makeRepository = (running: Running, files: Readonly<Record<string, string>
 };
 
 /** A process that ended but was not reaped by its new parent yet counts as gone. */
-export const isThere = (pid: number): boolean =>
-  existsSync(`/proc/${pid}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+export const isThere = (pid: number): boolean => identify(pid) !== null;
