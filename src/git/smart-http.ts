@@ -150,8 +150,11 @@ const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
     sink.write(chunk, () => resume(Effect.void));
   });
 
-/** The endpoint's options, and where its gits queue. */
-type Served = SmartHttpOptions & { readonly takePlace: TakePlace };
+/** The endpoint's options, where its gits queue, and what need not be asked of them again. */
+type Served = SmartHttpOptions & {
+  readonly takePlace: TakePlace;
+  readonly greeting: ReturnType<typeof makeGreeting>;
+};
 
 interface Exchange {
   readonly call: GitCall;
@@ -287,15 +290,41 @@ const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8
     onError: () => failure("The request's gzip is damaged."),
   });
 
+/**
+ * What git says in version 2 before it is asked for anything: what it is able to do. That is the same of every repository
+ * here, which all have one object format and no configuration of their own, so git is started for it once; a clone of a
+ * small repository has a third of its gits less. A git that was renewed beneath the service greets as before until the
+ * service starts again.
+ */
+const makeGreeting = (): ((
+  said: Stream.Stream<Uint8Array, GitError>,
+) => Stream.Stream<Uint8Array, GitError>) => {
+  let kept: Buffer | null = null;
+  return (said) =>
+    Stream.suspend(() => {
+      if (kept !== null) return Stream.succeed(kept);
+      const chunks: Uint8Array[] = [];
+      const keep = Effect.sync(() => {
+        const whole = Buffer.concat(chunks);
+        // A git that could not read the repository ends as well, with less than that.
+        if (/^[0-9a-f]{4}version 2\n.*0000$/s.test(whole.toString("latin1"))) kept = whole;
+      });
+      return said.pipe(
+        Stream.tap((chunk) => Effect.sync(() => void chunks.push(chunk))),
+        Stream.concat(Stream.drain(Stream.fromEffect(keep))),
+      );
+    });
+};
+
 const advertise = (options: Served, call: GitCall, path: string): GitResponse => {
   const answer = exchange({ call, path, options, args: ["--advertise-refs"], body: Stream.empty });
-  const speaksV2 = call.service === "git-upload-pack" && /(?:^|:)version=2(?:$|:)/.test(call.protocol ?? "");
+  const speaksV2 = call.service === "git-upload-pack" && protocolOf(call)["GIT_PROTOCOL"] === "version=2";
   const title = `# service=${call.service}\n`;
   const preamble = `${(title.length + 4).toString(16).padStart(4, "0")}${title}0000`;
   return {
     status: 200,
     headers: { ...noCache, "content-type": `application/x-${call.service}-advertisement` },
-    body: speaksV2 ? answer : Stream.concat(Stream.succeed(Buffer.from(preamble)), answer),
+    body: speaksV2 ? options.greeting(answer) : Stream.concat(Stream.succeed(Buffer.from(preamble)), answer),
   };
 };
 
@@ -328,7 +357,8 @@ const upstreamFailed = ({ code, message }: GitError): GitResponse | null => {
 
 /** The endpoint over the repositories of a directory. */
 export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
-  const options: Served = { ...given, takePlace: makePlaces(given.places ?? PLACES) };
+  const takePlace = makePlaces(given.places ?? PLACES);
+  const options: Served = { ...given, takePlace, greeting: makeGreeting() };
   const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
     Effect.gen(function* () {
       const path = yield* existingRepository(options.directory, call.repository);

@@ -9,7 +9,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { NodeHttpServerRequest } from "@effect/platform-node";
 import * as Stream from "effect/Stream";
 import { Manifests } from "../actors/manifests.ts";
-import { tokenHash } from "../domain/ids.ts";
+import { tokenHash, tokenKind } from "../domain/ids.ts";
 import type { WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
 import { CloneCredentials, Identity, Projects, Sessions } from "../store/port.ts";
@@ -84,19 +84,20 @@ const policyFor = Effect.fnUntraced(function* (
   if (password === null) return yield* credentialsNeeded();
   const now = yield* Clock.currentTimeMillis;
   const hash = tokenHash(password);
-  const minted = yield* (yield* CloneCredentials).find(hash, now);
-  if (minted !== null) {
-    if (minted.projectId !== route.projectId) return yield* notFound("repository");
-    const policy: WritePolicy = { kind: "session", sessionId: minted.sessionId };
-    return policy;
+  // A minted password never has the form of a token.
+  if (tokenKind(password) !== null) {
+    const caller = yield* (yield* Identity).authenticate(hash, now);
+    return caller === null ? yield* credentialsNeeded() : yield* userPolicy(caller, route);
   }
-  const caller = yield* (yield* Identity).authenticate(hash, now);
-  if (caller === null) return yield* credentialsNeeded();
-  return yield* userPolicy(caller, route.projectId);
+  const minted = yield* (yield* CloneCredentials).find(hash, now);
+  if (minted === null) return yield* credentialsNeeded();
+  if (minted.projectId !== route.projectId) return yield* notFound("repository");
+  const policy: WritePolicy = { kind: "session", sessionId: minted.sessionId };
+  return policy;
 });
 
 /** Tokens that live in sandboxes do not speak git: what they may write is the minted credential's to say (api.md 1). */
-const userPolicy = Effect.fnUntraced(function* (caller: Principal, projectId: string) {
+const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, service }: GitRoute) {
   if (caller.kind !== "access" || caller.origin !== "user") {
     return yield* new Forbidden({
       error: "This token does not open git; a sandbox uses the clone credential.",
@@ -107,11 +108,11 @@ const userPolicy = Effect.fnUntraced(function* (caller: Principal, projectId: st
   if (project === null || project.accountId !== caller.accountId || !reaches(caller, projectId)) {
     return yield* notFound("repository");
   }
-  const policy: WritePolicy = {
-    kind: "user",
-    defaultBranch: project.defaultBranch,
-    mayReplaceInitialCommit: caller.projectId === null && !(yield* (yield* Sessions).anyIn(project.id)),
-  };
+  const mayReplaceInitialCommit =
+    service === "git-receive-pack" &&
+    caller.projectId === null &&
+    !(yield* (yield* Sessions).anyIn(project.id));
+  const policy: WritePolicy = { kind: "user", defaultBranch: project.defaultBranch, mayReplaceInitialCommit };
   return policy;
 });
 

@@ -4,8 +4,14 @@
  * Clones of four repositories (200 files; 20,000 files; 10,000 commits; 500 MiB that do not pack), made from a fixed seed:
  * through the service's endpoint with a token, through `git http-backend` behind lighttpd, and by a plain `git clone` from
  * the same disk, all three of the same repository and without a checkout. The same again as projects whose repository is
- * at that lighttpd: through the endpoint when its mirror has all of it, and with the mirror still to be made. Session branches a second at 1, 8 and 32 at a
- * time: by the hosted backend, and by bare `git update-ref` processes, as git comes and as durable as ours are.
+ * at that lighttpd: through the endpoint when its mirror has all of it, and with the mirror still to be made.
+ *
+ * Then clones into a sandbox, as a session's boot makes them, of a hosted project, of one whose mirror has all of it, and of
+ * one whose mirror was lost (that one from the session's acceptance on: its branch is cut when the mirror is made again),
+ * beside a plain `git clone` from the same disk; all of them with a checkout.
+ *
+ * Session branches a second at 1, 8 and 32 at a time: by the hosted backend, and by bare `git update-ref` processes, as git
+ * comes and as durable as ours are.
  *
  * Each round measures all of them one after another, in another order each round; a first round warms everything up and is
  * not counted. Prints medians; ratios are taken within a round. `--percent` makes the three larger repositories smaller.
@@ -20,6 +26,7 @@ import { parseArgs, promisify } from "node:util";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
 import { MAKERS, openBranches, type Maker } from "./git/branches.ts";
 import { lighttpdMissing, startLighttpd } from "./git/lighttpd.ts";
+import { cloneIntoSandbox } from "./git/into-sandbox.ts";
 import { fill, SHAPES, sizeOf, type Shape } from "./git/repositories.ts";
 import { median, rounded } from "./scheduler/figures.ts";
 
@@ -41,8 +48,20 @@ const percent = positive("percent");
 const branches = positive("branches");
 const AT_ONCE = [1, 8, 32] as const;
 
-/** `mirror` and `mirrorless`: ours, of a repository that lighttpd has, with its mirror and before there is one. */
-type Server = "ours" | "lighttpd" | "disk" | "mirror" | "mirrorless";
+/**
+ * `mirror` and `mirrorless`: ours, of a repository that lighttpd has, with its mirror and before there is one. `in …`: the
+ * same in a sandbox; `checkout`: from the disk, with a checkout.
+ */
+type Server =
+  | "ours"
+  | "lighttpd"
+  | "disk"
+  | "mirror"
+  | "mirrorless"
+  | "in hosted"
+  | "in mirror"
+  | "in mirrorless"
+  | "checkout";
 type Round = Readonly<Record<string, number>>;
 
 /** All of them, beginning with another one each round. */
@@ -58,11 +77,15 @@ const environment = {
   GIT_TERMINAL_PROMPT: "0",
 };
 
-/** Seconds a clone without a checkout takes. */
-const clone = async (url: string, directory: string): Promise<number> => {
+/** Seconds a clone takes. */
+const clone = async (
+  url: string,
+  directory: string,
+  options: readonly string[] = ["--bare"],
+): Promise<number> => {
   const into = mkdtempSync(path.join(directory, "clone-"));
   const started = performance.now();
-  await run("git", ["clone", "--quiet", "--bare", url, into], { env: environment });
+  await run("git", ["clone", "--quiet", ...options, url, into], { env: environment });
   const seconds = (performance.now() - started) / 1000;
   rmSync(into, { recursive: true });
   return seconds;
@@ -99,10 +122,7 @@ const tell = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const runClones = async (directory: string): Promise<{ results: Round[]; peak: number; before: number }> => {
   const installation = await Installation.open();
-  const life = await installation.start({
-    PLATFORM_SANDBOX_PROVIDER: "simulated",
-    PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
-  });
+  const life = await installation.start({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
   const root = path.join(installation.dataDir, "repositories");
   const lighttpd =
     lighttpdMissing === null ? await startLighttpd(path.join(directory, "lighttpd"), root) : null;
@@ -125,14 +145,25 @@ const runClones = async (directory: string): Promise<{ results: Round[]; peak: n
         const making = (performance.now() - started) / 1000;
         return making + (await clone(endpoint(made), directory));
       },
+      checkout: (id) => clone(`file://${path.join(root, `${id}.git`)}`, directory, []),
+      "in hosted": async (id) => (await cloneIntoSandbox(life, id)).clone,
+      "in mirror": async (id) => (await cloneIntoSandbox(life, mirrored.get(id) ?? "")).clone,
+      "in mirrorless": async (id) => {
+        const made = mirrored.get(id) ?? "";
+        rmSync(path.join(installation.dataDir, "mirrors", `${made}.git`), { recursive: true });
+        // The branch is not cut before there is a mirror.
+        return (await cloneIntoSandbox(life, made)).sinceAccepted;
+      },
     };
     const beside: readonly Server[] = lighttpd === null ? ["ours", "disk"] : ["ours", "lighttpd", "disk"];
     const mirrors: readonly Server[] = lighttpd === null ? [] : ["mirror", "mirrorless"];
+    const inside: readonly Server[] =
+      lighttpd === null ? ["checkout", "in hosted"] : ["checkout", "in hosted", "in mirror", "in mirrorless"];
     const results: Round[] = [];
     for (let number = 0; number <= rounds; number += 1) {
       const round: Record<string, number> = {};
       // What is written for a mirror would be on its way to the disk beside whatever came next.
-      for (const servers of [turned(beside, number), mirrors]) {
+      for (const servers of [turned(beside, number), mirrors, inside]) {
         for (const [shape, id] of projects)
           for (const server of servers) round[`${shape} ${server}`] = await timed[server](id);
         await run("sync", []);
@@ -189,9 +220,23 @@ try {
             mirrorless_s: seconds("mirrorless"),
           }
         : {};
+    const inside = {
+      checkout_s: seconds("checkout"),
+      in_hosted_s: seconds("in hosted"),
+      speed_in_sandbox_to_checkout: ratio(clones.results, `${shape} in hosted`, `${shape} checkout`),
+      ...(lighttpdMissing === null
+        ? { in_mirror_s: seconds("in mirror"), in_mirrorless_s: seconds("in mirrorless") }
+        : {}),
+    };
     return [
       shape,
-      { ours_s: seconds("ours"), disk_s: seconds("disk"), ...beside, speed_to_disk: speed("disk") },
+      {
+        ours_s: seconds("ours"),
+        disk_s: seconds("disk"),
+        ...beside,
+        speed_to_disk: speed("disk"),
+        ...inside,
+      },
     ] as const;
   });
   const branched = AT_ONCE.map((atOnce) => {
