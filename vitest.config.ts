@@ -9,6 +9,7 @@ export const LIMITS = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   teardownTimeout: 30_000,
+  expect: { poll: { timeout: 30_000 } },
 } as const;
 
 export const DEEP = "test/**/*.deep.test.ts";

@@ -3,7 +3,7 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Stream from "effect/Stream";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { daemonHttp } from "../../src/sandbox/daemon-http.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { contextHeader, Served } from "../daemon/support/served.ts";
@@ -43,7 +43,7 @@ describe("a daemon's log", () => {
         Stream.runCollect,
       );
       const fiber = yield* Effect.forkChild(reading, { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([2, 3])));
+      yield* Effect.promise(() => expect.poll(() => seen).toEqual([2, 3]));
       say(2);
       expect((yield* Fiber.join(fiber)).map((read) => read.line)).toEqual([
         "ünï 2",
@@ -75,7 +75,7 @@ describe("a daemon's log", () => {
       const seen: number[] = [];
       const reading = Stream.runForEach(logs(0), ({ seq }) => Effect.sync(() => seen.push(seq)));
       const fiber = yield* Effect.forkChild(Effect.exit(reading), { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([1])));
+      yield* Effect.promise(() => expect.poll(() => seen).toEqual([1]));
       yield* Effect.promise(() => served.stop());
       yield* Fiber.join(fiber);
       const failure = yield* Effect.flip(Stream.runDrain(logs(0)));
@@ -89,10 +89,10 @@ describe("a daemon's log", () => {
       const seen: number[] = [];
       const reading = Stream.runForEach(logs(0), ({ seq }) => Effect.sync(() => seen.push(seq)));
       const fiber = yield* Effect.forkChild(reading, { startImmediately: true });
-      yield* Effect.promise(() => vi.waitFor(() => expect(seen).toEqual([1])));
+      yield* Effect.promise(() => expect.poll(() => seen).toEqual([1]));
       expect(served.ring.listeners).toBe(1);
       yield* Fiber.interrupt(fiber);
-      yield* Effect.promise(() => vi.waitFor(() => expect(served.ring.listeners).toBe(0)));
+      yield* Effect.promise(() => expect.poll(() => served.ring.listeners).toBe(0));
     }),
   );
 });
