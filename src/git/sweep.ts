@@ -18,7 +18,7 @@ const isAside = (name: string): boolean => /^\.(?:building|removing|key)-/.test(
 
 const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
-/** Removes what is old enough. @returns what is not. */
+/** Removes what is old enough; what cannot be removed keeps nothing else. @returns what is not. */
 const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> => {
   const young = await Promise.all(
     paths.map(async (path) => {
@@ -26,7 +26,7 @@ const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> =>
       if (found === null) return [];
       // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
       if (Date.now() - found.mtimeMs <= lockAgeMs) return [path];
-      await removeTree(path);
+      await removeTree(path).catch(() => undefined);
       return [];
     }),
   );
@@ -79,8 +79,8 @@ export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Sc
       for (let left: readonly string[] = young.flat(); left.length > 0;) {
         yield* Effect.sleep(lockAgeMs);
         const looked = left;
-        left = yield* Effect.tryPromise(() => sweepOld(looked));
+        left = yield* Effect.promise(() => sweepOld(looked));
       }
     });
-    yield* Effect.forkScoped(Effect.ignore(later));
+    yield* Effect.forkScoped(later);
   });

@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByText("nothing started.").waitFor();
     await dialog.getByLabel("Due").selectOption("now");
     await render.click();
-    await vi.waitFor(() => expect(fake.writes).toHaveLength(2));
+    await expect.poll(() => fake.writes).toHaveLength(2);
     const triggers = fake.world.listing["triggers"] as { upcoming: string[] }[];
     expect(fake.writes).toEqual([
       written("new-year", { kind: "cron", at: triggers[1]?.upcoming[0] }),
