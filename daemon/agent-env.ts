@@ -12,11 +12,17 @@ import { invalid, type Refused } from "./answer.ts";
 import type { Redactor } from "./redact.ts";
 import type { Settings } from "./settings.ts";
 
-/** The body of `POST /platform/env`: null takes a variable away, names that are not in it stay as they are. */
+/**
+ * The body of `POST /platform/env`: null takes a variable away, names that are not in it stay as they are. With `after_turn`
+ * it is refused while a turn is in progress, which the restart would cut.
+ */
 export interface EnvChange {
   readonly revision: string;
   readonly env: ReadonlyMap<string, string | null>;
+  readonly afterTurn: boolean;
 }
+
+const FIELDS = ["revision", "env", "after_turn"];
 
 /** `changed` are the names whose value is another now; `revision` is the one that holds. */
 export interface EnvChanged {
@@ -54,7 +60,7 @@ export class AgentEnv {
     };
   }
 
-  change({ revision, env }: EnvChange): EnvChanged | Refused {
+  change({ revision, env }: Omit<EnvChange, "afterTurn">): EnvChanged | Refused {
     if (this.#revision !== null && !isNewer(revision, this.#revision))
       return { changed: [], revision: this.#revision };
     const next = new Map(this.#values);
@@ -82,11 +88,12 @@ const refusal = (path: string, { code, message }: SecretIssue): Refused => inval
 /** Reads the body by hand: its keys are checked as they were sent, before any of them becomes a property. */
 export const readEnvChange = (body: unknown): EnvChange | Refused => {
   if (!isObject(body)) return invalid("", "expected an object with revision and env");
-  const unknown = Object.keys(body).find((field) => field !== "revision" && field !== "env");
+  const unknown = Object.keys(body).find((field) => !FIELDS.includes(field));
   if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "there is no such field");
-  const { revision, env } = body;
+  const { revision, env, after_turn: afterTurn = false } = body;
   if (typeof revision !== "string" || !REVISION.test(revision))
     return invalid("revision", "expected a string of up to 128 letters, digits and . _ + -");
+  if (typeof afterTurn !== "boolean") return invalid("after_turn", "expected true or false");
   if (!isObject(env)) return invalid("env", "expected an object of variables by name");
   const read = new Map<string, string | null>();
   for (const [name, value] of Object.entries(env)) {
@@ -94,7 +101,7 @@ export const readEnvChange = (body: unknown): EnvChange | Refused => {
     if (wrong !== null) return refusal(`env.${cutText(name, MAX_QUOTED)}`, wrong);
     read.set(name, value as string | null);
   }
-  return { revision, env: read };
+  return { revision, env: read, afterTurn };
 };
 
 const wrongWith = (name: string, value: unknown): SecretIssue | null => {

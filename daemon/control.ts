@@ -22,7 +22,7 @@ import type { Redactor } from "./redact.ts";
 import { pull, type Pulled } from "./refresh.ts";
 import type { Report } from "./report.ts";
 import type { ControlName } from "./route.ts";
-import type { Renewed, Runtime } from "./runtime.ts";
+import { isBusyNow, type Renewed, type Runtime } from "./runtime.ts";
 import { save } from "./save.ts";
 import type { Settings } from "./settings.ts";
 
@@ -77,6 +77,7 @@ const refusal = (status: number, code: string, error: string): Refused => ({
 
 const ENDING = refusal(503, "ending", "The daemon is ending.");
 const IN_PROGRESS = refusal(409, "refresh_in_progress", "The session branch is being fetched already.");
+const TURN_IN_PROGRESS = refusal(409, "turn_in_progress", "The agent is at work; nothing was changed.");
 const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository could not be checked out.");
 const NOT_PULLED = {
   diverged: refusal(
@@ -144,10 +145,12 @@ class Control {
   }
 
   #env(body: unknown): Effect.Effect<ControlAnswer> {
-    const { agentEnv, controlled, log } = this.#options;
+    const { adapter, report, agentEnv, controlled, log } = this.#options;
     const read = readEnvChange(body);
     if ("status" in read) return Effect.succeed(read);
     const change = Effect.gen({ self: this }, function* () {
+      // As late as can be: a turn may begin after whoever asks for the change has looked.
+      if (read.afterTurn && (yield* isBusyNow({ adapter, report }))) return TURN_IN_PROGRESS;
       const taken = agentEnv.change(read);
       if ("status" in taken) return taken;
       const { changed, revision } = taken;

@@ -71,6 +71,21 @@ const MAILBOX = 64;
 /** Crashes of a handler, not of the runtime: those are the machine's to count. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
 
+/** Whether a turn is in progress. */
+export const isBusyNow = ({
+  adapter,
+  report,
+}: Pick<RuntimeOptions, "adapter" | "report">): Effect.Effect<boolean> =>
+  Effect.suspend(() =>
+    report.serving
+      ? Effect.map(Effect.timeoutOption(Effect.result(adapter.isBusy), BUSY_WITHIN), (said) =>
+          Option.isSome(said) && Result.isSuccess(said.value)
+            ? said.value.success
+            : report.turn.active === true,
+        )
+      : Effect.succeed(false),
+  );
+
 /** Starts the runtime at once and keeps it up until the scope closes; its process group is gone by then. */
 export const superviseRuntime = Effect.fnUntraced(function* (
   options: RuntimeOptions,
@@ -128,10 +143,8 @@ class Interpreter {
 
   /** Whatever runs is ended, and what runs then was started with what `launch` says now. */
   get renew(): Effect.Effect<Renewed> {
-    const { adapter, report } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const asked = Effect.timeoutOption(Effect.result(adapter.isBusy), BUSY_WITHIN);
-      const busy = report.serving ? yield* asked : Option.none();
+      const busy = yield* isBusyNow(this.#options);
       const { run } = this.#shown.context;
       yield* this.tell({ type: "restart.requested" });
       const settled = yield* Effect.timeoutOption(
@@ -143,8 +156,7 @@ class Interpreter {
       );
       return {
         answers: Option.isSome(settled) && settled.value.state === "ready",
-        turnInterrupted:
-          this.#cutRun === run || (Option.isSome(busy) && Result.getOrElse(busy.value, () => false)),
+        turnInterrupted: this.#cutRun === run || busy,
       };
     });
   }

@@ -211,7 +211,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
   env: (link, context, change) =>
     post(
       link,
-      { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: change },
+      { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: { ...change, after_turn: true } },
       EnvironmentChanged,
     ),
   logs,

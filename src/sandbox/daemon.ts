@@ -82,7 +82,7 @@ export class DaemonClient extends Context.Service<
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
     /**
      * Changes the environment and waits until the restarted runtime answers, within 3 min: another change or a refresh
-     * may come first. No failure holds a value.
+     * may come first. Fails, and changes nothing, where a turn is in progress. No failure holds a value.
      */
     readonly env: (
       link: DaemonLink,

@@ -133,6 +133,11 @@ describe("a change of the environment is refused", () => {
     expect(JSON.stringify(answer)).not.toMatch(/canary|xxx/);
   });
 
+  test("with an after_turn that is neither true nor false", async () => {
+    const [status, { code }] = await daemon.control("env", { revision: "2", env: { A: "x" }, after_turn: 1 });
+    expect([status, code]).toEqual([400, "invalid_request"]);
+  });
+
   test("without a revision", async () => {
     for (const revision of [undefined, null, 2, "", "a b", "x".repeat(129)]) {
       const [status, { code }] = await daemon.control("env", { revision, env: {} });

@@ -172,10 +172,14 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(await daemon.git("status", "--porcelain")).toBe(` M ${file}\n`);
     const text = await daemon.git("show", `HEAD:${file}`);
     daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
+    const change = { revision: "2", env: { A: "a value" }, after_turn: true };
+    expect(await daemon.control("env", change)).toMatchObject([409, { code: "turn_in_progress" }]);
+    expect((await daemon.health()).runtime.restarts).toBe(0);
     const [status, cut] = await daemon.control("refresh");
     expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
     expect((await daemon.health()).turn.active).not.toBe(true);
-    expect((await daemon.control("env", { revision: "2", env: { A: "a value" } }))[1]).toMatchObject({
+    expect((await daemon.control("env", change))[1]).toMatchObject({
+      changed: ["A"],
       restarted: true,
       turn_interrupted: false,
     });

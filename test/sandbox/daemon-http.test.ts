@@ -46,12 +46,15 @@ test("sends the change with its context, and decodes what the daemon says", asyn
     });
   });
   expect(result).toMatchObject({ success: said });
-  expect(seen).toEqual([{ method: "POST", url: "/platform/env", context: "a.context", body: CHANGE }]);
+  expect(seen).toEqual([
+    { method: "POST", url: "/platform/env", context: "a.context", body: { ...CHANGE, after_turn: true } },
+  ]);
 });
 
 test.each([
   [400, '{"code":"reserved_name","error":"a canary of a value"}', "the daemon answered 400 reserved_name"],
   [502, '{"code":"runtime_failed"}', "the daemon answered 502 runtime_failed"],
+  [409, '{"code":"turn_in_progress"}', "the daemon answered 409 turn_in_progress"],
   [404, "no JSON: a canary of a value", "the daemon answered 404"],
   [500, '{"code":"a canary of a value"}', "the daemon answered 500"],
 ])("tells a refusal by its code alone: %d %s [S06]", async (status, body, message) => {
