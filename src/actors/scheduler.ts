@@ -21,7 +21,7 @@ import { Actors } from "./actors.ts";
 import { Directory, type KnownProject } from "./directory.ts";
 import { scheduleOf, Schedules, triggerActorId, type Scheduled, type Wanted } from "./schedules.ts";
 import { dutyRound } from "./supervisor.ts";
-import { elapsed, Timers } from "./timers.ts";
+import { Timers } from "./timers.ts";
 
 /** Actors that are told of their instants at the same time. */
 const TOLD_AT_ONCE = 256;
@@ -86,12 +86,20 @@ const makeTell = Effect.gen(function* () {
   const scope = yield* Effect.scope;
   const tellDue = ({ id, schedule, due }: Scheduled) =>
     Effect.ignore(actors.trigger(id, { type: "definition.changed", enabled: true, schedule, next: due }));
-  /** The message of its instant was lost, or its actor was: it hears of both again, and takes neither twice. */
-  const tellAgain = (scheduled: Scheduled) => {
-    const timer = timers.armed(scheduled.id);
-    const isArmed = timer !== null && timer.due === scheduled.due && timer.schedule === scheduled.schedule;
-    return isArmed ? Effect.ignore(actors.trigger(scheduled.id, elapsed(timer))) : tellDue(scheduled);
-  };
+  /**
+   * The message of its instant was lost, or its actor was, or its timer: an actor that the cluster has replaced ends its work
+   * late, and disarms what the one in its place has armed. It hears of the instant and that it has come, and takes neither
+   * twice.
+   */
+  const tellAgain = (scheduled: Scheduled) =>
+    Effect.andThen(
+      tellDue(scheduled),
+      Effect.suspend(() =>
+        scheduled.due === null
+          ? Effect.void
+          : Effect.ignore(actors.trigger(scheduled.id, { type: "timer.elapsed", due: scheduled.due })),
+      ),
+    );
   const inBackground = <A>(of: readonly A[], tell: (one: A) => Effect.Effect<void>) =>
     of.length === 0
       ? Effect.void

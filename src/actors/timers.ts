@@ -31,7 +31,7 @@ export class Timers extends Context.Service<
   }
 >()("platform/actors/Timers") {}
 
-export const elapsed = ({ due }: Armed): TriggerEvent => ({ type: "timer.elapsed", due });
+const elapsed = ({ due }: Armed): TriggerEvent => ({ type: "timer.elapsed", due });
 
 /** A sleep is cut into pieces of this length, so that a clock that was set is noticed (threats.md C14, C15). */
 const LONGEST_SLEEP_MS = 60_000;

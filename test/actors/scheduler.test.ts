@@ -16,7 +16,8 @@ import { firingLayer } from "../../src/actors/firing.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
 import { Manifests, manifestsLayer } from "../../src/actors/manifests.ts";
 import { dueInstantsLayer, schedulerLayer } from "../../src/actors/scheduler.ts";
-import { timersLayer } from "../../src/actors/timers.ts";
+import { triggerActorId } from "../../src/actors/schedules.ts";
+import { Timers, timersLayer } from "../../src/actors/timers.ts";
 import { triggerActors } from "../../src/actors/trigger.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
@@ -205,6 +206,18 @@ describe("a due instant", () => {
       yield* advance(600);
       assert.deepStrictEqual(yield* seconds, [30, 630, 1230]);
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
+  );
+
+  it.effect("is told by the next poll where somebody disarmed the timer that its trigger waits for", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "30 */10 * * * *"), 100);
+      yield* advance(610);
+      yield* (yield* Timers).disarm(triggerActorId(PROJECT, "tick"));
+      yield* advance(30);
+      assert.deepStrictEqual(yield* seconds, [30]);
+      yield* advance(60);
+      assert.deepStrictEqual(yield* seconds, [30, 630]);
+    }).pipe((test) => over(test)),
   );
 
   it.effect(
