@@ -31,17 +31,17 @@ CREATE TRIGGER witness_move AFTER INSERT OR UPDATE OF status ON session_sandboxe
 -- I1, I12: at each commit the counter is the count, and within the cap.
 CREATE FUNCTION witness.slots() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  account accounts;
-  live bigint;
+  account record;
 BEGIN
-  SELECT * INTO account FROM accounts WHERE id = CASE TG_TABLE_NAME
-    WHEN 'accounts' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'account_id')::uuid END;
-  SELECT count(*) INTO live FROM project_sessions
-    WHERE account_id = account.id AND status IN ('provisioning', 'running');
-  IF live <> account.active_sessions OR live > account.session_cap THEN
+  -- One statement, and so one instant: between two of them another session may end, and its slot with it.
+  SELECT id, active_sessions, session_cap, (SELECT count(*) FROM project_sessions
+      WHERE account_id = accounts.id AND status IN ('provisioning', 'running')) AS live
+    INTO account FROM accounts WHERE id = CASE TG_TABLE_NAME
+      WHEN 'accounts' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'account_id')::uuid END;
+  IF account.live <> account.active_sessions OR account.live > account.session_cap THEN
     INSERT INTO witness.sightings (what) VALUES (
       format('I1 at a commit account %s counted %s, had %s live sessions and %s slots', account.id,
-        account.active_sessions, live, account.session_cap));
+        account.active_sessions, account.live, account.session_cap));
   END IF;
   RETURN NULL;
 END $$;

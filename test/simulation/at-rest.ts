@@ -178,6 +178,8 @@ export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => 
   const { tables } = world;
   const early = [...unrest(tables)];
   if (early.length > 0) return early;
+  // Over Postgres nobody has looked since the last step: a manifest that was read late may have taken a trigger away.
+  world.cursors.look(tables);
   return [
     ...sandboxFaults(tables, world.sandboxes()),
     ...world.cursors.unaccounted(tables, world.walls.least - 20_000),

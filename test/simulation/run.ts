@@ -49,6 +49,8 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     pass(START_MS);
     actions.begin();
     pass(START_MS);
+    world.refresh();
+    watch.look();
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);

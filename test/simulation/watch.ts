@@ -38,13 +38,19 @@ export const liveByAccount = (tables: TableSet): ReadonlyMap<string, number> => 
   return live;
 };
 
+/** Accounts as they were looked at before: their live sessions, and their caps where those may have changed since. */
+export interface FormerAccounts {
+  readonly live: ReadonlyMap<string, number>;
+  readonly caps?: ReadonlyMap<string, number>;
+}
+
 /**
  * I1, I12: the counter is the count, and passes the cap only where the cap was lowered below it. One that somebody made
  * wrong stays wrong by just that, until it is right.
  */
 export const slotFaults = (
   tables: TableSet,
-  former: ReadonlyMap<string, number>,
+  former: FormerAccounts,
   distorted: Map<string, number>,
 ): readonly string[] => {
   const counts = liveByAccount(tables);
@@ -55,7 +61,8 @@ export const slotFaults = (
     const by = distorted.get(id) ?? 0;
     if (live + by !== activeSessions)
       faults.push(`I1 ${id} counts ${activeSessions} and has ${live} live sessions`);
-    if (by >= 0 && live > cap && live > (former.get(id) ?? 0))
+    const allowed = Math.max(cap, former.caps?.get(id) ?? 0);
+    if (by >= 0 && live > allowed && live > (former.live.get(id) ?? 0))
       faults.push(`I1 ${id} has ${live} live sessions over ${cap}`);
     return faults;
   });
@@ -225,7 +232,7 @@ export class CommitWatch {
     const lastFired = lastFiredOf(tables);
     this.#lookAtIdle();
     this.violations.push(
-      ...slotFaults(tables, this.#live, this.#world.distorted),
+      ...slotFaults(tables, { live: this.#live }, this.#world.distorted),
       ...moveFaults(this.#sessions, sessions, SESSION_MOVES),
       ...moveFaults(this.#sandboxes, sandboxes, SANDBOX_MOVES),
       ...doubleFaults(tables),

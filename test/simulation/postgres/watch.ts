@@ -13,6 +13,7 @@ import {
   regressions,
   runningFaults,
   slotFaults,
+  type FormerAccounts,
   type LastFired,
 } from "../watch.ts";
 import type { World } from "../world.ts";
@@ -20,7 +21,8 @@ import type { World } from "../world.ts";
 export class SnapshotWatch {
   readonly violations: string[] = [];
   readonly #world: World;
-  #live: ReadonlyMap<string, number> = new Map();
+  /** Between two looks a session may start and the cap be lowered, in this order. */
+  #former: FormerAccounts = { live: new Map() };
   #lastFired: LastFired = new Map();
 
   constructor(world: World) {
@@ -34,13 +36,14 @@ export class SnapshotWatch {
     const { tables, distorted } = this.#world;
     const lastFired = lastFiredOf(tables);
     this.violations.push(
-      ...slotFaults(tables, this.#live, distorted),
+      ...slotFaults(tables, this.#former, distorted),
       ...doubleFaults(tables),
       ...runningFaults(tables),
       ...deletedFaults(tables),
       ...regressions(this.#lastFired, lastFired),
     );
-    this.#live = liveByAccount(tables);
+    const caps = new Map([...tables.accounts].map(([id, { cap }]) => [id, cap]));
+    this.#former = { live: liveByAccount(tables), caps };
     this.#lastFired = lastFired;
     this.#world.cursors.look(tables);
   }
