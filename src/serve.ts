@@ -19,6 +19,7 @@ import { dialAddress } from "./domain/address.ts";
 import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository-path.ts";
 import { requireGit } from "./git/run.ts";
+import { countBuffersWithHeap } from "./heap.ts";
 import { openListener } from "./http/server.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
@@ -105,8 +106,10 @@ export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
 );
 
 /** Runs it as this process's program. */
-export const run = (program: Effect.Effect<never>): void =>
+export const run = (program: Effect.Effect<never>): void => {
+  countBuffersWithHeap();
   NodeRuntime.runMain(program, {
     // A signal ends the service in order, which is what was asked for: exit 0 (api.md 9).
     teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1),
   });
+};

@@ -42,7 +42,13 @@ server.modules = ( "mod_alias", "mod_setenv", "mod_cgi" )
 alias.url = ( "/git" => "${BACKEND}" )
 $HTTP["url"] =~ "^/git" {
   cgi.assign = ( "" => "" )
-  setenv.add-environment = ( "GIT_PROJECT_ROOT" => "${root}", "GIT_HTTP_EXPORT_ALL" => "1" )
+  setenv.add-environment = (
+    "GIT_PROJECT_ROOT" => "${root}",
+    "GIT_HTTP_EXPORT_ALL" => "1",
+    "GIT_CONFIG_COUNT" => "1",
+    "GIT_CONFIG_KEY_0" => "http.receivepack",
+    "GIT_CONFIG_VALUE_0" => "true"
+  )
 }
 `;
 
@@ -52,7 +58,7 @@ export interface Lighttpd {
   readonly stop: () => Promise<void>;
 }
 
-/** Serves the bare repositories below `root`; what it writes goes below `directory`. */
+/** Serves the bare repositories below `root`, pushes by anybody included; what it writes goes below `directory`. */
 export const startLighttpd = async (directory: string, root: string): Promise<Lighttpd> => {
   if (PROGRAM === undefined) throw new Error("lighttpd is not installed");
   const port = await freePort();
