@@ -22,7 +22,7 @@ export interface EnvChange {
   readonly afterTurn: boolean;
 }
 
-const FIELDS = ["revision", "env", "after_turn"];
+const FIELDS: ReadonlySet<string> = new Set(["revision", "env", "after_turn"]);
 
 /** `changed` are the names whose value is another now; `revision` is the one that holds. */
 export interface EnvChanged {
@@ -88,7 +88,7 @@ const refusal = (path: string, { code, message }: SecretIssue): Refused => inval
 /** Reads the body by hand: its keys are checked as they were sent, before any of them becomes a property. */
 export const readEnvChange = (body: unknown): EnvChange | Refused => {
   if (!isObject(body)) return invalid("", "expected an object with revision and env");
-  const unknown = Object.keys(body).find((field) => !FIELDS.includes(field));
+  const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "there is no such field");
   const { revision, env, after_turn: afterTurn = false } = body;
   if (typeof revision !== "string" || !REVISION.test(revision))
