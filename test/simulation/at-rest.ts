@@ -151,7 +151,7 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
 const makePeace = (world: World): void => {
   world.boundary.faults = {};
   world.boundary.outages.clear();
-  world.boundary.armCrash(Infinity, "all");
+  world.boundary.disarm();
   world.providerFaults = 0;
   world.lies = 0;
   world.daemons.heal();

@@ -5,11 +5,12 @@
  */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import type { Mark } from "./marks.ts";
 import type { Random } from "./random.ts";
 import type { Process, SimulatedTime } from "./time.ts";
 
 /** What goes wrong with one call: it fails before it took effect, or after, its outcome unknown to the caller. */
-type CallFault = "refused" | "unknown" | null;
+export type CallFault = "refused" | "unknown";
 
 export interface BoundaryParts {
   readonly time: SimulatedTime;
@@ -47,6 +48,10 @@ export class Boundary {
   onEffect: (call: Call) => void = () => undefined;
   /** Called before a call takes effect; what it returns is called after it. */
   onCall: (call: Call) => (exit: Exit.Exit<unknown, unknown>) => void = () => () => undefined;
+  /** Called when a marked call goes wrong. */
+  onMarked: () => void = () => undefined;
+  /** How many times it is passed until it goes wrong, by point. */
+  readonly #marks = new Map<string, number>();
   #crashIn = Infinity;
   #crashesAt: "all" | "traced" = "all";
   readonly #time: SimulatedTime;
@@ -71,20 +76,40 @@ export class Boundary {
     this.#crashesAt = of;
   }
 
-  /** No crash is to come any more. */
+  /** What is marked goes wrong from here on. */
+  mark(marks: readonly Mark[]): void {
+    for (const { point, nth } of marks) this.#marks.set(point, nth);
+  }
+
+  /** No crash is to come any more, and nothing is marked. */
   disarm(): void {
     this.#crashIn = Infinity;
+    this.#marks.clear();
+  }
+
+  /** Whether this is the time that was marked. */
+  #isMarked(point: string): boolean {
+    const left = this.#marks.get(point);
+    if (left === undefined) return false;
+    if (left > 1) {
+      this.#marks.set(point, left - 1);
+      return false;
+    }
+    this.#marks.delete(point);
+    this.note(`marked ${point}`);
+    this.onMarked();
+    return true;
   }
 
   /** @returns whether the process lives on. */
   pass(place: string, isTraced: boolean, process: Process): boolean {
     if (process.isDead) return false;
     if (isTraced || this.#crashesAt === "all") this.#crashIn -= 1;
-    if (this.#crashIn > 0) return true;
+    if (this.#crashIn > 0 && !this.#isMarked(place)) return true;
     this.hit(`crash ${place}`);
     this.note(`crash ${place}`);
     this.#time.end(process);
-    this.disarm();
+    this.#crashIn = Infinity;
     return false;
   }
 
@@ -118,15 +143,17 @@ export class Boundary {
     this.onEffect(call);
   }
 
-  #failed<E>(call: Call, fault: "refused" | "unknown"): Effect.Effect<never, E> {
+  #failed<E>(call: Call, fault: CallFault): Effect.Effect<never, E> {
     const name = `${call.port}.${call.operation}`;
     this.hit(`${fault} ${name}`);
     this.note(`${fault} ${name} ${call.about}`);
     return this.#slowly(Effect.fail((call.failure ?? (() => null))() as E));
   }
 
-  #faultOf({ port, failure }: Call): CallFault {
+  #faultOf({ port, operation, failure }: Call): CallFault | null {
     if (failure === null) return null;
+    if (this.#isMarked(`refused ${port}.${operation}`)) return "refused";
+    if (this.#isMarked(`unknown ${port}.${operation}`)) return "unknown";
     if ((this.outages.get(port) ?? 0) > this.#time.elapsed) return "refused";
     const share = this.faults[port] ?? 0;
     if (share === 0 || !this.#random.chance(share)) return null;

@@ -69,7 +69,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
     put: "",
-    seed: 5,
+    seed: 4,
   },
   {
     name: "teardown-forgotten-at-idle",
@@ -90,7 +90,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 15,
+    seed: 18,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -125,14 +125,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 37,
+    seed: 15,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 341,
+    seed: 24,
   },
   {
     name: "drain-does-not-wake",
@@ -153,7 +153,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/recovery.ts",
     find: '  for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);\n',
     put: "",
-    seed: 1,
+    seed: 5,
   },
   {
     name: "orphans-left-alone",

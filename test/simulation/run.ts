@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
 import { Ledger } from "./ledger.ts";
+import { marksOf } from "./marks.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
@@ -51,6 +52,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     pass(START_MS);
     world.refresh();
     watch.look();
+    boundary.mark(marksOf(new Random(options.seed, "marks")));
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { MARKABLE } from "./marks.ts";
 import { planOf, simulate, type RunResult } from "./run.ts";
 import { reportOf, shorten } from "./shorten.ts";
 import { SHORT_STEPS } from "./steps.ts";
@@ -59,6 +60,8 @@ describe("a simulated service", () => {
       ]) {
         expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
       }
+      // A call that is in no list is met by chance alone; one that nobody makes wastes its marks.
+      expect([...totals.calls].toSorted()).toEqual([...MARKABLE].toSorted());
     },
     LIMIT_MS,
   );

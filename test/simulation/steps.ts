@@ -103,12 +103,12 @@ export const stepsOf = (random: Random, count: number): readonly Step[] =>
     wait: waitAfter(random),
   }));
 
-/** For how long a service that was killed stays down, ms: mostly not at all, now and then for days. */
+/** For how long a service that was killed stays down, ms: mostly not at all, now and then for days, up to nine. */
 export const downtimeOf = (how: number): number => {
   if (how < 700) return how;
   if (how < 900) return (how - 700) * SECOND;
   if (how < 990) return (how - 900) * MINUTE;
-  return (how - 990) * 3 * HOUR;
+  return (how - 990) * 7 * HOUR;
 };
 
 /** For how long a node stands still, ms: up to two minutes (threats.md, Faults). */

@@ -42,12 +42,15 @@ export class Totals {
   virtualMs = 0;
   readonly failed: RunResult[] = [];
   readonly hits = new Map<string, number>();
+  /** Calls of ports that took effect, by name. */
+  readonly calls = new Set<string>();
 
   add(result: RunResult): void {
     this.runs += 1;
     this.virtualMs += result.elapsed;
     if (result.violations.length > 0) this.failed.push(result);
     for (const [point, count] of result.hits) this.hits.set(point, (this.hits.get(point) ?? 0) + count);
+    for (const name of result.calls.keys()) this.calls.add(name);
   }
 
   get virtualDays(): number {

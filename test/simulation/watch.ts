@@ -184,6 +184,9 @@ const WRITES = new Set([
   "complete",
 ]);
 
+/** Writes with which rows come to the ledger. */
+const FIRING = new Set(["admit", "skip"]);
+
 /** What lived in a sandbox lives at most so much longer than its session, ms (I15). */
 const TOKEN_LIFE_MS = 1_000;
 
@@ -258,7 +261,8 @@ export class CommitWatch {
     this.#live = liveByAccount(tables);
     this.#lastFired = lastFired;
     this.#queue = tables.queue;
-    this.#fires = new Set(tables.fires.keys());
+    // They are many after a long downtime.
+    if (FIRING.has(operation)) this.#fires = new Set(tables.fires.keys());
   }
 
   /** Once a second: the directory's poll is a clock that only stops with the service. */

@@ -150,6 +150,7 @@ export class World {
     this.nodes = this.#machines();
     this.isOwnershipVague = this.nodes.length > 1;
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
+    this.boundary.onMarked = () => this.disturb();
     this.daemons = simulatedDaemons({
       time: this.time,
       wallOf: (sandboxId) => this.wallOf(sandboxId),

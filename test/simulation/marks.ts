@@ -1,0 +1,107 @@
+/**
+ * Calls that a run's seed marks: the so-many-th of them from the first step on goes wrong. Crashes at counted places, and
+ * shares of calls that fail, fall where most calls are; marks fall everywhere alike, so that each fault point is met often.
+ */
+import type { CallFault } from "./boundary.ts";
+import type { Random } from "./random.ts";
+
+/** What may go wrong with a marked call. */
+export type MarkedFault = "before" | "after" | CallFault;
+
+export interface Mark {
+  /** With the call, as `refused store.Fires.get`. */
+  readonly point: string;
+  /** Which of the calls, the first being 1. */
+  readonly nth: number;
+}
+
+type Names = readonly [string, ...string[]];
+
+/** Calls that nearly every run makes. */
+const COMMON: Names = [
+  "daemon.abort",
+  "daemon.health",
+  "daemon.save",
+  "git.branchTip",
+  "git.createBranch",
+  "git.resolveBase",
+  "provider.create",
+  "provider.destroy",
+  "provider.end",
+  "provider.link",
+  "provider.list",
+  "provider.logs",
+  "store.Admissions.admit",
+  "store.Admissions.drain",
+  "store.Admissions.skip",
+  "store.Admissions.waitingAccounts",
+  "store.Counters.wrong",
+  "store.Identity.account",
+  "store.Projects.changedSince",
+  "store.Projects.get",
+  "store.Projects.keepCursors",
+  "store.Projects.recordManifest",
+  "store.Projects.states",
+  "store.Sandboxes.get",
+  "store.Sandboxes.memory.complete",
+  "store.Sandboxes.memory.load",
+  "store.Sandboxes.memory.save",
+  "store.Sandboxes.noteSecrets",
+  "store.Sandboxes.open",
+  "store.Sandboxes.outdated",
+  "store.Sandboxes.unheld",
+  "store.Sandboxes.unsettled",
+  "store.Secrets.list",
+  "store.Secrets.sealed",
+  "store.SessionLogs.keep",
+  "store.Sessions.acceptBootstrap",
+  "store.Sessions.get",
+  "store.Sessions.memory.complete",
+  "store.Sessions.memory.load",
+  "store.Sessions.memory.save",
+  "store.Sessions.ownerless",
+  "store.Sessions.runningOn",
+  "store.Sessions.unsettled",
+];
+/** Those that many runs never make, the seldomest more than once: one is drawn as often as it stands here. */
+const SELDOM: Names = [
+  "daemon.env",
+  "git.readFile",
+  "provider.setSecretNames",
+  "store.Admissions.cancel",
+  "store.Counters.mend",
+  "store.Counters.mend",
+  "store.Counters.mend",
+  "store.Events.prune",
+  "store.Fires.get",
+  "store.Fires.prune",
+  "store.Fires.request",
+  "store.Projects.update",
+  "store.Secrets.nextVersion",
+  "store.Secrets.put",
+  "store.Sessions.rename",
+  "store.Sessions.rename",
+];
+/** All calls that can be marked. */
+export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM]);
+
+/** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */
+const FAILING_THEIR_OWN_WAY = /^(daemon|provider)\./;
+
+/** A common call goes wrong at one of so many of its first times. */
+const NTH_MAX = 4;
+
+const markOf = (random: Random, names: Names, nthMax: number): Mark => {
+  const name = random.pick(names);
+  const faults: readonly [MarkedFault, ...MarkedFault[]] = FAILING_THEIR_OWN_WAY.test(name)
+    ? ["before", "after"]
+    : ["before", "after", "refused", "unknown"];
+  return { point: `${random.pick(faults)} ${name}`, nth: random.between(1, nthMax) };
+};
+
+/** A run's marks: one of a call that it makes, two of such as it may not make at all. */
+export const marksOf = (random: Random): readonly Mark[] => [
+  markOf(random, COMMON, NTH_MAX),
+  markOf(random, SELDOM, 1),
+  markOf(random, SELDOM, 1),
+];
