@@ -87,9 +87,8 @@ const makeTell = Effect.gen(function* () {
   const tellDue = ({ id, schedule, due }: Scheduled) =>
     Effect.ignore(actors.trigger(id, { type: "definition.changed", enabled: true, schedule, next: due }));
   /**
-   * The message of its instant was lost, or its actor was, or its timer: an actor that the cluster has replaced ends its work
-   * late, and disarms what the one in its place has armed. It hears of the instant and that it has come, and takes neither
-   * twice.
+   * The message of its instant was lost, or its actor was, or its timer. It hears of the instant and that it has come, and
+   * takes neither twice.
    */
   const tellAgain = (scheduled: Scheduled) =>
     Effect.andThen(

@@ -25,7 +25,8 @@ export class Timers extends Context.Service<
   {
     /** Tells the trigger `timer.elapsed` when `due` has come; replaces its former timer. */
     readonly arm: (triggerId: string, timer: Armed) => Effect.Effect<void>;
-    readonly disarm: (triggerId: string) => Effect.Effect<void>;
+    /** Whatever timer the trigger has; with `timer`, that one alone, where no other took its place. */
+    readonly disarm: (triggerId: string, timer?: Armed) => Effect.Effect<void>;
     /** What was armed last, elapsed or not: what a trigger's actor that left memory goes on with. */
     readonly armed: (triggerId: string) => Armed | null;
   }
@@ -91,7 +92,10 @@ export const timersLayer: Layer.Layer<Timers, never, Actors> = Layer.effect(
           heap.push(id, timer.due);
           return timer.due < first ? Effect.asVoid(Queue.offer(earlier, undefined)) : Effect.void;
         }),
-      disarm: (id) => Effect.sync(() => void armed.delete(id)),
+      disarm: (id, timer) =>
+        Effect.sync(() => {
+          if (timer === undefined || armed.get(id) === timer) armed.delete(id);
+        }),
       armed: (id) => armed.get(id) ?? null,
     });
   }),

@@ -170,6 +170,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
   const faults = yield* Faults;
   const accountFor = yield* makeAccountFor(options);
   const [projectId = "", slug = ""] = id.split("/");
+  /** An actor that the cluster has replaced ends its work late: it takes no timer away that the one in its place has armed. */
+  let own = timers.armed(id) ?? undefined;
 
   /** The trigger as it is now; null where the instant is not its any more (threats.md C18: decided at the claim). */
   const claimed = (at: number): Due | null => {
@@ -211,8 +213,19 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
     });
 
   const handlers: Handlers<TriggerEvent, TriggerCommand> = {
-    armTimer: { perform: ({ due, schedule }) => Effect.as(timers.arm(id, { due, schedule }), undefined) },
-    disarmTimer: { perform: () => Effect.as(timers.disarm(id), undefined) },
+    armTimer: {
+      perform: ({ due, schedule }) =>
+        Effect.suspend(() => {
+          own = { due, schedule };
+          return Effect.as(timers.arm(id, own), undefined);
+        }),
+    },
+    disarmTimer: {
+      perform: () =>
+        Effect.suspend(() => (own === undefined ? Effect.void : timers.disarm(id, own))).pipe(
+          Effect.as(undefined),
+        ),
+    },
     fireInstant: {
       perform: ({ due }) => fireInstant(due),
       gaveUp: ({ due }) => ({ type: "instant.accounted", due, next: null }),

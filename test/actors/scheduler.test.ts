@@ -221,6 +221,29 @@ describe("a due instant", () => {
   );
 
   it.effect(
+    "keeps its timer where an actor that was replaced ends late: that one disarms its own alone",
+    () =>
+      Effect.gen(function* () {
+        yield* begin(trigger("tick", "30 */10 * * * *"), 100);
+        yield* advance(610);
+        const timers = yield* Timers;
+        const actorId = triggerActorId(PROJECT, "tick");
+        const own = timers.armed(actorId);
+        assert.isNotNull(own);
+        if (own === null) return;
+        const other = { ...own };
+        yield* timers.arm(actorId, other);
+        yield* (yield* Actors).trigger(actorId, {
+          type: "definition.changed",
+          enabled: false,
+          schedule: null,
+          next: null,
+        });
+        assert.strictEqual(timers.armed(actorId), other);
+      }).pipe((test) => over(test)),
+  );
+
+  it.effect(
     "is fired in time where its schedule took a former one's place and the word of that is late",
     () =>
       Effect.gen(function* () {

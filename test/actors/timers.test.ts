@@ -86,3 +86,31 @@ describe("many timers of one instant", () => {
     });
   });
 });
+
+const disarming = (disarmed: "the former one" | "whatever there is") => {
+  const seen: string[] = [];
+  const former = { due: SECOND, schedule: "every second" };
+  const next = { due: 2 * SECOND, schedule: "every second" };
+  return Effect.gen(function* () {
+    const timers = yield* Timers;
+    yield* timers.arm("one", former);
+    yield* timers.arm("one", next);
+    yield* disarmed === "the former one" ? timers.disarm("one", former) : timers.disarm("one");
+    yield* TestClock.adjust(3 * SECOND);
+    return { seen, isArmed: timers.armed("one") === next };
+  }).pipe(over((id) => Effect.sync(() => seen.push(id))));
+};
+
+describe("a timer that another took the place of", () => {
+  it.effect("is disarmed alone: the other elapses", () =>
+    Effect.map(disarming("the former one"), (found) =>
+      assert.deepStrictEqual(found, { seen: ["one"], isArmed: true }),
+    ),
+  );
+
+  it.effect("goes with the other where the trigger is revoked", () =>
+    Effect.map(disarming("whatever there is"), (found) =>
+      assert.deepStrictEqual(found, { seen: [], isArmed: false }),
+    ),
+  );
+});
