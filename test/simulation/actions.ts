@@ -21,7 +21,7 @@ import type { Principal } from "../../src/store/records.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import type { Order } from "./postgres/orders.ts";
-import { distort, forget } from "./restoring.ts";
+import { distort, forget, plantOrphan } from "./restoring.ts";
 import { ACCOUNTS, PROJECTS, USERS } from "./settled.ts";
 import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./steps.ts";
 import type { Node, Services, World } from "./world.ts";
@@ -164,7 +164,7 @@ export class Actions {
       const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, value);
       this.#ask("other", { account: project.account, id: null }, put);
     },
-    orphan: () => this.#plant(),
+    orphan: () => plantOrphan(this.#world),
     lie: ({ which }) => {
       this.#world.lies += 1 + (which % 2);
     },
@@ -293,20 +293,6 @@ export class Actions {
     if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
     else boundary.faults = Object.fromEntries(STORE_PORTS.map((port) => [port, share / 2]));
-  }
-
-  #plant(): void {
-    const spec = {
-      id: this.#world.fresh(),
-      sessionId: this.#world.fresh(),
-      environment: {},
-      secrets: {},
-      egressAllow: [],
-      llmUpstream: null,
-      wip: null,
-      bootDeadlineMs: 0,
-    };
-    this.#world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));
   }
 
   #deliver(which: number, how: number): void {

@@ -15,6 +15,7 @@ import {
   outcomeFaults,
 } from "./books.ts";
 import type { Ledger } from "./ledger.ts";
+import { plantOrphan } from "./restoring.ts";
 import { tokensOf } from "./tokens.ts";
 import { isLive } from "./watch.ts";
 import { PROJECTS } from "./settled.ts";
@@ -147,7 +148,7 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
     : ["I21 a start with nothing to do called the provider"];
 };
 
-/** Nothing goes wrong from here on, and triggers are paused. */
+/** Nothing goes wrong from here on, and triggers are paused. What nobody holds is there, so that its round has work to do. */
 const makePeace = (world: World): void => {
   world.boundary.faults = {};
   world.boundary.outages.clear();
@@ -156,6 +157,7 @@ const makePeace = (world: World): void => {
   world.lies = 0;
   world.daemons.heal();
   world.awaken();
+  plantOrphan(world);
   for (const { id } of PROJECTS) {
     world.ask(
       Effect.flatMap(Projects, (projects) => projects.update(id, { triggersPaused: true }, world.walls.most)),

@@ -49,13 +49,11 @@ interface Wrapping {
   readonly process: Process;
   readonly port: string;
   readonly failure: ((operation: string) => unknown) | null;
-  /** Comes before each call. */
-  readonly before?: (operation: string) => void;
 }
 
 /** The same service with every call of it behind the boundary. */
 const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
-  const { boundary, process, port, failure, before } = wrapping;
+  const { boundary, process, port, failure } = wrapping;
   const wrapped = (operation: string, given: readonly unknown[], effect: unknown): unknown => {
     if (!Effect.isEffect(effect) || WAITS.has(operation)) return effect;
     const call = {
@@ -67,13 +65,7 @@ const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
       isTraced: !READS.test(operation),
       failure: failure === null ? null : () => failure(operation),
     };
-    const around = boundary.around(call, effect);
-    return before === undefined
-      ? around
-      : Effect.suspend(() => {
-          before(operation);
-          return around;
-        });
+    return boundary.around(call, effect);
   };
   const copy = Object.entries(service).map(([name, part]: readonly [string, unknown]) => {
     if (typeof part === "function") {
@@ -137,11 +129,10 @@ export interface PortOptions {
   readonly destroying: (sandboxId: string) => void;
 }
 
-const OPERATIONS = new Set(["create", "end", "destroy", "list", "link", "logs"]);
 type Faulty = Parameters<SimulatedSandboxes["Service"]["fault"]>[0];
 
 /** What a provider's call may meet. */
-const providerFault = (random: Random, operation: string): SimulatedFault => {
+const providerFault = (random: Random, operation: Faulty): SimulatedFault => {
   const message = "the simulated provider failed";
   const faults: [SimulatedFault, ...SimulatedFault[]] = [
     { kind: "error", message },
@@ -153,6 +144,27 @@ const providerFault = (random: Random, operation: string): SimulatedFault => {
     faults.push({ kind: "exit", exit: { code: "memory_exceeded", message: "no memory" } });
   }
   return random.pick(faults);
+};
+
+/** `meet` queues the fault of a call right before it: queued any sooner, it would be left to another's if the caller died. */
+const unreliable = (
+  provider: SandboxProvider["Service"],
+  meet: (operation: Faulty) => void,
+): SandboxProvider["Service"] => {
+  const meeting = <A, E>(operation: Faulty, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      meet(operation);
+      return effect;
+    });
+  return {
+    ...provider,
+    create: (spec) => meeting("create", provider.create(spec)),
+    end: (id) => meeting("end", provider.end(id)),
+    destroy: (id) => meeting("destroy", provider.destroy(id)),
+    list: meeting("list", provider.list),
+    link: (id) => meeting("link", provider.link(id)),
+    logs: (id) => meeting("logs", provider.logs(id)),
+  };
 };
 
 /** The ports as the service sees them in this simulation. */
@@ -181,30 +193,24 @@ export const portsBehind = (
   });
   ports = addBehind(ports, GitBackend, { boundary, process, port: "git", failure: gitError });
   ports = addBehind(ports, DaemonClient, { boundary, process, port: "daemon", failure: null });
-  const truthful = Context.get(twins, SandboxProvider);
+  const provider = unreliable(Context.get(twins, SandboxProvider), (operation) => {
+    const share = providerFaults();
+    if (share === 0 || !random.chance(share)) return;
+    const fault = providerFault(random, operation);
+    boundary.hit(`${fault.kind} provider.${operation}`);
+    boundary.note(`${fault.kind} provider.${operation}`);
+    Effect.runSync(control.fault(operation, fault));
+  });
   const lying = SandboxProvider.of({
-    ...truthful,
+    ...provider,
     destroy: (id) =>
       Effect.suspend(() => {
         if (Effect.runSync(control.all).has(id)) destroying(id);
-        if (!lies(id)) return truthful.destroy(id);
+        if (!lies(id)) return provider.destroy(id);
         boundary.hit("lie provider.destroy");
         return Effect.void;
       }),
   });
   ports = Context.add(ports, SandboxProvider, lying);
-  return addBehind(ports, SandboxProvider, {
-    boundary,
-    process,
-    port: "provider",
-    failure: null,
-    before: (operation) => {
-      const share = providerFaults();
-      if (!OPERATIONS.has(operation) || share === 0 || !random.chance(share)) return;
-      const fault = providerFault(random, operation);
-      boundary.hit(`${fault.kind} provider.${operation}`);
-      boundary.note(`${fault.kind} provider.${operation}`);
-      Effect.runSync(control.fault(operation as Faulty, fault));
-    },
-  });
+  return addBehind(ports, SandboxProvider, { boundary, process, port: "provider", failure: null });
 };

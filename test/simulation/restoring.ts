@@ -2,7 +2,9 @@
  * Hands in the tables: what no operation of the service does, and what a backup that was put back in part may have left, rows,
  * counters and commands of two different days.
  */
+import * as Effect from "effect/Effect";
 import { isLive } from "../../src/domain/session.ts";
+import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import type { AccountRow } from "../../src/store/memory/tables.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";
 import type { World } from "./world.ts";
@@ -70,4 +72,19 @@ export const forget = (world: World, which: number): void => {
   // One whose destruction is forgotten is for the orphans' round.
   if (sandboxId !== null) world.liedAbout.add(sandboxId);
   forgetCommands(world, [id, ...(sandboxId === null ? [] : [sandboxId])]);
+};
+
+/** A sandbox of this installation that no record holds. */
+export const plantOrphan = (world: World): void => {
+  const spec = {
+    id: world.fresh(),
+    sessionId: world.fresh(),
+    environment: {},
+    secrets: {},
+    egressAllow: [],
+    llmUpstream: null,
+    wip: null,
+    bootDeadlineMs: 0,
+  };
+  world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));
 };

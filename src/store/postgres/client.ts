@@ -28,16 +28,13 @@ const IDLE_TIMEOUT_MS = 30_000;
 /** Rows a stream asks the server for at a time. */
 const CURSOR_ROWS = 128;
 
-/** A connection with what the pool must know about it when it comes back. */
-interface Lease {
-  readonly connection: Connection;
-  broken: Error | null;
-}
+/** What each connection that is of no more use was ended by. */
+type Broken = WeakMap<pg.PoolClient, Error>;
 
 type Run = (config: pg.QueryConfig | pg.QueryArrayConfig) => Effect.Effect<pg.QueryResult, SqlError>;
 
 /** Uninterruptible (C3): the client is given back only when the server's answer is in. */
-const runOn = (client: pg.PoolClient, lease: { broken: Error | null }): Run =>
+const runOn = (client: pg.PoolClient, broken: Broken): Run =>
   Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
     return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
       // pg throws at once when the connection is closed already.
@@ -45,19 +42,19 @@ const runOn = (client: pg.PoolClient, lease: { broken: Error | null }): Run =>
         client.query(config, (cause: Error | null, result: pg.QueryResult) => {
           if (cause === null || cause === undefined) return resume(Effect.succeed(result));
           const error = sqlErrorOf(cause, "execute");
-          if (error.reason._tag === "ConnectionError") lease.broken = cause;
+          if (error.reason._tag === "ConnectionError") broken.set(client, cause);
           resume(Effect.fail(error));
         });
       } catch (cause) {
-        lease.broken = cause instanceof Error ? cause : new Error(String(cause));
+        broken.set(client, cause instanceof Error ? cause : new Error(String(cause)));
         resume(Effect.fail(sqlErrorOf(cause, "execute")));
       }
     });
   }, Effect.uninterruptible);
 
-const connectionOn = (client: pg.PoolClient, lease: { broken: Error | null }): Connection => {
+const connectionOn = (client: pg.PoolClient, broken: Broken): Connection => {
   const oneAtATime = Semaphore.makeUnsafe(1);
-  const run = runOn(client, lease);
+  const run = runOn(client, broken);
   const query: Run = (config) => oneAtATime.withPermit(run(config));
   const unprepared: Connection["execute"] = (text, values, transformRows) =>
     Effect.map(query({ text, values: [...values] }), (result) =>
@@ -106,32 +103,29 @@ const connectionOn = (client: pg.PoolClient, lease: { broken: Error | null }): C
 
 /** The pool as effect/sql wants it: lent for one statement, or leased into a scope. */
 const leasing = (pool: pg.Pool) => {
-  const leases = new WeakMap<Connection, Lease>();
+  const broken: Broken = new WeakMap();
+  const clients = new WeakMap<Connection, pg.PoolClient>();
+  // Without a listener a session that the server ends would end the process. From the first moment on: the end may come in
+  // one piece with the answer before it, when the pool has given the client out and nobody has it yet.
+  pool.on("connect", (client) => client.on("error", (error) => broken.set(client, error)));
   const lent = Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const client = await pool.connect();
-        const state: { broken: Error | null } = { broken: null };
-        // Without a listener a session that the server ends would end the process.
-        const fail = (error: Error) => {
-          state.broken = error;
-        };
-        client.on("error", fail);
-        const lease: Lease = Object.assign(state, { connection: connectionOn(client, state) });
-        leases.set(lease.connection, lease);
-        return { client, lease, fail };
+        const connection = connectionOn(client, broken);
+        clients.set(connection, client);
+        return { client, connection };
       },
       catch: (cause) => sqlErrorOf(cause, "connect"),
     }),
-    ({ client, lease, fail }) =>
-      Effect.sync(() => {
-        client.off("error", fail);
-        client.release(lease.broken ?? undefined);
-      }),
+    ({ client }) => Effect.sync(() => client.release(broken.get(client))),
   );
   return {
-    lent: Effect.map(lent, ({ lease }) => lease.connection),
-    isUsable: (connection: Connection) => leases.get(connection)?.broken === null,
+    lent: Effect.map(lent, ({ connection }) => connection),
+    isUsable: (connection: Connection) => {
+      const client = clients.get(connection);
+      return client !== undefined && !broken.has(client);
+    },
   };
 };
 
