@@ -135,6 +135,23 @@ describe("a guess", () => {
     }),
   );
 
+  check("is not made of a delivery that has its answer and would find the queue full", (nodes) =>
+    Effect.gen(function* () {
+      const world = yield* remembering(nodes, 1);
+      const answers = yield* Effect.provideContext(
+        Effect.gen(function* () {
+          yield* fire(world, { deliveryId: "known", queueMax: 2 });
+          const projectVersion = (yield* (yield* Projects).get(world.projectId))?.version ?? null;
+          const last = { ...fired(world, { deliveryId: "new", queueMax: 2 }), projectVersion };
+          const known = { ...fired(world, { deliveryId: "known", queueMax: 2 }), projectVersion };
+          return yield* (yield* Admissions).admit(world.accountId, [last, known]);
+        }),
+        nodes.here,
+      );
+      expect(answers.map(outcomeOf)).toEqual(["queued", "duplicate"]);
+    }),
+  );
+
   check("does not hold where a slot was freed: whoever waits is told that there is one", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 1);

@@ -8,11 +8,12 @@
  *     versions in its condition.
  *  G2 A delivery is guessed to be new. One that is not is refused by the ledger's unique index, and the statement with it.
  *  G3 What cannot be fenced is not guessed: cron fires (who waits, when a trigger last fired), wishes that name no version,
- *     and a batch that would write nothing, whose answers would rest on nothing.
+ *     a batch that would write nothing, whose answers would rest on nothing, and a delivery that would leave no row: the
+ *     index cannot tell that the ledger has it.
  */
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import type { AdmissionFacts } from "../admission-plan.ts";
+import { identityOf, type AdmissionFacts, type AdmissionPlan } from "../admission-plan.ts";
 import type { AdmissionRequest } from "../port.ts";
 import type { CounterMove } from "./slots.ts";
 import { violatedConstraint } from "./errors.ts";
@@ -49,6 +50,12 @@ export class Guesses {
     return { ...counters, activeProjects, known: [], lastFired: new Map(), waitingCron: [] };
   }
 }
+
+/** G3: whether the plan turns a delivery away without a row. It may be one that has its answer. */
+export const leavesDeliveryOut = (requests: readonly AdmissionRequest[], plan: AdmissionPlan): boolean => {
+  const written = new Set(plan.fires.map(({ id }) => id));
+  return requests.some(({ fire }) => fire !== null && identityOf(fire) !== null && !written.has(fire.id));
+};
 
 /** The version that all wishes of a project went by; null where they do not agree on one. */
 const versionsOf = (requests: readonly AdmissionRequest[]): ReadonlyMap<string, number> | null => {

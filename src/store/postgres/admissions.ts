@@ -19,7 +19,7 @@ import {
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
 import type { Fire, NewFire, StoredRequest } from "../records.ts";
-import { Guesses, holds, isKnownDelivery } from "./admission-guesses.ts";
+import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
@@ -173,6 +173,7 @@ const makeAdmit = Effect.gen(function* () {
     const facts = guesses.factsFor(accountId, requests);
     if (facts === null) return null;
     const plan = planAdmissions(facts, requests);
+    if (leavesDeliveryOut(requests, plan)) return null;
     const batch = batchOf(plan, { has: new Set(), removedBytes: 0 });
     faults("admission.guessed");
     const outcome = yield* Effect.catchIf(
