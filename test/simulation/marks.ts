@@ -6,7 +6,7 @@ import type { CallFault } from "./boundary.ts";
 import type { Random } from "./random.ts";
 
 /** What may go wrong with a marked call. */
-export type MarkedFault = "before" | "after" | CallFault;
+type MarkedFault = "before" | "after" | CallFault;
 
 export interface Mark {
   /** With the call, as `refused store.Fires.get`. */

@@ -60,6 +60,11 @@ describe("a simulated service", () => {
       ]) {
         expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
       }
+      // Of these ports nothing fails but what is marked.
+      const marked = [...totals.hits.keys()].filter((point) =>
+        /^(?:refused|unknown) store\.(?:Counters|Events|Identity|Secrets)\./.test(point),
+      );
+      expect(marked).not.toEqual([]);
       // A call that is in no list is met by chance alone; one that nobody makes wastes its marks.
       expect([...totals.calls].toSorted()).toEqual([...MARKABLE].toSorted());
     },
