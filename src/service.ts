@@ -14,7 +14,8 @@ import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
 import { requestBranchesLayer } from "./actors/change-requests.ts";
-import { actorsLayer } from "./actors/cluster.ts";
+import type { Actors, Placement } from "./actors/actors.ts";
+import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
@@ -25,7 +26,7 @@ import { Doubts, recoveryLayer } from "./actors/recovery.ts";
 import { retentionLayer } from "./actors/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
 import { secretsLayer } from "./actors/secrets.ts";
-import { dueInstantsLayer, schedulerLayer } from "./actors/scheduler.ts";
+import { schedulerLayer } from "./actors/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
 import { sweeperLayer } from "./actors/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
@@ -126,12 +127,18 @@ const gateway = ({ llm }: Config) => {
   return { upstream: upstream.origin, baseUrl, apiKey: llm.apiKey, tiers: llm.tiers };
 };
 
+/** How actors are reached, and which of them live here. */
+export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
+
+const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
+
 /** Ports, then actors over them, then what the endpoints ask of them: the service without its HTTP. */
 export const actorLayers = <E>({
   config,
   nodeId,
   ports,
-}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports">) => {
+  addressBook = clusterAddresses,
+}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports"> & { readonly addressBook?: AddressBook }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { egressAllow, bootTimeoutMs, saveTimeoutMs } = config;
   const entities = Layer.mergeAll(
@@ -160,9 +167,9 @@ export const actorLayers = <E>({
     Layer.provideMerge(triggerActors({ ...entity, ...config })),
     Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, manifestsLayer)),
     Layer.provideMerge(
-      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
+      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer)),
+    Layer.provideMerge(Layer.mergeAll(addressBook, Doubts.layer)),
     Layer.provideMerge(ports),
   );
 };

@@ -41,3 +41,14 @@ export class Actors extends Context.Service<
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
   }
 >()("platform/actors/Actors") {}
+
+/** Which actors live on this node, as far as it knows. Two nodes may believe so at once, and for a moment none may. */
+export class Placement extends Context.Service<
+  Placement,
+  {
+    /** Whether the trigger's actor lives here. */
+    readonly isHere: (triggerId: string) => boolean;
+    /** Completes when actors have moved to this node or away from it since it was asked last; for one waiter. */
+    readonly moves: Effect.Effect<void>;
+  }
+>()("platform/actors/Placement") {}

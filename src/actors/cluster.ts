@@ -11,16 +11,19 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
+import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import {
   Entity,
+  EntityId,
   MessageStorage,
   RunnerAddress,
   RunnerHealth,
   Runners,
   RunnerStorage,
+  ShardId,
   Sharding,
   ShardingConfig,
   SocketRunner,
@@ -30,7 +33,7 @@ import {
 import { Rpc } from "effect/rpc";
 import { SocketServer } from "effect/socket";
 import { CapReached, StoreError } from "../store/journal.ts";
-import { Actors, ActorUnavailable, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
+import { Actors, ActorUnavailable, Placement, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
@@ -188,6 +191,35 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
   }),
 );
 
+/** How often a node looks at which shards it has. It costs some microseconds. */
+const MOVES_POLL = "250 millis";
+
+/** Of the library's default; all nodes must agree on it. */
+const SHARDS = 300;
+
+/** What the cluster placed on this node: the shards whose locks it holds. */
+export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = Layer.effect(
+  Placement,
+  Effect.gen(function* () {
+    const sharding = yield* Sharding.Sharding;
+    const groupOf = (id: string) => entities.trigger.getShardGroup(EntityId.make(id));
+    const shards = Array.from({ length: SHARDS }, (_, index) => ShardId.make(groupOf(""), index + 1));
+    let had: readonly boolean[] = shards.map(() => false);
+    const look = Effect.sync(() => {
+      const has = shards.map((shard) => sharding.hasShardId(shard));
+      const hasMoved = has.some((isOurs, index) => isOurs !== had[index]);
+      had = has;
+      return hasMoved;
+    });
+    return Placement.of({
+      isHere: (id) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), groupOf(id))),
+      moves: Effect.asVoid(
+        Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL) }),
+      ),
+    });
+  }),
+);
+
 type ClientError =
   | typeof Failure.Type
   | ClusterError.MailboxFull
@@ -206,6 +238,7 @@ const asTellError = (actorId: string, error: ClientError): TellError =>
 
 /** What both kinds of runner have in common. */
 const SHARED = {
+  shardsPerGroup: SHARDS,
   // No ceiling of the library's own: residents are bounded by live sessions (the caps) and by passivation.
   maxResidentEntities: "unbounded",
   // An entity that ends or moves waits so long for what it was asked: a step is milliseconds, and goes through once begun.

@@ -1,4 +1,9 @@
-/** Makes happen what the trigger machine decides: its timer, and what becomes of a due instant (api.md 4 "Cron"). */
+/**
+ * Makes happen what the trigger machine decides: its timer, and what becomes of a due instant (api.md 4 "Cron").
+ *
+ * A look goes by three things, each read when it begins: the definition in the directory, the cursor in the store, the
+ * clock. Nothing of it comes with a message.
+ */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -8,14 +13,13 @@ import type { CronTriggerDefinition } from "../domain/trigger.ts";
 import { trigger, type TriggerCommand, type TriggerEvent } from "../machines/trigger.ts";
 import { Faults } from "../store/faults.ts";
 import { StoreError } from "../store/journal.ts";
-import { Admissions } from "../store/port.ts";
+import { Admissions, Projects } from "../store/port.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { Directory, type KnownProject } from "./directory.ts";
 import { newUuid } from "./entropy.ts";
 import { Firing } from "./firing.ts";
 import { startActor, type Handlers } from "./host.ts";
-import { DueInstants } from "./scheduler.ts";
-import { scheduleOf, type Scheduled } from "./schedules.ts";
+import { nextDue, scheduleOf } from "./schedules.ts";
 import { Timers } from "./timers.ts";
 import { volatileMemory } from "./volatile.ts";
 
@@ -41,20 +45,15 @@ const inTime = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E | 
     orElse: () => Effect.fail(new StoreError({ operation: "fire", cause: new Error("it hangs") })),
   });
 
-/** The trigger entities. What they must know is what is armed: an actor that left memory takes it up from there. */
+/** The trigger entities. They remember nothing: each look starts from the store's cursor. */
 export const triggerActors = (options: TriggerActorOptions) =>
   actorLayer(
     "trigger",
     Effect.fnUntraced(function* (id: string) {
-      const timers = yield* Timers;
-      const armed = timers.armed(id);
-      const first = trigger.start({});
       return yield* startActor({
         id,
         machine: trigger,
-        memory: volatileMemory(
-          armed === null ? first : { ...first, snapshot: { state: "armed", context: armed }, commands: [] },
-        ),
+        memory: volatileMemory(trigger.start({})),
         handlers: yield* handlersOf(id, options),
         mailbox: 64,
         restarts: { restarts: 5, withinMs: 30_000 },
@@ -67,7 +66,8 @@ export const triggerActors = (options: TriggerActorOptions) =>
 interface Due {
   readonly known: KnownProject;
   readonly definition: CronTriggerDefinition;
-  readonly scheduled: Scheduled;
+  /** Due instants before this one were missed by a downtime, ms. */
+  readonly since: number;
   readonly at: number;
 }
 
@@ -156,80 +156,61 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
   return Effect.fnUntraced(function* (due: Due) {
     const now = yield* Clock.currentTimeMillis;
     if (due.known.project.triggersPaused) return yield* catchUp(due, now);
-    const isMissed = due.at < due.scheduled.since || now - due.at > MISSED_AFTER_MS;
+    const isMissed = due.at < due.since || now - due.at > MISSED_AFTER_MS;
     if (isMissed) return yield* catchUp(due, now);
     yield* fire(due, due.at);
     return due.at;
   });
 });
 
+/** The project's cron trigger as it is now; null where there is none that has due instants. */
+const definitionOf = (known: KnownProject | null, slug: string): CronTriggerDefinition | null => {
+  const definition = known?.project.status === "active" ? known.triggers.get(slug) : undefined;
+  return definition?.type === "cron" && definition.enabled ? definition : null;
+};
+
 const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActorOptions) {
   const directory = yield* Directory;
-  const { schedules, horizon } = yield* DueInstants;
+  const projects = yield* Projects;
   const timers = yield* Timers;
   const faults = yield* Faults;
   const accountFor = yield* makeAccountFor(options);
   const [projectId = "", slug = ""] = id.split("/");
-  /** An actor that the cluster has replaced ends its work late: it takes no timer away that the one in its place has armed. */
-  let own = timers.armed(id) ?? undefined;
 
-  /** The trigger as it is now; null where the instant is not its any more (threats.md C18: decided at the claim). */
-  const claimed = (at: number): Due | null => {
-    const scheduled = schedules.get(id);
+  /** Decided anew at each attempt (threats.md C18). A cursor of another schedule belongs to a definition that is on its way here. */
+  const attempt = Effect.gen(function* () {
+    const cursor = yield* inTime(projects.cursor(projectId, slug));
     const known = directory.known(projectId);
-    const definition = known?.triggers.get(slug);
-    if (scheduled === null || known === null || definition?.type !== "cron" || !definition.enabled)
-      return null;
-    if (known.project.status !== "active" || scheduleOf(definition) !== scheduled.schedule) return null;
-    return scheduled.due === null || at < scheduled.due
-      ? null
-      : { known, definition, scheduled, at: scheduled.due };
-  };
-
-  const attempt = (at: number) =>
-    Effect.gen(function* () {
-      const due = claimed(at);
-      if (due === null) return null;
-      const upTo = yield* accountFor(due);
-      return schedules.accounted(due.scheduled, { upTo, until: horizon() });
-    });
+    const definition = definitionOf(known, slug);
+    if (known === null || definition === null || cursor === null) return null;
+    const schedule = scheduleOf(definition);
+    if (cursor.schedule !== schedule) return null;
+    const at = nextDue(definition, cursor.accountedUntil);
+    if (at === null) return null;
+    if (at > (yield* Clock.currentTimeMillis)) return { due: at, schedule };
+    faults("instant.due");
+    const upTo = yield* accountFor({ known, definition, since: timers.since, at });
+    faults("instant.accounted");
+    const due = nextDue(definition, upTo);
+    return due === null ? null : { due, schedule };
+  });
 
   /** The row of an instant is unique: performed again, it fires no second time. */
-  const fireInstant = (at: number): Effect.Effect<TriggerEvent, StoreError> =>
-    Effect.gen(function* () {
-      faults("instant.due");
-      const next = yield* attempt(at).pipe(
-        Effect.tapError((error) =>
-          error._tag === "Stale" ? Effect.asVoid(directory.refresh(projectId)) : Effect.void,
-        ),
-        Effect.retry({
-          while: (error) => error._tag === "AdmissionBusy" || error._tag === "Stale",
-          schedule: AGAIN,
-        }),
-        Effect.catchTags({ AdmissionBusy: Effect.die, Stale: Effect.die }),
-      );
-      faults("instant.accounted");
-      return { type: "instant.accounted" as const, due: at, next };
-    });
+  const accountForDue = attempt.pipe(
+    Effect.tapError((error) =>
+      error._tag === "Stale" ? Effect.asVoid(directory.refresh(projectId)) : Effect.void,
+    ),
+    Effect.retry({
+      while: (error) => error._tag === "AdmissionBusy" || error._tag === "Stale",
+      schedule: AGAIN,
+    }),
+    Effect.catchTags({ AdmissionBusy: Effect.die, Stale: Effect.die }),
+    Effect.map((next): TriggerEvent => ({ type: "due.accounted", next })),
+  );
 
   const handlers: Handlers<TriggerEvent, TriggerCommand> = {
-    armTimer: {
-      perform: ({ due, schedule }) =>
-        Effect.suspend(() => {
-          own = { due, schedule };
-          return Effect.as(timers.arm(id, own), undefined);
-        }),
-    },
-    disarmTimer: {
-      perform: () =>
-        Effect.suspend(() => (own === undefined ? Effect.void : timers.disarm(id, own))).pipe(
-          Effect.as(undefined),
-        ),
-    },
-    fireInstant: {
-      perform: ({ due }) => fireInstant(due),
-      gaveUp: ({ due }) => ({ type: "instant.accounted", due, next: null }),
-    },
+    armTimer: { perform: ({ due, schedule }) => Effect.as(timers.arm(id, { due, schedule }), undefined) },
+    accountForDue: { perform: () => accountForDue, gaveUp: () => ({ type: "look.failed" }) },
   };
   return handlers;
 });

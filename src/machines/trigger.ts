@@ -1,126 +1,80 @@
 /**
- * A trigger's life between two readings of the manifest: spec.md 2.4 (`enabled`, `type`), api.md 4 "Cron".
+ * The timer of a cron trigger: spec.md 2.4, api.md 4 "Cron". Webhooks and manual fires pass by this machine: they are
+ * admitted at once.
  *
- * Webhooks and manual fires pass by this machine: they are admitted at once. It owns the timer of a cron trigger.
+ * It holds no due instant. Up to where the trigger is accounted for stands in the store's cursor, and each look starts
+ * from there: it gives due instants their rows and says when the next one falls due.
  *
- *  T1 A due instant of one definition is fired once: while it is being admitted no other of its timers is armed. (An
- *     instant that two definitions share has one ledger row: I2.)
- *  T2 A timer that was armed for another instant, or for an earlier definition, changes nothing.
- *  T3 An instant that was admitted, queued or skipped is accounted for before the next one is armed.
- *  T4 Hearing of the same instant of the same schedule again changes nothing, and while one is being fired of no other of
- *     its schedule: a due instant whose timer is on its way is not passed over.
+ *  T1 One look at a time: no other one begins, and no timer is armed, before its outcome is there.
+ *  T2 A timer that elapses carries no instant. It asks for a look, so it cannot be stale, and may come any number of
+ *     times.
+ *  T3 A timer that elapses during a look is followed by another look: the first one may have read what was before.
+ *  T4 A timer is armed for the instant that the last look found, and for no other.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
 
-export interface TriggerContext {
-  /** The due instant that is armed or being fired, in ms since the epoch; null when there is none. */
-  readonly due: number | null;
-  /** What `due` was computed from: expression and zone in one text; null when nothing is scheduled. */
-  readonly schedule: string | null;
+/** The next due instant, in ms since the epoch, and the expression and zone that it comes from, in one text. */
+export interface NextInstant {
+  readonly due: number;
+  readonly schedule: string;
 }
-export type TriggerSnapshot = Snapshot<"disabled" | "listening" | "armed" | "firing", TriggerContext>;
+
+export interface TriggerContext {
+  /** A timer elapsed during this look: another one follows. */
+  readonly again: boolean;
+}
+export type TriggerSnapshot = Snapshot<"waiting" | "armed" | "firing", TriggerContext>;
 
 export type TriggerEvent =
-  /** What it is now, and the instant that falls due next, while it does so soon; both null where nothing is due. */
-  | {
-      readonly type: "definition.changed";
-      readonly enabled: boolean;
-      readonly schedule: string | null;
-      readonly next: number | null;
-    }
-  | { readonly type: "timer.elapsed"; readonly due: number }
-  /** The instant has its ledger row; `next` is the one after it, null when the expression has no more. */
-  | { readonly type: "instant.accounted"; readonly due: number; readonly next: number | null };
+  /** It is time to look. */
+  | { readonly type: "timer.elapsed" }
+  /** What was due has its rows; null: no instant lies ahead, or it is not known here yet. */
+  | { readonly type: "due.accounted"; readonly next: NextInstant | null }
+  /** The look was given up. Its timer is not armed anew, so the scheduler's poll asks for another one. */
+  | { readonly type: "look.failed" };
 
 export type TriggerCommand =
-  /** `schedule` goes with the timer, so that an actor that left memory is found again as it was armed. */
-  | { readonly type: "armTimer"; readonly due: number; readonly schedule: string }
-  | { readonly type: "disarmTimer" }
-  | { readonly type: "fireInstant"; readonly due: number };
+  | { readonly type: "accountForDue" }
+  | { readonly type: "armTimer"; readonly due: number; readonly schedule: string };
 
-type NextEvent = Extract<TriggerEvent, { next: number | null }>;
-
-/** Taken with a definition: what the due instants come from. */
-const takeSchedule = assign<TriggerContext, TriggerEvent, undefined, TriggerEvent, never>({
-  schedule: ({ event, context }) => ("schedule" in event ? event.schedule : context.schedule),
-});
-const takeNext = assign<TriggerContext, NextEvent, undefined, TriggerEvent, never>({
-  due: ({ event }) => event.next,
-});
-const arm = {
-  type: "armTimer" as const,
-  // Behind takeSchedule and takeNext: both are known by now.
-  params: ({ context }: { context: TriggerContext }) => ({
-    due: context.due ?? 0,
-    schedule: context.schedule ?? "",
-  }),
-};
-
-const redefined = [
-  {
-    guard: "isDisabled" as const,
-    target: "disabled" as const,
-    actions: ["forgetDue" as const, "disarmTimer" as const],
-  },
-  { guard: "hasNext" as const, target: "armed" as const, actions: [takeSchedule, takeNext, arm] },
-  { target: "listening" as const, actions: ["forgetDue" as const, "disarmTimer" as const] },
-];
-/** T4: selected, they do nothing. */
-const sameInstant = { guard: "isSameInstant" as const };
-const sameSchedule = { guard: "isSameSchedule" as const };
+const look = { target: "firing" as const, actions: ["begin" as const, "accountForDue" as const] };
 
 export const triggerMachine = setup({
   types: { context: {} as TriggerContext, events: {} as TriggerEvent },
   guards: {
-    isDisabled: ({ event }) => event.type === "definition.changed" && !event.enabled,
-    isSameSchedule: ({ context, event }) =>
-      event.type === "definition.changed" && event.enabled && event.schedule === context.schedule,
-    isSameInstant: ({ context, event }) =>
-      event.type === "definition.changed" &&
-      event.enabled &&
-      event.schedule === context.schedule &&
-      event.next === context.due,
-    hasNext: ({ event }) => "next" in event && event.next !== null,
-    isDue: ({ context, event }) => "due" in event && event.due === context.due,
-    isDueWithNext: ({ context, event }) =>
-      event.type === "instant.accounted" && event.due === context.due && event.next !== null,
+    isAgain: ({ context }) => context.again,
+    hasNext: ({ event }) => event.type === "due.accounted" && event.next !== null,
   },
   actions: {
-    armTimer: (_, _params: { readonly due: number; readonly schedule: string }) => undefined,
-    disarmTimer: () => undefined,
-    fireInstant: (_, _params: { readonly due: number }) => undefined,
-    forgetDue: assign({ due: null, schedule: null }),
+    begin: assign({ again: false }),
+    remember: assign({ again: true }),
+    accountForDue: () => undefined,
+    armTimer: (_, _params: NextInstant) => undefined,
   },
 }).createMachine({
   id: "trigger",
-  context: { due: null, schedule: null },
-  initial: "disabled",
+  context: { again: false },
+  initial: "waiting",
   states: {
-    disabled: { on: { "definition.changed": redefined } },
-    listening: { on: { "definition.changed": redefined } },
-    armed: {
-      on: {
-        "definition.changed": [sameInstant, ...redefined],
-        "timer.elapsed": {
-          guard: "isDue",
-          target: "firing",
-          actions: { type: "fireInstant", params: ({ event }) => ({ due: event.due }) },
-        },
-      },
-    },
-    // A changed definition takes effect at once; the instant under way is settled by its ledger row alone (C17, C18).
+    waiting: { on: { "timer.elapsed": look } },
+    armed: { on: { "timer.elapsed": look } },
     firing: {
       on: {
-        "definition.changed": [sameSchedule, ...redefined],
-        "instant.accounted": [
+        "timer.elapsed": { actions: "remember" },
+        "due.accounted": [
+          { guard: "isAgain", ...look },
           {
-            guard: "isDueWithNext",
+            guard: "hasNext",
             target: "armed",
-            actions: [takeNext, arm],
+            actions: {
+              type: "armTimer",
+              params: ({ event }) => event.next ?? { due: 0, schedule: "" },
+            },
           },
-          { guard: "isDue", target: "listening", actions: ["forgetDue", "disarmTimer"] },
+          { target: "waiting" },
         ],
+        "look.failed": { target: "waiting", actions: "begin" },
       },
     },
   },

@@ -284,6 +284,8 @@ export class Projects extends Context.Service<
       readonly schedules: ReadonlyMap<string, string>;
       readonly now: number;
     }) => Stored<readonly TriggerCursor[] | null>;
+    /** The cursor of one cron trigger; null where it has none. */
+    readonly cursor: (id: string, slug: string) => Stored<TriggerCursor | null>;
     /** last_fired_at by slug (spec 2.3). */
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
   }

@@ -1,21 +1,23 @@
 /** Due instants whose messages are lost, and instants that find the queue full (api.md 4 "Cron", "Queue"). */
 import { assert, describe, it } from "@effect/vitest";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
 import * as Scope from "effect/Scope";
 import { TestClock } from "effect/testing";
 import { accountActors } from "../../src/actors/account.ts";
-import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable, Placement } from "../../src/actors/actors.ts";
 import { admitterLayer } from "../../src/actors/admission.ts";
-import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { actorsLayer, placementLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { directoryLayer } from "../../src/actors/directory.ts";
 import { firingLayer } from "../../src/actors/firing.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
 import { Manifests, manifestsLayer } from "../../src/actors/manifests.ts";
-import { dueInstantsLayer, schedulerLayer } from "../../src/actors/scheduler.ts";
+import { schedulerLayer } from "../../src/actors/scheduler.ts";
 import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers, timersLayer } from "../../src/actors/timers.ts";
 import { triggerActors } from "../../src/actors/trigger.ts";
@@ -77,6 +79,28 @@ const lockedOut = Layer.effect(
   ),
 );
 
+/** Where triggers live: here, until a test moves them. */
+class Places extends Context.Service<
+  Places,
+  { readonly move: (isHere: boolean) => Effect.Effect<void> }
+>()("test/Places") {}
+const placed = Layer.effectContext(
+  Effect.gen(function* () {
+    const cluster = yield* Placement;
+    const moved = yield* Queue.unbounded<void>();
+    let isHere = true;
+    const move = (to: boolean) =>
+      Effect.suspend(() => {
+        isHere = to;
+        return Effect.asVoid(Queue.offer(moved, undefined));
+      });
+    const moves = Effect.raceFirst(cluster.moves, Queue.take(moved));
+    return Context.make(Places, { move }).pipe(
+      Context.add(Placement, { isHere: (trigger) => isHere && cluster.isHere(trigger), moves }),
+    );
+  }),
+).pipe(Layer.provide(placementLayer));
+
 /** The service's cron side alone, over twins. */
 const cronSide = (fates: Fates, queueMax: number) =>
   schedulerLayer({ intervalMs: POLL_MS }).pipe(
@@ -93,12 +117,11 @@ const cronSide = (fates: Fates, queueMax: number) =>
       Layer.mergeAll(
         admitterLayer,
         directoryLayer,
-        dueInstantsLayer,
         timersLayer,
         accountActors({ ...entity, bootTimeoutMs: 120_000 }),
       ),
     ),
-    Layer.provideMerge(Layer.merge(meeting(fates), lockedOut)),
+    Layer.provideMerge(Layer.mergeAll(meeting(fates), lockedOut, placed)),
     Layer.provideMerge(
       Layer.mergeAll(
         memoryStore,
@@ -182,7 +205,6 @@ const ledger = Effect.gen(function* () {
 });
 const seconds = Effect.map(ledger, (rows) => rows.map(({ second }) => second));
 
-const isRemoval = (event: TriggerEvent): boolean => event.type === "definition.changed" && !event.enabled;
 const isTimer = ({ type }: TriggerEvent): boolean => type === "timer.elapsed";
 
 describe("a due instant", () => {
@@ -208,57 +230,20 @@ describe("a due instant", () => {
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
   );
 
-  it.effect("is told by the next poll where somebody disarmed the timer that its trigger waits for", () =>
+  it.effect("is fired in time where its schedule took a former one's place while that one is being told", () =>
     Effect.gen(function* () {
-      yield* begin(trigger("tick", "30 */10 * * * *"), 100);
-      yield* advance(610);
-      yield* (yield* Timers).disarm(triggerActorId(PROJECT, "tick"));
-      yield* advance(30);
-      assert.deepStrictEqual(yield* seconds, [30]);
-      yield* advance(60);
-      assert.deepStrictEqual(yield* seconds, [30, 630]);
-    }).pipe((test) => over(test)),
-  );
-
-  it.effect(
-    "keeps its timer where an actor that was replaced ends late: that one disarms its own alone",
-    () =>
-      Effect.gen(function* () {
-        yield* begin(trigger("tick", "30 */10 * * * *"), 100);
-        yield* advance(610);
-        const timers = yield* Timers;
-        const actorId = triggerActorId(PROJECT, "tick");
-        const own = timers.armed(actorId);
-        assert.isNotNull(own);
-        if (own === null) return;
-        const other = { ...own };
-        yield* timers.arm(actorId, other);
-        yield* (yield* Actors).trigger(actorId, {
-          type: "definition.changed",
-          enabled: false,
-          schedule: null,
-          next: null,
-        });
-        assert.strictEqual(timers.armed(actorId), other);
-      }).pipe((test) => over(test)),
-  );
-
-  it.effect(
-    "is fired in time where its schedule took a former one's place and the word of that is late",
-    () =>
-      Effect.gen(function* () {
-        const held = yield* Latch.make();
-        const test = Effect.gen(function* () {
-          yield* begin(trigger("tick", "0 * * * * *"), 100);
-          yield* advance(62);
-          yield* push(trigger("tick", "*/20 * * * * *"));
-          yield* advance(5);
-          yield* held.open;
-          yield* advance(38);
-          assert.deepStrictEqual(yield* seconds, [60, 80, 100]);
-        });
-        yield* over(test, (event) => (isRemoval(event) ? held : "arrives"));
-      }),
+      const held = yield* Latch.make();
+      const test = Effect.gen(function* () {
+        yield* begin(trigger("tick", "0 * * * * *"), 100);
+        yield* advance(62);
+        yield* push(trigger("tick", "*/20 * * * * *"));
+        yield* advance(5);
+        yield* held.open;
+        yield* advance(38);
+        assert.deepStrictEqual(yield* seconds, [80, 100]);
+      });
+      yield* over(test, (event, nth) => (isTimer(event) && nth === 1 ? held : "arrives"));
+    }),
   );
 
   it.effect("is told no more once its project is archived", () =>
@@ -272,7 +257,7 @@ describe("a due instant", () => {
         yield* advance(60);
         const after = told;
         yield* advance(600);
-        assert.deepStrictEqual([before > 1, after > before, told], [true, true, after]);
+        assert.deepStrictEqual([before > 1, told], [true, after]);
         assert.deepStrictEqual(yield* seconds, []);
       });
       return over(test, (event) => {
@@ -295,17 +280,14 @@ describe("a due instant", () => {
         const test = Effect.gen(function* () {
           yield* begin(text, 100);
           yield* advance(605);
-          // The instant's message is on its way, and no message that there was a change will come.
+          // The instant's message is on its way.
           yield* push(change(text));
           yield* advance(3);
           yield* door.open;
           yield* advance(15);
           assert.deepStrictEqual(yield* seconds, []);
         });
-        return over(test, (event, nth) => {
-          if (isTimer(event)) return door;
-          return event.type === "definition.changed" && nth > 1 ? "is lost" : "arrives";
-        });
+        return over(test, (event) => (isTimer(event) ? door : "arrives"));
       }),
     );
   }
@@ -335,5 +317,78 @@ describe("a changed schedule", () => {
       yield* advance(640);
       assert.deepStrictEqual(yield* seconds, [30, 630]);
     }).pipe((test) => over(test)),
+  );
+});
+
+describe("a trigger that moves to another node", () => {
+  it.effect("is told of nothing here any more, and nothing is held of it", () =>
+    Effect.suspend(() => {
+      let told = 0;
+      const test = Effect.gen(function* () {
+        yield* begin(trigger("tick", "*/10 * * * * *"), 100);
+        yield* advance(15);
+        const { schedules } = yield* Timers;
+        assert.deepStrictEqual([yield* seconds, schedules.size], [[10], 1]);
+        yield* (yield* Places).move(false);
+        yield* advance(1);
+        assert.strictEqual(schedules.size, 0);
+        const before = told;
+        yield* advance(200);
+        assert.strictEqual(told, before);
+      });
+      return over(test, (event) => {
+        if (isTimer(event)) told += 1;
+        return "arrives";
+      });
+    }),
+  );
+
+  it.effect("and back goes on from its cursor at once: each instant of the last minute fires", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "*/10 * * * * *"), 100);
+      yield* advance(15);
+      yield* (yield* Places).move(false);
+      yield* advance(30);
+      assert.deepStrictEqual(yield* seconds, [10]);
+      yield* (yield* Places).move(true);
+      yield* advance(1);
+      assert.deepStrictEqual(
+        (yield* ledger).map(({ second, status }) => [second, status]),
+        [10, 20, 30, 40].map((second) => [second, "fired"]),
+      );
+      yield* advance(10);
+      assert.deepStrictEqual(yield* seconds, [10, 20, 30, 40, 50]);
+    }).pipe((test) => over(test)),
+  );
+
+  it.effect("while its schedule changes is armed by the new one", () =>
+    Effect.gen(function* () {
+      yield* begin(trigger("tick", "*/10 * * * * *"), 100);
+      yield* advance(15);
+      yield* (yield* Places).move(false);
+      yield* push(trigger("tick", "0 * * * * *"));
+      yield* advance(5);
+      yield* (yield* Places).move(true);
+      yield* advance(60);
+      assert.deepStrictEqual(yield* seconds, [10, 60]);
+      assert.strictEqual((yield* Timers).schedules.get(triggerActorId(PROJECT, "tick"))?.due, 120_000);
+    }).pipe((test) => over(test)),
+  );
+});
+
+describe("what goes on in calm", () => {
+  it.effect("tells a trigger once of each instant, over any number of polls", () =>
+    Effect.suspend(() => {
+      let told = 0;
+      const test = Effect.gen(function* () {
+        yield* begin(trigger("tick", "*/30 * * * * *"), 100);
+        yield* advance(605);
+        assert.deepStrictEqual([(yield* seconds).length, told], [20, 20]);
+      });
+      return over(test, (event) => {
+        if (isTimer(event)) told += 1;
+        return "arrives";
+      });
+    }),
   );
 });

@@ -5,8 +5,9 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable, Placement } from "../../src/actors/actors.ts";
 import { Timers, timersLayer } from "../../src/actors/timers.ts";
+import { triggerActorId } from "../../src/actors/schedules.ts";
 import { trigger } from "../../src/machines/trigger.ts";
 
 const MANY = 100;
@@ -14,8 +15,11 @@ const SECOND = 1000;
 
 const elsewhere = () => Effect.die(new Error("nobody else is told of timers"));
 
-/** Timers whose messages are answered by `told`. */
-const over = (told: (id: string) => Effect.Effect<unknown>) => {
+/** Timers whose messages are answered by `told`, on a node where the actors of these triggers live. */
+const over = (
+  told: (id: string) => Effect.Effect<unknown, ActorUnavailable>,
+  isHere: (id: string) => boolean = () => true,
+) => {
   const { snapshot } = trigger.start({});
   const actors = Layer.succeed(Actors, {
     session: elsewhere,
@@ -24,13 +28,21 @@ const over = (told: (id: string) => Effect.Effect<unknown>) => {
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
   });
-  return Effect.provide(timersLayer.pipe(Layer.provide(actors)));
+  const placement = Layer.succeed(Placement, { isHere, moves: Effect.never });
+  return Effect.provide(timersLayer.pipe(Layer.provide([actors, placement])));
 };
 
-const armMany = Effect.fnUntraced(function* (due: number) {
+const SCHEDULE = "every second";
+const idOf = (number: number): string => triggerActorId("p", `many-${number}`);
+
+const armMany = Effect.fnUntraced(function* (due: number, more: readonly (readonly [string, number])[] = []) {
   const timers = yield* Timers;
-  for (let number = 0; number < MANY; number += 1)
-    yield* timers.arm(`many-${number}`, { due, schedule: "every second" });
+  const wanted = new Map(
+    Array.from({ length: MANY }, (_, number) => [idOf(number), { due, schedule: SCHEDULE }]),
+  );
+  for (const [id, at] of more) wanted.set(id, { due: at, schedule: SCHEDULE });
+  timers.schedules.keep("p", wanted);
+  yield* timers.changed;
 });
 
 describe("many timers of one instant", () => {
@@ -47,7 +59,7 @@ describe("many timers of one instant", () => {
       yield* TestClock.adjust(SECOND);
       assert.strictEqual(seen.filter((text) => text.endsWith("answered")).length, MANY);
       const lastTold = seen.findLastIndex((text) => text.endsWith("told"));
-      assert.isBelow(seen.indexOf("many-0 answered"), lastTold);
+      assert.isBelow(seen.indexOf(`${idOf(0)} answered`), lastTold);
     }).pipe(over(told));
   });
 
@@ -77,40 +89,109 @@ describe("many timers of one instant", () => {
       const test = Effect.gen(function* () {
         // The timers wait by now, and hear of the many once.
         yield* Effect.repeat(Effect.yieldNow, { times: 10 });
-        yield* armMany(0);
-        yield* (yield* Timers).arm("next", { due: 5 * SECOND, schedule: "every five" });
+        yield* armMany(0, [[triggerActorId("p", "next"), 5 * SECOND]]);
         yield* Deferred.await(isAll);
       });
       yield* test.pipe(over(told), Effect.provideService(Clock.Clock, slow));
-      assert.isTrue(seen.has("next"));
+      assert.isTrue(seen.has(triggerActorId("p", "next")));
     });
   });
 });
 
-const disarming = (disarmed: "the former one" | "whatever there is") => {
+const ONE = triggerActorId("p", "one");
+
+/** Messages of one timer that is due after a second, and what a test does meanwhile. */
+const oneTimer = <E>(
+  test: (timers: Timers["Service"], seen: readonly string[]) => Effect.Effect<void, E>,
+  told: (nth: number) => Effect.Effect<unknown, ActorUnavailable> = () => Effect.void,
+  isHere: (id: string) => boolean = () => true,
+) => {
   const seen: string[] = [];
-  const former = { due: SECOND, schedule: "every second" };
-  const next = { due: 2 * SECOND, schedule: "every second" };
   return Effect.gen(function* () {
     const timers = yield* Timers;
-    yield* timers.arm("one", former);
-    yield* timers.arm("one", next);
-    yield* disarmed === "the former one" ? timers.disarm("one", former) : timers.disarm("one");
-    yield* TestClock.adjust(3 * SECOND);
-    return { seen, isArmed: timers.armed("one") === next };
-  }).pipe(over((id) => Effect.sync(() => seen.push(id))));
+    timers.schedules.keep("p", new Map([[ONE, { due: SECOND, schedule: SCHEDULE }]]));
+    yield* timers.changed;
+    yield* test(timers, seen);
+  }).pipe(
+    over(
+      (id) =>
+        Effect.suspend(() => {
+          seen.push(id);
+          return told(seen.length);
+        }),
+      isHere,
+    ),
+  );
 };
 
-describe("a timer that another took the place of", () => {
-  it.effect("is disarmed alone: the other elapses", () =>
-    Effect.map(disarming("the former one"), (found) =>
-      assert.deepStrictEqual(found, { seen: ["one"], isArmed: true }),
+const unavailable = Effect.fail(new ActorUnavailable({ actorId: ONE, reason: "its runner is away" }));
+
+describe("a timer", () => {
+  it.effect("is told once when its instant has come", () =>
+    oneTimer((_, seen) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust(SECOND - 1);
+        assert.deepStrictEqual(seen, []);
+        yield* TestClock.adjust(1);
+        assert.deepStrictEqual(seen, [ONE]);
+        yield* TestClock.adjust(600 * SECOND);
+        assert.deepStrictEqual(seen, [ONE]);
+      }),
     ),
   );
 
-  it.effect("goes with the other where the trigger is revoked", () =>
-    Effect.map(disarming("whatever there is"), (found) =>
-      assert.deepStrictEqual(found, { seen: [], isArmed: false }),
+  it.effect("is told again and again while the message fails, until its trigger arms it anew", () =>
+    oneTimer(
+      (timers, seen) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(60 * SECOND);
+          assert.isAbove(seen.length, 5);
+          yield* timers.arm(ONE, { due: 3600 * SECOND, schedule: SCHEDULE });
+          yield* TestClock.adjust(10 * SECOND);
+          const before = seen.length;
+          yield* TestClock.adjust(600 * SECOND);
+          assert.strictEqual(seen.length, before);
+        }),
+      () => unavailable,
+    ),
+  );
+
+  it.effect("whose message was lost is told again when the poll asks for it", () =>
+    oneTimer(
+      (timers, seen) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(10 * SECOND);
+          assert.strictEqual(seen.length, 1);
+          yield* timers.tellAgain(SECOND - 1);
+          yield* TestClock.adjust(1);
+          assert.strictEqual(seen.length, 1);
+          yield* timers.tellAgain(SECOND);
+          yield* TestClock.adjust(1);
+          assert.strictEqual(seen.length, 2);
+        }),
+      (nth) => (nth === 1 ? Effect.die(new Error("a message was lost")) : Effect.void),
+    ),
+  );
+
+  it.effect("is silent once its actor has moved to another node", () =>
+    oneTimer(
+      (_, seen) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(60 * SECOND);
+          assert.deepStrictEqual(seen, []);
+        }),
+      () => Effect.void,
+      () => false,
+    ),
+  );
+
+  it.effect("that is armed for earlier than the others is told in time", () =>
+    oneTimer((timers, seen) =>
+      Effect.gen(function* () {
+        yield* timers.arm(ONE, { due: 500, schedule: SCHEDULE });
+        yield* TestClock.adjust(500);
+        assert.deepStrictEqual(seen, [ONE]);
+      }),
     ),
   );
 });

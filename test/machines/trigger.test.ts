@@ -10,68 +10,51 @@ import {
 } from "../../src/machines/trigger.ts";
 import { describeModel, everyStep } from "./model.ts";
 
-const [FIRST, SECOND] = [1_000, 2_000];
-
-/** Each instant as the armed one and as a former or wrong one, under two schedules. */
-const ofInstant = (due: number): TriggerEvent[] => [
-  { type: "definition.changed", enabled: true, schedule: "each second", next: due },
-  { type: "timer.elapsed", due },
-  { type: "instant.accounted", due, next: due === FIRST ? SECOND : null },
-];
+const next = (due: number) => ({ due, schedule: "each second" });
 
 describeModel<TriggerSnapshot, TriggerEvent, TriggerCommand>(
   {
     machine: trigger,
     definition: triggerMachine,
     events: [
-      ...ofInstant(FIRST),
-      ...ofInstant(SECOND),
-      { type: "definition.changed", enabled: true, schedule: "each other second", next: SECOND },
-      { type: "definition.changed", enabled: true, schedule: null, next: null },
-      { type: "definition.changed", enabled: false, schedule: "each second", next: FIRST },
+      { type: "timer.elapsed" },
+      { type: "due.accounted", next: next(1_000) },
+      { type: "due.accounted", next: next(2_000) },
+      { type: "due.accounted", next: null },
+      { type: "look.failed" },
     ],
     memory: Effect.sync(() => ({ id: "trigger-1", memory: volatileMemory(trigger.start({})) })),
   },
   {
-    "T1: an instant is fired once a definition": (path) => {
-      let fired: number[] = [];
-      for (const { before, snapshot, commands } of path) {
-        if (before.context.schedule !== snapshot.context.schedule) fired = [];
-        for (const command of commands) if (command.type === "fireInstant") fired.push(command.due);
-        expect(new Set(fired).size).toBe(fired.length);
-      }
-    },
-    "T1: no timer is armed while an instant of the same definition is being admitted": everyStep((seen) => {
+    "T1: no look begins and no timer is armed while a look is under way": everyStep((seen) => {
       const { before, event, commands } = seen;
-      const arms = commands.some(({ type }) => type === "armTimer");
-      if (before.state !== "firing" || !arms) return;
-      expect(["definition.changed", "instant.accounted"]).toContain(event.type);
+      if (before.state === "firing" && event.type === "timer.elapsed") expect(commands).toEqual([]);
+      if (before.state !== "firing" && commands.length > 0)
+        expect(commands).toEqual([{ type: "accountForDue" }]);
     }),
-    "T2: a timer for another instant, or when none is armed, changes nothing": everyStep(
-      ({ before, event, accepted }) => {
-        if (event.type !== "timer.elapsed") return;
-        expect(accepted).toBe(before.state === "armed" && before.context.due === event.due);
+    "T2: a timer that elapses is taken in every state": everyStep(({ event, accepted }) => {
+      if (event.type === "timer.elapsed") expect(accepted).toBe(true);
+    }),
+    "T3: a timer that elapses during a look is followed by another look": everyStep(
+      ({ before, event, snapshot, commands }) => {
+        if (before.state !== "firing") return;
+        if (event.type === "timer.elapsed") expect(snapshot.context.again).toBe(true);
+        if (event.type === "due.accounted" && before.context.again)
+          expect([snapshot.state, commands]).toEqual(["firing", [{ type: "accountForDue" }]]);
       },
     ),
-    "T3: the instant that was fired is the one that is accounted for": everyStep(
-      ({ before, event, accepted }) => {
-        if (event.type !== "instant.accounted") return;
-        expect(accepted).toBe(before.state === "firing" && before.context.due === event.due);
+    "T4: a timer is armed for what the last look found, and for nothing else": everyStep(
+      ({ before, event, snapshot, commands, accepted }) => {
+        const isLast = accepted && !before.context.again;
+        const found = event.type === "due.accounted" && isLast ? event.next : null;
+        const armed = commands.filter(({ type }) => type === "armTimer");
+        expect(armed).toEqual(found === null ? [] : [{ type: "armTimer", ...found }]);
+        if (found !== null) expect(snapshot.state).toBe("armed");
       },
     ),
-    "T4: hearing of the same instant again changes nothing, nor of any of its schedule while one is fired":
-      everyStep(({ before, event, snapshot, commands }) => {
-        if (event.type !== "definition.changed" || !event.enabled) return;
-        if (before.context.schedule === null || event.schedule !== before.context.schedule) return;
-        if (before.state !== "firing" && event.next !== before.context.due) return;
-        expect(snapshot).toEqual(before);
-        expect(commands).toEqual([]);
-      }),
-    "what is armed or fired is the context's instant, and nothing else waits": everyStep(
-      ({ snapshot, commands }) => {
-        const isWaiting = snapshot.state === "armed" || snapshot.state === "firing";
-        expect(snapshot.context.due !== null).toBe(isWaiting);
-        for (const command of commands) if ("due" in command) expect(command.due).toBe(snapshot.context.due);
+    "a look that was asked for is remembered while one is under way, and then no more": everyStep(
+      ({ snapshot }) => {
+        if (snapshot.state !== "firing") expect(snapshot.context.again).toBe(false);
       },
     ),
   },

@@ -147,6 +147,7 @@ export const layer = Layer.effect(
         }),
       changed: tables.projectsWaiting.wait(ANY),
       keepCursors: (request) => Effect.sync(() => keepCursors(tables, request)),
+      cursor: (id, slug) => Effect.sync(() => tables.cursors.get(id)?.get(slug) ?? null),
       lastFired: (id) => Effect.sync(() => new Map(tables.lastFired.get(id))),
     };
   }),

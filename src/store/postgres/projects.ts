@@ -200,7 +200,14 @@ const makeLooks = Effect.gen(function* () {
       Effect.map((rows) => new Map(rows.map(({ slug, lastFiredAt }) => [slug, lastFiredAt]))),
       stored("projects.lastFired"),
     );
-  return { unheld, lastFired };
+  const cursor: (typeof Projects)["Service"]["cursor"] = (id, slug) =>
+    sql<TriggerCursor>`
+      SELECT slug, schedule, accounted_until AS "accountedUntil" FROM trigger_cursors
+      WHERE project_id = ${id} AND slug = ${slug}`.pipe(
+      Effect.map(([row]) => row ?? null),
+      stored("projects.cursor"),
+    );
+  return { unheld, lastFired, cursor };
 });
 
 export const layer = Layer.effect(
