@@ -83,12 +83,13 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
       /** A change of the directory meanwhile is taken up by itself. */
       const move = Effect.gen(function* () {
         yield* placement.moves;
-        schedules.drop((id) => !placement.isHere(id));
         let looked = 0;
         for (const known of [...directory.all()]) {
-          const ids = cronTriggersOf(known).map(({ slug }) => triggerActorId(known.project.id, slug));
+          const { id: projectId } = known.project;
+          schedules.drop(projectId, (id) => !placement.isHere(id));
+          const ids = cronTriggersOf(known).map(({ slug }) => triggerActorId(projectId, slug));
           if (ids.some((id) => placement.isHere(id) && schedules.get(id) === null))
-            yield* takeUp.project(known.project.id);
+            yield* takeUp.project(projectId);
           looked += ids.length;
           if (looked < PLACES_AT_A_TIME) continue;
           looked = 0;

@@ -82,10 +82,10 @@ export class Schedules {
     this.#dropStale();
   }
 
-  /** Removes the entries for which this holds. */
-  drop(isGone: (id: string) => boolean): void {
-    for (const entries of this.#projects.values())
-      for (const entry of entries.values()) if (isGone(entry.id)) this.#remove(entry);
+  /** Removes the project's entries for which this holds. */
+  drop(projectId: string, isGone: (id: string) => boolean): void {
+    const entries = this.#projects.get(projectId);
+    for (const entry of entries?.values() ?? []) if (isGone(entry.id)) this.#remove(entry);
     this.#dropStale();
   }
 

@@ -351,7 +351,7 @@ describe("a trigger that moves to another node", () => {
       yield* advance(30);
       assert.deepStrictEqual(yield* seconds, [10]);
       yield* (yield* Places).move(true);
-      yield* advance(1);
+      yield* advance(4);
       assert.deepStrictEqual(
         (yield* ledger).map(({ second, status }) => [second, status]),
         [10, 20, 30, 40].map((second) => [second, "fired"]),

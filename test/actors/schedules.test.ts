@@ -106,9 +106,10 @@ describe("an entry", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { rang: ["s", 10], waits: ["s", 30], here: ["s", 30] }));
     taken(schedules, 10);
-    schedules.drop((id) => id !== "p/here");
-    expect([schedules.size, schedules.takeAgain(Infinity, 0)]).toEqual([1, []]);
-    expect(taken(schedules, 60)).toEqual(["p/here"]);
+    schedules.keep("q", wanted("q", { a: ["s", 40] }));
+    schedules.drop("p", (id) => id !== "p/here");
+    expect([schedules.size, schedules.takeAgain(Infinity, 0)]).toEqual([2, []]);
+    expect(taken(schedules, 60)).toEqual(["p/here", "q/a"]);
   });
 
   test("that rang and was not armed rings again, once it rang long enough ago", () => {
@@ -180,8 +181,9 @@ class Model {
     return again.map(([id]) => id);
   }
 
-  drop(isGone: (id: string) => boolean): void {
-    for (const id of [...this.known.keys()]) if (isGone(id)) this.known.delete(id);
+  drop(project: string, isGone: (id: string) => boolean): void {
+    for (const id of [...this.known.keys()])
+      if (id.startsWith(`${project}/`) && isGone(id)) this.known.delete(id);
   }
 }
 
@@ -217,9 +219,9 @@ const arming = fc.record({ project, slug, schedule, second }).map((wish): Step =
     model.arm(id, next);
   };
 });
-const dropping = slug.map((gone): Step => (schedules, model) => {
-  schedules.drop((id) => id.endsWith(gone));
-  model.drop((id) => id.endsWith(gone));
+const dropping = fc.tuple(project, slug).map(([of, gone]): Step => (schedules, model) => {
+  schedules.drop(of, (id) => id.endsWith(gone));
+  model.drop(of, (id) => id.endsWith(gone));
 });
 
 test("the schedules do what a plain list would", () => {

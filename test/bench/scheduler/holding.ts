@@ -8,11 +8,11 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
-import { Actors } from "../../../src/actors/actors.ts";
+import { Actors, Placement } from "../../../src/actors/actors.ts";
 import { Directory, directoryLayer } from "../../../src/actors/directory.ts";
 import { keyringLayer } from "../../../src/actors/keyring.ts";
-import { dueInstantsLayer, DueInstants, Scheduler, schedulerLayer } from "../../../src/actors/scheduler.ts";
-import { timersLayer } from "../../../src/actors/timers.ts";
+import { Scheduler, schedulerLayer } from "../../../src/actors/scheduler.ts";
+import { Timers, timersLayer } from "../../../src/actors/timers.ts";
 import { Projects } from "../../../src/store/port.ts";
 import type { Project, ProjectState } from "../../../src/store/records.ts";
 import { memoryStore } from "../../../src/store/memory/layer.ts";
@@ -128,6 +128,8 @@ const nobody = Layer.succeed(Actors, {
   wake: () => Effect.void,
 });
 
+const allHere = Layer.succeed(Placement, { isHere: () => true, moves: Effect.never });
+
 const elapsedS = (since: number): number => (performance.now() - since) / 1000;
 
 const tickTimes = Effect.fnUntraced(function* (ticks: number) {
@@ -149,8 +151,7 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
     Layer.mergeAll(
       madeProjects(counts),
       keyring,
-      dueInstantsLayer,
-      timersLayer.pipe(Layer.provideMerge(nobody)),
+      timersLayer.pipe(Layer.provideMerge(Layer.merge(nobody, allHere))),
     ),
   );
   const empty = yield* usedHeap;
@@ -174,11 +175,12 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
   const times = yield* tickTimes(ticks);
   const { tickedAt } = yield* state;
   if (tickedAt !== QUIET + ticks * INTERVAL_MS) throw new Error(`the poll stands at ${tickedAt}`);
-  const { schedules } = Context.get(services, DueInstants);
-  const found = schedules.takeUntil(tickedAt).length + schedules.overdue(tickedAt).length;
-  if (found > 0) throw new Error("something is due that must not be");
+  const { schedules } = Context.get(services, Timers);
+  if (schedules.take(tickedAt) !== null || schedules.takeAgain(tickedAt, tickedAt).length > 0)
+    throw new Error("something is due that must not be");
   begun = performance.now();
-  const handedOut = schedules.takeUntil(Infinity).length;
+  let handedOut = 0;
+  while (schedules.take(Number.MAX_SAFE_INTEGER) !== null) handedOut += 1;
   const handOutS = elapsedS(begun);
   if (handedOut !== triggers) throw new Error(`${handedOut} of ${triggers} triggers were handed out`);
   const known = [...Context.get(services, Directory).all()].length;
