@@ -16,6 +16,7 @@ import { admitterLayer } from "./actors/admission.ts";
 import { requestBranchesLayer } from "./actors/change-requests.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
+import { cursorReadsLayer } from "./actors/cursors.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
@@ -167,7 +168,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(triggerActors({ ...entity, ...config })),
     Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, manifestsLayer)),
     Layer.provideMerge(
-      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, timersLayer, entities),
+      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
     Layer.provideMerge(Layer.mergeAll(addressBook, Doubts.layer)),
     Layer.provideMerge(ports),

@@ -13,8 +13,9 @@ import type { CronTriggerDefinition } from "../domain/trigger.ts";
 import { trigger, type TriggerCommand, type TriggerEvent } from "../machines/trigger.ts";
 import { Faults } from "../store/faults.ts";
 import { StoreError } from "../store/journal.ts";
-import { Admissions, Projects } from "../store/port.ts";
+import { Admissions } from "../store/port.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { CursorReads } from "./cursors.ts";
 import { Directory, type KnownProject } from "./directory.ts";
 import { newUuid } from "./entropy.ts";
 import { Firing } from "./firing.ts";
@@ -171,7 +172,7 @@ const definitionOf = (known: KnownProject | null, slug: string): CronTriggerDefi
 
 const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActorOptions) {
   const directory = yield* Directory;
-  const projects = yield* Projects;
+  const cursors = yield* CursorReads;
   const timers = yield* Timers;
   const faults = yield* Faults;
   const accountFor = yield* makeAccountFor(options);
@@ -179,7 +180,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
 
   /** Decided anew at each attempt (threats.md C18). A cursor of another schedule belongs to a definition that is on its way here. */
   const attempt = Effect.gen(function* () {
-    const cursor = yield* inTime(projects.cursor(projectId, slug));
+    const cursor = yield* cursors.read({ projectId, slug });
     const known = directory.known(projectId);
     const definition = definitionOf(known, slug);
     if (known === null || definition === null || cursor === null) return null;

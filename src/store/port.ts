@@ -43,6 +43,7 @@ import type {
   StoredSecret,
   Token,
   TriggerCursor,
+  TriggerKey,
 } from "./records.ts";
 
 /** A unique name is taken. */
@@ -284,8 +285,8 @@ export class Projects extends Context.Service<
       readonly schedules: ReadonlyMap<string, string>;
       readonly now: number;
     }) => Stored<readonly TriggerCursor[] | null>;
-    /** The cursor of one cron trigger; null where it has none. */
-    readonly cursor: (id: string, slug: string) => Stored<TriggerCursor | null>;
+    /** The cursors of these cron triggers, as far as they have one, in any order. */
+    readonly cursors: (of: readonly TriggerKey[]) => Stored<readonly (TriggerCursor & TriggerKey)[]>;
     /** last_fired_at by slug (spec 2.3). */
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
   }

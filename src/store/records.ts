@@ -117,6 +117,12 @@ export interface TriggerCursor {
   readonly accountedUntil: number;
 }
 
+/** Names a trigger. */
+export interface TriggerKey {
+  readonly projectId: string;
+  readonly slug: string;
+}
+
 /** Everything about a project that its triggers go by: what the receiver and the scheduler hold in memory. */
 export interface ProjectState {
   readonly project: Project;

@@ -13,6 +13,7 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors, ActorUnavailable, Placement } from "../../src/actors/actors.ts";
 import { admitterLayer } from "../../src/actors/admission.ts";
 import { actorsLayer, placementLayer, singleRunner } from "../../src/actors/cluster.ts";
+import { cursorReadsLayer } from "../../src/actors/cursors.ts";
 import { directoryLayer } from "../../src/actors/directory.ts";
 import { firingLayer } from "../../src/actors/firing.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
@@ -117,6 +118,7 @@ const cronSide = (fates: Fates, queueMax: number) =>
       Layer.mergeAll(
         admitterLayer,
         directoryLayer,
+        cursorReadsLayer,
         timersLayer,
         accountActors({ ...entity, bootTimeoutMs: 120_000 }),
       ),

@@ -137,6 +137,28 @@ const checkCursors = (check: Check): void => {
     );
 
     check(
+      "is read with others of any projects, as far as they are there",
+      Effect.gen(function* () {
+        const [world, other] = [yield* makeWorld(1), yield* makeWorld(1)];
+        yield* cursors(world, { a: "hourly", b: "daily" }, NOON);
+        yield* cursors(other, { a: "weekly" }, NOON + 5);
+        const read = (yield* Projects).cursors;
+        const keys = [
+          { projectId: world.projectId, slug: "a" },
+          { projectId: world.projectId, slug: "none" },
+          { projectId: other.projectId, slug: "a" },
+          { projectId: randomUUID(), slug: "a" },
+        ];
+        const found = yield* read(keys);
+        expect(found.toSorted((one, two) => one.accountedUntil - two.accountedUntil)).toEqual([
+          { projectId: world.projectId, slug: "a", schedule: "hourly", accountedUntil: NOON },
+          { projectId: other.projectId, slug: "a", schedule: "weekly", accountedUntil: NOON + 5 },
+        ]);
+        expect(yield* read([])).toEqual([]);
+      }),
+    );
+
+    check(
       "moves with the instants that have their row, fired, queued, failed or skipped, and never back",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);

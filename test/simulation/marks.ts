@@ -39,6 +39,7 @@ const COMMON: Names = [
   "store.Identity.account",
   "store.Projects.changedSince",
   "store.Projects.get",
+  "store.Projects.cursors",
   "store.Projects.keepCursors",
   "store.Projects.recordManifest",
   "store.Projects.states",

@@ -30,7 +30,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|acceptBootstrap)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {

@@ -147,7 +147,13 @@ export const layer = Layer.effect(
         }),
       changed: tables.projectsWaiting.wait(ANY),
       keepCursors: (request) => Effect.sync(() => keepCursors(tables, request)),
-      cursor: (id, slug) => Effect.sync(() => tables.cursors.get(id)?.get(slug) ?? null),
+      cursors: (of) =>
+        Effect.sync(() =>
+          of.flatMap(({ projectId, slug }) => {
+            const cursor = tables.cursors.get(projectId)?.get(slug);
+            return cursor === undefined ? [] : [{ projectId, ...cursor }];
+          }),
+        ),
       lastFired: (id) => Effect.sync(() => new Map(tables.lastFired.get(id))),
     };
   }),

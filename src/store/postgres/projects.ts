@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../port.ts";
-import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor } from "../records.ts";
+import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor, TriggerKey } from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
@@ -200,14 +200,13 @@ const makeLooks = Effect.gen(function* () {
       Effect.map((rows) => new Map(rows.map(({ slug, lastFiredAt }) => [slug, lastFiredAt]))),
       stored("projects.lastFired"),
     );
-  const cursor: (typeof Projects)["Service"]["cursor"] = (id, slug) =>
-    sql<TriggerCursor>`
-      SELECT slug, schedule, accounted_until AS "accountedUntil" FROM trigger_cursors
-      WHERE project_id = ${id} AND slug = ${slug}`.pipe(
-      Effect.map(([row]) => row ?? null),
-      stored("projects.cursor"),
-    );
-  return { unheld, lastFired, cursor };
+  const cursors: (typeof Projects)["Service"]["cursors"] = (of) =>
+    sql<TriggerCursor & TriggerKey>`
+      SELECT project_id AS "projectId", slug, schedule, accounted_until AS "accountedUntil"
+      FROM unnest(${of.map(({ projectId }) => projectId)}::uuid[], ${of.map(({ slug }) => slug)}::text[])
+        AS wanted (project_id, slug)
+      JOIN trigger_cursors USING (project_id, slug)`.pipe(stored("projects.cursors"));
+  return { unheld, lastFired, cursors };
 });
 
 export const layer = Layer.effect(
