@@ -1,15 +1,25 @@
 /**
- * How soon things happen while nothing goes wrong (threats.md I13): a free slot goes to who waits for it, and an admitted
- * session begins. What a disturbance left behind is for the recovery to find, and excused.
+ * How soon things happen while nothing goes wrong (threats.md I13): a free slot goes to who waits for it, an admitted
+ * session begins, and a due instant has its row. What a disturbance left behind is for the recovery to find, and excused.
  */
 import type { TableSet } from "../../src/store/memory/tables.ts";
 
-/** Longest that either may take, ms. */
+/** Longest that the former two may take, ms. */
 const SOON_MS = 5_000;
+/** Longest that a due instant's row may take from when it was seen to be due, ms. It is looked at once a second. */
+export const PUNCTUAL_MS = 2_000;
 
 interface Seen {
   readonly since: number;
   readonly excused: boolean;
+}
+
+export interface Moment {
+  readonly elapsed: number;
+  readonly isCalm: boolean;
+  /** What cron triggers owe now, by names that stay; whether no clock was set lately. */
+  readonly due: readonly string[];
+  readonly areClocksCalm: boolean;
 }
 
 /** What is owed now, by a name that stays as long as it is. */
@@ -31,16 +41,21 @@ export class Calm {
   #seen = new Map<string, Seen>();
 
   /** @returns what has been owed for too long. */
-  look(tables: TableSet, { elapsed, isCalm }: { readonly elapsed: number; readonly isCalm: boolean }) {
+  look(tables: TableSet, { elapsed, isCalm, due, areClocksCalm }: Moment) {
     const seen = new Map<string, Seen>();
-    for (const owed of owedNow(tables)) {
+    const see = (owed: string, isExcused: boolean): void => {
       const former = this.#seen.get(owed) ?? { since: elapsed, excused: false };
-      seen.set(owed, { ...former, excused: former.excused || !isCalm });
-    }
+      seen.set(owed, { ...former, excused: former.excused || isExcused });
+    };
+    for (const owed of owedNow(tables)) see(owed, !isCalm);
+    for (const owed of due) see(owed, !isCalm || !areClocksCalm);
     this.#seen = seen;
-    return [...seen].flatMap(([owed, { since, excused }]) =>
-      !excused && elapsed - since > SOON_MS ? [`${owed}, for ${elapsed - since} ms`] : [],
-    );
+    const instants = new Set(due);
+    return [...seen].flatMap(([owed, { since, excused }]) => {
+      const waited = elapsed - since;
+      const isLate = waited > (instants.has(owed) ? PUNCTUAL_MS : SOON_MS);
+      return isLate && !excused ? [`${owed}, for ${waited} ms`] : [];
+    });
   }
 
   /** Something went wrong: what is owed now may be late. */

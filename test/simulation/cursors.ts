@@ -24,6 +24,24 @@ export class Cursors {
     for (const trigger of this.#owing.keys()) if (!present.has(trigger)) this.#owing.delete(trigger);
   }
 
+  /**
+   * Due instants of each trigger whose row is not there, the earliest of each: by what the store says, and the clock that its
+   * instants go by.
+   */
+  due(tables: TableSet, clockOf: (trigger: string) => number): readonly string[] {
+    return [...tables.cursors].flatMap(([projectId, cursors]) =>
+      [...cursors.values()].flatMap(({ slug, schedule, accountedUntil }) => {
+        const trigger = `${projectId}/${slug}`;
+        const period = PERIODS.get(schedule);
+        if (period === undefined) return [];
+        const due = (Math.floor(accountedUntil / period) + 1) * period;
+        return due <= clockOf(trigger)
+          ? [`C13 the instant ${new Date(due).toISOString()} of ${trigger} is due and has no row`]
+          : [];
+      }),
+    );
+  }
+
   /** I3: due instants until `until` that have no row. */
   unaccounted(tables: TableSet, until: number): readonly string[] {
     const rows = new Set(

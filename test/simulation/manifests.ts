@@ -19,6 +19,9 @@ export const PERIODS: ReadonlyMap<string, number> = new Map(
   CRONS.map(([expression, period]) => [`${expression} ${ZONE}`, period]),
 );
 
+/** Slugs of all cron triggers that a manifest may have. */
+export const CRON_SLUGS = ["tick", "tock"] as const;
+
 const cronTrigger = (slug: string, how: number): string => {
   const [expression] = CRONS[how % CRONS.length] ?? CRONS[0];
   return `

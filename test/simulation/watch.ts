@@ -1,10 +1,14 @@
 /** What must hold at every commit (threats.md I1, I6, I8, I10, I11, I12, I13, I14, I15, I18). */
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import { triggerActorId } from "../../src/actors/schedules.ts";
+import { Timers } from "../../src/actors/timers.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
 import { fenceOf } from "./fences.ts";
+import { CRON_SLUGS } from "./manifests.ts";
 import { mint, tokensOf } from "./tokens.ts";
 import type { World } from "./world.ts";
 
@@ -193,6 +197,26 @@ const TOKEN_LIFE_MS = 1_000;
 /** A boot that its record's end has interrupted makes nothing any more after this. */
 const LATE_MS = 1_000;
 
+/** A timer notices within a minute that a clock was set, ms. */
+const NOTICED_MS = 65_000;
+/** Messages to a trigger between two of its instants, in calm. */
+const TOLD_MAX = 3;
+
+/** While it is calm a node holds timers of the triggers that live there alone. */
+export const misplacedTimers = ({ nodes, places, tables }: World): readonly string[] =>
+  nodes.flatMap((node, index) => {
+    const schedules = node.life === null ? null : Context.get(node.life.context, Timers).schedules;
+    return [...tables.projects.keys()].flatMap((projectId) =>
+      CRON_SLUGS.flatMap((slug) => {
+        const trigger = triggerActorId(projectId, slug);
+        const isHeld = schedules !== null && schedules.get(trigger) !== null;
+        return isHeld && !places.isOn(node, trigger)
+          ? [`C13 node ${index} has a timer of ${trigger}, which lives elsewhere`]
+          : [];
+      }),
+    );
+  });
+
 /** Looks after every commit of a simulated service. */
 export class CommitWatch {
   readonly violations: string[] = [];
@@ -207,6 +231,8 @@ export class CommitWatch {
   readonly #idle = new Set<string>();
   /** When each session was seen to have ended, in ms of `elapsed`, until it is live again; Infinity: it was looked at. */
   readonly #over = new Map<string, number>();
+  /** How often each trigger was told to look since its cursor moved. */
+  readonly #told = new Map<string, { readonly until: number; readonly times: number }>();
   /** When each record was seen to have ended, in ms of `elapsed`. */
   readonly #ended = new Map<string, number>();
 
@@ -218,6 +244,7 @@ export class CommitWatch {
       return (exit) => this.violations.push(...fence(exit));
     };
     world.onDestroy = (sandboxId) => this.#lookAtDestroy(sandboxId);
+    world.onTold = (trigger) => this.#lookAtTold(trigger);
   }
 
   /** Between two steps there is nothing that was not looked at. */
@@ -267,8 +294,29 @@ export class CommitWatch {
 
   /** Once a second: the directory's poll is a clock that only stops with the service. */
   #lookAtCalm(): void {
-    const { calm, tables, time, isCalm } = this.#world;
-    this.violations.push(...calm.look(tables, { elapsed: time.elapsed, isCalm }), ...this.#lateTokens());
+    const { calm, cursors, places, nodes, tables, time, isCalm, walls, clockSetAt } = this.#world;
+    const clockOf = (trigger: string): number =>
+      (places.isPlaced ? nodes.find((node) => places.isOn(node, trigger))?.wall.now : walls.most) ?? 0;
+    const due = cursors.due(tables, clockOf);
+    const areClocksCalm = time.elapsed - clockSetAt > NOTICED_MS;
+    this.violations.push(
+      ...calm.look(tables, { elapsed: time.elapsed, isCalm, due, areClocksCalm }),
+      ...this.#lateTokens(),
+      ...(isCalm ? misplacedTimers(this.#world) : []),
+    );
+  }
+
+  /** A trigger is told of an instant once, and once more where something was in its way. */
+  #lookAtTold(trigger: string): void {
+    const { tables, isCalm, time, clockSetAt } = this.#world;
+    const [projectId = "", slug = ""] = trigger.split("/");
+    const until = tables.cursors.get(projectId)?.get(slug)?.accountedUntil ?? 0;
+    const former = this.#told.get(trigger);
+    const isQuiet = isCalm && time.elapsed - clockSetAt > NOTICED_MS;
+    const times = isQuiet && former?.until === until ? former.times + 1 : 1;
+    this.#told.set(trigger, { until, times });
+    if (isQuiet && times > TOLD_MAX)
+      this.violations.push(`C13 ${trigger} was told ${times} times between two of its instants`);
   }
 
   /** I15: a second after a session's end nothing that lived in its sandbox opens anything. Looked at once an end. */

@@ -2,8 +2,9 @@
  * The whole service without its sockets, over its twins: real actors, machines, duties, the endpoints' own effects and the
  * webhook receiver, on one node or on several over one store. A `World` outlives any number of lives of its nodes.
  *
- * Each node takes every actor for its own: what a cluster's shards keep apart is owned twice here, all the time. Fences and
- * unique keys must hold what ownership does not (threats.md, fact 8).
+ * Where several nodes are, either each takes every actor for its own: what a cluster's shards keep apart is owned twice
+ * there, all the time, and fences and unique keys must hold what ownership does not (threats.md, fact 8). Or actors have their
+ * places (places.ts), and what goes on must be in time.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -23,7 +24,7 @@ import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated
 import { Limits } from "../../src/http/limits.ts";
 import { makeReceive } from "../../src/http/webhooks.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { actorLayers, type Ports } from "../../src/service.ts";
+import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts";
 import { Faults } from "../../src/store/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
@@ -36,6 +37,7 @@ import type { Bridge } from "./postgres/bridge.ts";
 import type { Order } from "./postgres/orders.ts";
 import { storeOver } from "./postgres/ports.ts";
 import { readTables } from "./postgres/tables-of.ts";
+import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
@@ -68,6 +70,8 @@ const AFTERMATH_MS = 6_000;
 
 /** By a seed's remainder: most worlds have one node, as most installations do. */
 const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 1, 3, 1] as const;
+/** By the same remainder: worlds whose actors have places. */
+const PLACED: ReadonlySet<number> = new Set([5, 8]);
 /** Nodes' clocks are up to so far apart from the first one's, ms (threats.md, Faults: nodes 5 min apart). */
 const SKEW_MAX_MS = 5 * 60_000;
 
@@ -75,8 +79,8 @@ const SKEW_MAX_MS = 5 * 60_000;
 export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
-const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>) =>
-  actorLayers({ config: CONFIG, nodeId, ports });
+const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
+  actorLayers({ config: CONFIG, nodeId, ports, addressBook });
 
 /** A life of the service that has started. */
 export interface Life {
@@ -131,6 +135,9 @@ export class World {
   onDestroy: (sandboxId: string) => void = () => undefined;
   readonly cursors = new Cursors();
   readonly nodes: readonly Node[];
+  readonly places: Places;
+  /** Called with each message to a trigger's actor. */
+  onTold: (triggerId: string) => void = () => undefined;
   providerFaults = 0;
   /** Sandboxes whose destruction was said to have succeeded and did nothing. */
   readonly liedAbout = new Set<string>();
@@ -149,6 +156,14 @@ export class World {
     this.#reference = new Process(this.time, new WallClock(this.time, BEGINNING));
     this.nodes = this.#machines();
     this.isOwnershipVague = this.nodes.length > 1;
+    this.places = new Places({
+      isPlaced: PLACED.has(seed % NODE_COUNTS.length),
+      nodes: this.nodes,
+      time: this.time,
+      random: this.#random("places"),
+      disturb: () => this.disturb(),
+      told: (id) => this.onTold(id),
+    });
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
     this.boundary.onMarked = () => this.disturb();
     this.daemons = simulatedDaemons({
@@ -167,6 +182,7 @@ export class World {
     this.#entropy = this.#random("entropy");
     this.#jitter = this.#random("jitter");
     this.#providerRandom = this.#random("provider");
+    if (this.places.isPlaced) Effect.runForkWith(this.#surroundings(this.#reference))(this.places.oversee);
   }
 
   readonly #entropy: Random;
@@ -289,9 +305,10 @@ export class World {
       Layer.succeedContext(this.#ports(process) as unknown as Context.Context<Exclude<Ports, never>>),
       singleRunner,
     );
+    const addressBook = this.places.addressBook(node, process, Effect.runForkWith(surroundings));
     const living = Effect.gen({ self: this }, function* () {
       const scope = yield* Scope.make();
-      const service = yield* Layer.buildWithScope(serviceOver(node.id, ports), scope);
+      const service = yield* Layer.buildWithScope(serviceOver(node.id, ports, addressBook), scope);
       const context = Context.add(service, Limits, CONFIG).pipe(Context.merge(surroundings));
       const receive = yield* Effect.provideContext(makeReceive, context);
       node.life = { context, receive };
