@@ -3,7 +3,7 @@
  * module graph of its own beside the clean one (its addresses carry the bug's name), so that one process runs both.
  */
 import { registerHooks } from "node:module";
-import type { Plant } from "./plants.ts";
+import type { Edit, Plant } from "./plants.ts";
 import type { simulate } from "./run.ts";
 
 const ROOT = new URL("../../", import.meta.url).href;
@@ -15,10 +15,13 @@ const isOurs = (url: string): boolean => OURS.some((place) => url.startsWith(pla
 const plantOf = (url: string | undefined): string | null =>
   url === undefined || !isOurs(url) ? null : new URL(url).searchParams.get(MARK);
 
-/** The source with the bug in it; a bug whose place is not found exactly once is none. */
-export const planted = (source: string, { name, find, put }: Plant): string => {
+/** All places of the bug. */
+export const editsOf = (plant: Plant): readonly Edit[] => [plant, ...(plant.more ?? [])];
+
+/** The source with the edit in it; one whose place is not found exactly once is none. */
+export const planted = (source: string, { find, put }: Edit): string => {
   const parts = source.split(find);
-  if (parts.length !== 2) throw new Error(`${name}: its place is there ${parts.length - 1} times, not once`);
+  if (parts.length !== 2) throw new Error(`${find}: its place is there ${parts.length - 1} times, not once`);
   return parts.join(put);
 };
 
@@ -38,8 +41,11 @@ const hook = (): void => {
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
       const plant = known.get(plantOf(url) ?? "");
-      if (plant === undefined || !url.startsWith(`${ROOT}${plant.file}?`)) return loaded;
-      return { ...loaded, source: planted(Buffer.from(loaded.source as Uint8Array).toString("utf8"), plant) };
+      const edits = plant === undefined ? [] : editsOf(plant);
+      const own = edits.filter(({ file }) => url.startsWith(`${ROOT}${file}?`));
+      if (own.length === 0) return loaded;
+      const clean = Buffer.from(loaded.source as Uint8Array).toString("utf8");
+      return { ...loaded, source: own.reduce(planted, clean) };
     },
   });
 };

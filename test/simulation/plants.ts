@@ -1,19 +1,27 @@
 import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
+import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
 
-/** Small mutations of the real code that the simulation must find: each is a mistake somebody might make. */
-export interface Plant {
-  readonly name: string;
+/** A replacement of text. */
+export interface Edit {
   /** From the repository's root. */
   readonly file: string;
   /** Stands there exactly once. */
   readonly find: string;
   readonly put: string;
+}
+
+/** Small mutations of the real code that the simulation must find: each is a mistake somebody might make. */
+export interface Plant extends Edit {
+  readonly name: string;
+  /** Where the mistake is in more than one place. */
+  readonly more?: readonly Edit[];
   /** A seed whose run finds it; the clean program's run of it finds nothing. */
   readonly seed: number;
 }
 
 export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_INVARIANTS,
+  ...PLANTS_OF_PLACEMENT,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",
@@ -256,22 +264,22 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "instant-given-up-on-outage",
     file: "src/actors/trigger.ts",
-    find: "      const upTo = yield* accountFor(due);",
-    put: "      const upTo = yield* Effect.orElseSucceed(accountFor(due), () => due.at);",
+    find: "    const upTo = yield* accountFor({ known, definition, since: timers.since, at });",
+    put: "    const upTo = yield* Effect.orElseSucceed(accountFor({ known, definition, since: timers.since, at }), () => at);",
     seed: 1,
   },
   {
     name: "counting-starts-anew-at-start",
-    file: "src/actors/scheduler.ts",
-    find: "[[triggerActorId(project.id, slug), { definition, accountedUntil }]]",
-    put: "[[triggerActorId(project.id, slug), { definition, accountedUntil: Math.max(accountedUntil, now) }]]",
+    file: "src/actors/trigger.ts",
+    find: "const at = nextDue(definition, cursor.accountedUntil);",
+    put: "const at = nextDue(definition, Math.max(cursor.accountedUntil, timers.since));",
     seed: 3,
   },
   {
     name: "next-instant-skipped",
-    file: "src/actors/schedules.ts",
-    find: "    scheduled.due = nextDue(scheduled.definition, upTo);",
-    put: "    scheduled.due = nextDue(scheduled.definition, nextDue(scheduled.definition, upTo) ?? upTo);",
+    file: "src/actors/trigger.ts",
+    find: "    const due = nextDue(definition, upTo);",
+    put: "    const due = nextDue(definition, nextDue(definition, upTo) ?? upTo);",
     seed: 1,
   },
   {

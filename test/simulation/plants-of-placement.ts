@@ -1,0 +1,84 @@
+/** Planted bugs (plants.ts) about which node looks after a cron trigger, and how it is told to look. */
+import type { Plant } from "./plants.ts";
+
+/** A timer is told wherever it is. */
+const TELLS_FROM_ANYWHERE = {
+  file: "src/actors/timers.ts",
+  find: "timer.rangAt === rangAt && schedules.get(id) === timer && placement.isHere(id)",
+  put: "timer.rangAt === rangAt && schedules.get(id) === timer",
+};
+
+export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
+  {
+    name: "other-nodes-keep-the-instant-and-tell-it-again",
+    file: "src/actors/scheduler.ts",
+    find: "if (definition === undefined || !placement.isHere(id)) return [];",
+    put: "if (definition === undefined) return [];",
+    more: [
+      TELLS_FROM_ANYWHERE,
+      {
+        file: "src/actors/scheduler.ts",
+        find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
+        put: "",
+      },
+    ],
+    seed: 5,
+  },
+  {
+    name: "moved-triggers-leave-their-timers",
+    file: "src/actors/scheduler.ts",
+    find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
+    put: "",
+    more: [TELLS_FROM_ANYWHERE],
+    seed: 5,
+  },
+  {
+    name: "moved-triggers-are-not-armed",
+    file: "src/actors/scheduler.ts",
+    find: "            yield* takeUp.project(projectId);\n",
+    put: "            looked += 1;\n",
+    seed: 5,
+  },
+  {
+    name: "timer-says-what-is-due",
+    file: "src/actors/timers.ts",
+    find: 'actors.trigger(id, { type: "timer.elapsed" })',
+    put: 'actors.trigger(id, { type: "due.accounted", next: timer })',
+    seed: 5,
+  },
+  {
+    name: "lost-timers-are-not-told-again",
+    file: "src/actors/scheduler.ts",
+    find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
+    put: "",
+    seed: 5,
+  },
+  {
+    name: "rung-timers-count-as-armed",
+    file: "src/actors/schedules.ts",
+    find: "      else if (known.rangAt !== null) this.#await(known, due);\n",
+    put: "",
+    seed: 5,
+  },
+  {
+    name: "timer-is-told-all-the-time",
+    file: "src/actors/scheduler.ts",
+    find: "const TOLD_LONG_AGO_MS = 5_000;",
+    put: "const TOLD_LONG_AGO_MS = -100_000;",
+    seed: 5,
+  },
+  {
+    name: "former-schedule-arms-the-timer",
+    file: "src/actors/schedules.ts",
+    find: "    if (entry?.schedule === schedule) this.#await(entry, due);",
+    put: "    if (entry !== undefined) this.#await(entry, due);",
+    seed: 5,
+  },
+  {
+    name: "look-during-a-look-forgotten",
+    file: "src/machines/trigger.ts",
+    find: "    remember: assign({ again: true }),",
+    put: "    remember: assign({ again: false }),",
+    seed: 5,
+  },
+];
