@@ -24,15 +24,24 @@ import { openListener } from "./http/server.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
 import { openInstallation } from "./installation.ts";
+import { openRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
 import { Nodes } from "./store/nodes.ts";
+import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 
 /** Settings and keys refuse a start by throwing: an error for the operator, not a defect. */
 const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) => error });
+
+/** The sandboxes of this installation are this data directory's alone, also beside a copy of it. */
+const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationId: string) {
+  const runDir = runDirectoryOf(installationId);
+  yield* Effect.tryPromise({ try: () => openRunDirectory(runDir), catch: (error) => error });
+  yield* claimRunDirectory({ runDir, dataDir });
+});
 
 const serve = Effect.gen(function* () {
   const config = yield* refusable(() => readConfig(process.env, process.cwd()));
@@ -40,6 +49,7 @@ const serve = Effect.gen(function* () {
   const dataDir = yield* claimDataDirectory(config.dataDir);
   const now = yield* Clock.currentTimeMillis;
   const installation = yield* refusable(() => openInstallation(dataDir, config.masterKey, now));
+  if (config.sandboxProvider !== "simulated") yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes take their time to start, side by side.
