@@ -132,6 +132,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     agentAdapter: config.agentAdapter,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: DEFAULT_LIMITS,
+    orphanMs: config.sandboxOrphanMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
     form: config.localForm,
     path: config.path,

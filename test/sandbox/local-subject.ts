@@ -37,6 +37,7 @@ export const localOptions = (
   agentCommand: ["node"],
   agentAdapter: "plain",
   agentBinaries: [],
+  orphanMs: 86_400_000,
   limits: { ...DEFAULT_LIMITS, ...limits },
   serviceUrl,
   form: setup.form,
