@@ -29,6 +29,7 @@ import type { LogRing } from "./log-ring.ts";
 import type { Launch } from "./process.ts";
 import type { Redactor } from "./redact.ts";
 import { listenForRejections } from "./rejections.ts";
+import { endWhenLeftAlone } from "./orphan.ts";
 import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
@@ -115,6 +116,10 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
     );
     report.reached("listening");
     log("listening", { port: servicePort });
+    const { orphanMs } = settings.launch;
+    if (orphanMs === undefined) return;
+    const wasHeard = () => server.wasHeard();
+    yield* Effect.forkScoped(endWhenLeftAlone({ orphanMs, socket: layout.socket, wasHeard, log }));
   });
 
 const boot = Effect.fnUntraced(function* (parts: Parts) {

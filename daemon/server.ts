@@ -57,10 +57,18 @@ export class DaemonServer {
   readonly #proxy = new Proxy(answerFailure);
   readonly #servers: Server[] = [];
   readonly #logs: LogStreams;
+  #heard = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#logs = new LogStreams(options.ring);
+  }
+
+  /** Whether something has connected to the unix socket since this was last asked. */
+  wasHeard(): boolean {
+    const heard = this.#heard;
+    this.#heard = false;
+    return heard;
   }
 
   /** Listens on one more address: a port or a unix socket. */
@@ -82,6 +90,7 @@ export class DaemonServer {
         error: "CONNECT is not offered.",
       });
     });
+    if (where.path !== undefined) server.on("connection", () => (this.#heard = true));
     this.#servers.push(server);
     return new Promise((resolve, reject) => {
       server.once("error", reject);

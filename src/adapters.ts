@@ -1,5 +1,4 @@
 /** Which adapter stands behind a port, by configuration: for serve.ts and the CLI, which alone name concrete ones. */
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { NodeClusterSocket } from "@effect/platform-node";
 import * as Context from "effect/Context";
@@ -30,7 +29,7 @@ import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.ts";
 import { localProvider } from "./sandbox/local/provider.ts";
-import { leaveRunDirectory } from "./sandbox/local/run-directory.ts";
+import { leaveRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import * as Client from "./store/postgres/client.ts";
 import * as Embedded from "./store/postgres/embedded.ts";
@@ -122,8 +121,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
   yield* Effect.promise(() => Promise.all([bundleDaemon(daemonBundle), bundleCommandLine(commandLine)]));
   const daemonCodeCache = yield* codeCacheOf(daemonBundle);
   return {
-    // Sockets need a short path, and sandboxes one that other users can pass: not the data directory.
-    runDir: path.join(tmpdir(), `platform-${installation.installationId.slice(-12)}`),
+    runDir: runDirectoryOf(installation.installationId),
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     nodePath: process.execPath,
@@ -134,6 +132,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     agentAdapter: config.agentAdapter,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: DEFAULT_LIMITS,
+    orphanMs: config.sandboxOrphanMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
     form: config.localForm,
     path: config.path,

@@ -72,6 +72,7 @@ export interface Config {
   readonly maxTurnMs: number;
   readonly saveTimeoutMs: number;
   readonly nodeGraceMs: number;
+  readonly sandboxOrphanMs: number;
 }
 
 /** The start is refused: one line a wrong setting. */
@@ -151,6 +152,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS", 20 * SECOND),
     // A node that is started again within it finds its sandboxes and goes on with them.
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS", MINUTE),
+    // Longer than a service is away for a repair: what runs meanwhile is found again.
+    sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS", DAY),
   };
   read.refuseProblems();
   return config;

@@ -1,18 +1,21 @@
 /**
  * What an installation is known by and must not lose: its id, this node's id and the master key. Kept as files in the
  * data directory, made on first start (api.md 5, 9).
+ *
+ *  M1 `master-key` is the key that the database's secrets are sealed with. `master-key.next` is one that takes its place as
+ *     soon as the database says so: it is on the disk before the database knows it, so a kill loses neither.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import * as Schema from "effect/Schema";
 import { uuidV7 } from "./domain/ids.ts";
-import { MASTER_KEY_BYTES, parseMasterKey, type Keyring } from "./domain/secret.ts";
+import { MASTER_KEY_BYTES, parseMasterKey } from "./domain/secret.ts";
 
 export interface Installation {
   readonly installationId: string;
   readonly nodeId: string;
-  readonly secrets: Keyring;
 }
 
 /** The master key is not one, or not the one the secrets were sealed with: the start is refused (threats.md S08). */
@@ -35,25 +38,75 @@ const UUID_BYTES = 16;
 /**
  * Opens the installation of a data directory that this process owns.
  *
- * @param masterKey PLATFORM_MASTER_KEY, or null for the file's.
  * @param now ms since the epoch, for ids that are made.
- * @throws MasterKeyRefused for a key that is none.
  */
-export function openInstallation(dataDir: string, masterKey: string | null, now: number): Installation {
+export function openInstallation(dataDir: string, now: number): Installation {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const text =
-    masterKey ??
-    keptFile(path.join(dataDir, "master-key"), () => randomBytes(MASTER_KEY_BYTES).toString("hex"));
-  const bytes = parseMasterKey(text);
-  if (bytes === null) {
-    throw new MasterKeyRefused({
-      message: `The master key (${masterKey === null ? "file master-key" : "PLATFORM_MASTER_KEY"}) must be 64 hexadecimal digits or base64 of 32 bytes.`,
-    });
-  }
   const newId = () => uuidV7(now, randomBytes(UUID_BYTES));
   return {
     installationId: keptFile(path.join(dataDir, "installation-id"), newId),
     nodeId: keptFile(path.join(dataDir, "node-id"), newId),
-    secrets: { current: { version: 1, bytes }, former: [] },
   };
 }
+
+const KEY = "master-key";
+const NEXT = "master-key.next";
+
+/** @throws MasterKeyRefused for a text that is no key. @param from where it comes from, for people */
+export const readKey = (text: string, from: string): Uint8Array => {
+  const bytes = parseMasterKey(text);
+  if (bytes !== null) return bytes;
+  throw new MasterKeyRefused({
+    message: `The master key in ${from} must be 64 hexadecimal digits or base64 of 32 bytes.`,
+  });
+};
+
+const keyIn = (file: string): Uint8Array | null => {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+  return readKey(text, file);
+};
+
+export interface KeptKeys {
+  readonly current: Uint8Array | null;
+  readonly next: Uint8Array | null;
+}
+
+/** @throws MasterKeyRefused where a file holds no key */
+export const keptKeys = (dataDir: string): KeptKeys => ({
+  current: keyIn(path.join(dataDir, KEY)),
+  next: keyIn(path.join(dataDir, NEXT)),
+});
+
+const synced = async (file: string): Promise<void> => {
+  await using handle = await open(file, "r");
+  await handle.sync();
+};
+
+/** A new key as `master-key.next`, on the disk when this returns; one that is there already is taken (M1). */
+export const draftKey = async (dataDir: string): Promise<Uint8Array> => {
+  const file = path.join(dataDir, NEXT);
+  const earlier = keyIn(file);
+  if (earlier !== null) return earlier;
+  const draft = `${file}.draft`;
+  writeFileSync(draft, `${randomBytes(MASTER_KEY_BYTES).toString("hex")}\n`, { mode: 0o600 });
+  await synced(draft);
+  // Whole, or not there.
+  await rename(draft, file);
+  await synced(dataDir);
+  return readKey(readFileSync(file, "utf8").trim(), file);
+};
+
+/** `master-key.next` takes its place: the database knows it. */
+export const settleKey = async (dataDir: string): Promise<void> => {
+  await rename(path.join(dataDir, NEXT), path.join(dataDir, KEY));
+  await synced(dataDir);
+};
+
+/** Takes a key away that the database does not know. */
+export const dropDraft = (dataDir: string): Promise<void> => rm(path.join(dataDir, NEXT), { force: true });

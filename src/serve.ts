@@ -23,29 +23,42 @@ import { countBuffersWithHeap } from "./heap.ts";
 import { openListener } from "./http/server.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
-import { openInstallation } from "./installation.ts";
+import { openInstallation, readKey } from "./installation.ts";
+import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
+import { openRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
 import { Nodes } from "./store/nodes.ts";
+import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 
 /** Settings and keys refuse a start by throwing: an error for the operator, not a defect. */
 const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) => error });
 
+/** The sandboxes of this installation are this data directory's alone, also beside a copy of it. */
+const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationId: string) {
+  const runDir = runDirectoryOf(installationId);
+  yield* Effect.tryPromise({ try: () => openRunDirectory(runDir), catch: (error) => error });
+  yield* claimRunDirectory({ runDir, dataDir });
+});
+
 const serve = Effect.gen(function* () {
   const config = yield* refusable(() => readConfig(process.env, process.cwd()));
+  yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);
   const now = yield* Clock.currentTimeMillis;
-  const installation = yield* refusable(() => openInstallation(dataDir, config.masterKey, now));
+  const installation = yield* refusable(() => openInstallation(dataDir, now));
+  if (config.sandboxProvider !== "simulated") yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes take their time to start, side by side.
-  const provider = yield* Layer.build(
-    Layer.mergeAll(store(place), sandboxes(place), hosted(place), keyringLayer(installation.secrets)),
-  );
+  const built = yield* Layer.build(Layer.mergeAll(store(place), sandboxes(place), hosted(place)));
+  const keys = yield* Effect.provideContext(openMasterKeys(dataDir, config), built);
+  const keyring = yield* Layer.build(keyringLayer(keys));
+  const provider = Context.merge(built, keyring);
   const nodes = yield* Layer.build(
     nodeLayers({
       nodeId: installation.nodeId,
@@ -53,6 +66,7 @@ const serve = Effect.gen(function* () {
       graceMs: config.nodeGraceMs,
     }).pipe(Layer.provide(Layer.succeedContext(provider))),
   );
+  yield* Effect.provideContext(confirmMasterKey(keys), provider);
   const own = Context.merge(provider, nodes);
   const kept = yield* Effect.provide(
     repositories(place, Context.get(nodes, GitBackend)),
@@ -66,7 +80,6 @@ const serve = Effect.gen(function* () {
     config,
     dataDir,
     nodeId: installation.nodeId,
-    masterKey: installation.secrets.current,
     publicUrl,
     git: kept.endpoint,
     ports: Layer.mergeAll(

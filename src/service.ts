@@ -36,7 +36,6 @@ import { unclaimedLayer } from "./actors/unclaimed.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { localPreviews } from "./domain/preview.ts";
-import type { MasterKey } from "./domain/secret.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/smart-http.ts";
 import { Api } from "./http/api/api.ts";
@@ -106,7 +105,6 @@ export interface ServiceOptions<E> {
   readonly config: Config;
   readonly dataDir: string;
   readonly nodeId: string;
-  readonly masterKey: MasterKey;
   readonly publicUrl: string;
   /** The smart protocol over the hosted repositories. */
   readonly git: SmartHttp;
@@ -237,7 +235,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   );
   return yield* Effect.provideContext(
     Effect.gen(function* () {
-      const token = yield* bootstrap(options.config, options.masterKey);
+      const token = yield* bootstrap(options.config);
       const own = [yield* makePreviews, yield* makeReceiver, yield* makeRelay];
       const raw = firstOf([...own, yield* options.nodeRoutes]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);

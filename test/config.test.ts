@@ -34,6 +34,7 @@ const DURATIONS = [
   ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
   ["PLATFORM_SAVE_TIMEOUT_MS", "saveTimeoutMs", 20_000],
   ["PLATFORM_NODE_GRACE_MS", "nodeGraceMs", 60_000],
+  ["PLATFORM_SANDBOX_ORPHAN_MS", "sandboxOrphanMs", 86_400_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */

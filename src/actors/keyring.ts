@@ -8,7 +8,13 @@ import * as Context from "effect/Context";
 import * as Layer from "effect/Layer";
 import type { Keyring as SecretKeyring } from "../domain/secret.ts";
 import type { NodeKeys } from "../domain/node-credential.ts";
-import { makeToken, TOKEN_BYTES, type TokenKind } from "../domain/ids.ts";
+import { makeToken, TOKEN_BYTES, type TokenKind, uuidInstant } from "../domain/ids.ts";
+import type { FormerKey } from "../domain/master-key.ts";
+
+/** The key that seals and derives, and those that it replaced. */
+export interface MasterKeys extends SecretKeyring {
+  readonly former: readonly FormerKey[];
+}
 
 export class Keyring extends Context.Service<
   Keyring,
@@ -26,13 +32,23 @@ export class Keyring extends Context.Service<
 
 const NODE_KEY_BYTES = 32;
 
-/** @param secrets the current master key and former ones; tokens are derived from the current one. */
-export const keyringLayer = (secrets: SecretKeyring): Layer.Layer<Keyring> => {
+/**
+ * The tokens of a sandbox are derived from the master key that was in force when its id was made: a sandbox that runs while
+ * the key is replaced keeps its tokens.
+ */
+export const keyringLayer = (secrets: MasterKeys): Layer.Layer<Keyring> => {
   const master = secrets.current.bytes;
+  const former = secrets.former.toSorted((a, b) => a.retiredAt - b.retiredAt);
+  const keyOf = (sandboxId: string): Uint8Array => {
+    const madeAt = uuidInstant(sandboxId);
+    return (
+      (madeAt === null ? undefined : former.find(({ retiredAt }) => madeAt < retiredAt))?.bytes ?? master
+    );
+  };
   const derive = (kind: TokenKind, sandboxId: string): string =>
     makeToken(
       kind,
-      new Uint8Array(hkdfSync("sha256", master, sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
+      new Uint8Array(hkdfSync("sha256", keyOf(sandboxId), sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
     );
   const nodeKey = (use: keyof NodeKeys): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", master, "", `platform/node/${use}`, NODE_KEY_BYTES));

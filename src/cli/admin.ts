@@ -208,6 +208,33 @@ const tierSet = command({
   },
 });
 
+const masterKeyRotate = command({
+  name: "admin master-key rotate",
+  about: "Seal everything with a new master key; the service is stopped meanwhile",
+  options: { "new-key-file": { value: "FILE", about: "The new key, where PLATFORM_MASTER_KEY is set" } },
+  notes: `Secrets and repository credentials are sealed with the new key, in one transaction. Run the command again if it is cut off.
+Sessions that run keep their sandboxes. People sign in to the dashboard again. Backups that were made before hold the former key.
+
+Where the installation keeps its key itself, the new one takes its place. Where it is given PLATFORM_MASTER_KEY, set that to the
+present key, write the new one to a file (openssl rand -hex 32) and name it; then start every service with the new one.
+Run it on the service's machine, as its user and with its settings.`,
+  run: async ({ options, environment }) => {
+    const { perform } = await import("./perform.ts");
+    const { rotateMasterKey } = await import("./master-key.ts");
+    const made = await perform(rotateMasterKey(environment, options["new-key-file"] ?? null));
+    const then =
+      made.key === "given"
+        ? "Start every service with PLATFORM_MASTER_KEY set to the new key."
+        : `The new key is in ${made.data_dir}/master-key.`;
+    return {
+      json: JSON.stringify(made),
+      text: visible(
+        `Master key ${made.version} seals ${made.secrets} secrets and ${made.repository_credentials} repository credentials. ${then}`,
+      ),
+    };
+  },
+});
+
 export const adminCommands: readonly Command[] = [
   accountList,
   accountCreate,
@@ -217,4 +244,5 @@ export const adminCommands: readonly Command[] = [
   tokenCreate,
   tokenDelete,
   tierSet,
+  masterKeyRotate,
 ];

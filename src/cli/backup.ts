@@ -14,7 +14,8 @@ import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { parseMasterKey, matchesKeyCheck } from "../domain/secret.ts";
+import { keyProvedBy } from "../domain/master-key.ts";
+import { parseMasterKey } from "../domain/secret.ts";
 import { bundleInto, headOf } from "../git/bundle.ts";
 import { existingRepository } from "../git/repository-path.ts";
 import { claimDataDirectory } from "../store/data-directory.ts";
@@ -93,15 +94,20 @@ const installationOf = Effect.fnUntraced(function* (
     return yield* failed(
       `The installation in ${dataDir} was never started to the end: there is nothing to back up.`,
     );
-  const own = yield* kept(dataDir, "master-key");
-  const bytes = parseMasterKey(given ?? own ?? "");
-  if (bytes === null || !matchesKeyCheck({ version: 1, bytes }, Buffer.from(keyCheck, "base64"))) {
+  // A rotation that was killed may have left the right one as the next (installation.ts M1).
+  const texts =
+    given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
+  const right = texts.find((text) => {
+    const bytes = parseMasterKey(text ?? "");
+    return bytes !== null && keyProvedBy(bytes, keyCheck) !== null;
+  });
+  if (right === undefined) {
     return yield* failed(
       "The master key is not the one the database's secrets were sealed with. Where the service is given " +
         "PLATFORM_MASTER_KEY, give it to the backup too.",
     );
   }
-  return { installationId, nodeId, masterKey: given === null ? own : null } satisfies Installation;
+  return { installationId, nodeId, masterKey: given === null ? right : null } satisfies Installation;
 });
 
 const addRows = async (archive: ArchiveWriter, snapshot: Snapshot): Promise<number> => {

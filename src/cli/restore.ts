@@ -21,6 +21,7 @@ import * as Client from "../store/postgres/client.ts";
 import { startEmbedded } from "../store/postgres/embedded.ts";
 import { loadMigrations, type Migration, runMigrations } from "../store/postgres/migrate.ts";
 import { fillTables, type Filling } from "../store/postgres/rows.ts";
+import { TAKEN_OVER } from "../store/run-directory-claim.ts";
 import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
 import { BackupManifest, MANIFEST, partOf } from "./manifest.ts";
 
@@ -201,8 +202,9 @@ export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }:
   );
   const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length));
   yield* step(file, async () => {
-    // The first start makes another one.
-    if (!takeOver) await rm(path.join(place.draft, "installation-id"), { force: true });
+    // Without its id the first start makes another one.
+    if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });
+    else await rm(path.join(place.draft, "installation-id"), { force: true });
     await sync(place.draft);
     // Over an empty directory or none; over anything else it fails.
     await rename(place.draft, dataDir);

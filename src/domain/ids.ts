@@ -31,6 +31,10 @@ export const uuidV7 = (atMs: number, random: Uint8Array): string => {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 };
 
+/** The instant in a version 7 UUID, ms since the epoch; null for any other. */
+export const uuidInstant = (id: string): number | null =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
+
 /**
  * Reads an id that came from outside. Only the canonical spelling counts (threats.md W25): 36 characters, lower case,
  * and not the nil UUID, which names nothing. Any version and variant is taken: an id is compared, never interpreted.

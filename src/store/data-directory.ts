@@ -5,9 +5,11 @@
  *     others: of two that come at once at least one sees the other, and whoever sees a living one steps back.
  *  O2 A file whose process is gone, or whose pid now belongs to another process, counts for nothing and is removed. Names
  *     are never used twice, so a removal cannot hit a living owner.
+ *  O3 A file that came here with a copy of another directory counts for nothing either: it names the directory it was
+ *     written in.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -39,25 +41,37 @@ interface Owner {
   readonly pid: number;
   /** Clock ticks since boot, and the boot: a pid alone may have been given to another process. */
   readonly startedAt: string;
+  /** The directory it was written in, by device and inode (O3); null in files of older versions. */
+  readonly directory: string | null;
 }
 
 const LOCK_FILE = /^owner\.[0-9a-f]{16}\.json$/;
 /** Services that start in the same moment may all step back: each tries again, at different times. */
-const RETRIES = { times: 6, schedule: Schedule.jittered(Schedule.exponential("5 millis")) } as const;
+export const RETRIES = { times: 6, schedule: Schedule.jittered(Schedule.exponential("5 millis")) } as const;
 
 const parseOwner = (text: string): Owner | null => {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return null;
     const [pid, startedAt]: unknown[] = [Reflect.get(value, "pid"), Reflect.get(value, "startedAt")];
-    return typeof pid === "number" && typeof startedAt === "string" ? { pid, startedAt } : null;
+    const directory: unknown = Reflect.get(value, "directory");
+    return typeof pid === "number" && typeof startedAt === "string"
+      ? { pid, startedAt, directory: typeof directory === "string" ? directory : null }
+      : null;
   } catch {
     return null;
   }
 };
 
-const isAlive = async (owner: Owner | null): Promise<boolean> =>
-  owner !== null && (await processStartedAt(owner.pid)) === owner.startedAt;
+const identityOf = async (directory: string): Promise<string> => {
+  const { dev, ino } = await stat(directory);
+  return `${dev}:${ino}`;
+};
+
+const isAlive = async (owner: Owner | null, directory: string): Promise<boolean> =>
+  owner !== null &&
+  (owner.directory ?? directory) === directory &&
+  (await processStartedAt(owner.pid)) === owner.startedAt;
 
 const ownerOf = async (file: string): Promise<Owner | null> =>
   parseOwner(await readFile(file, "utf8").catch(() => ""));
@@ -65,10 +79,11 @@ const ownerOf = async (file: string): Promise<Owner | null> =>
 /** Another living owner; the files of dead ones are removed on the way. */
 const livingOther = async (path: string, mine: string): Promise<Owner | null> => {
   const names = (await readdir(path)).filter((name) => LOCK_FILE.test(name) && name !== mine);
+  const directory = await identityOf(path);
   const others = await Promise.all(
     names.map(async (name) => {
       const owner = await ownerOf(join(path, name));
-      if (await isAlive(owner)) return owner;
+      if (await isAlive(owner, directory)) return owner;
       await rm(join(path, name), { force: true });
       return null;
     }),
@@ -80,11 +95,20 @@ const livingOther = async (path: string, mine: string): Promise<Owner | null> =>
 export const livingOwner = async (path: string): Promise<number | null> =>
   (await livingOther(path, ""))?.pid ?? null;
 
-/** @returns the path of the lock file. */
-const acquire = async (path: string): Promise<string> => {
+/**
+ * Owns a directory that is there, for this process.
+ *
+ * @returns the path of the lock file; the directory is free again when that is removed.
+ * @throws DataDirectoryOwned
+ */
+export const acquire = async (path: string): Promise<string> => {
   const name = `owner.${randomBytes(8).toString("hex")}.json`;
   const lock = join(path, name);
-  const owner = { pid: process.pid, startedAt: (await processStartedAt(process.pid)) ?? "" };
+  const owner: Owner = {
+    pid: process.pid,
+    startedAt: (await processStartedAt(process.pid)) ?? "",
+    directory: await identityOf(path),
+  };
   // Renamed into its place, so that no one reads half of it and takes it for a dead owner's.
   await writeFile(`${lock}.new`, JSON.stringify(owner), { mode: 0o600 });
   await rename(`${lock}.new`, lock);

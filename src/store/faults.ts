@@ -41,6 +41,12 @@ export const FAULT_POINTS = [
   "merge.made",
   /** The manifest was read; the row is still open (K3). */
   "merge.read",
+  /** A new master key is on the disk; the database does not know it. */
+  "rotation.drafted",
+  /** Everything is sealed with it, and not committed. */
+  "rotation.written",
+  /** Committed; the file of the former key is still in its place. */
+  "rotation.committed",
 ] as const;
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 

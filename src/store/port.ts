@@ -309,6 +309,8 @@ export class Secrets extends Context.Service<
       by: { readonly userId: string; readonly now: number },
     ) => Stored<boolean, Fenced>;
     readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
+    /** What the master keys of this installation are known by (domain/master-key.ts); null before its first start. */
+    readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
     /** Master key check value of this installation; writes it when there is none, returns the one that stands. */
     readonly keyCheck: (value: string) => Stored<string>;
   }

@@ -299,9 +299,11 @@ const checkSecrets = (check: Check): void => {
     check(
       "have one key check value, the first that was given",
       Effect.gen(function* () {
-        const { keyCheck } = yield* Secrets;
+        const { keyCheck, masterKey } = yield* Secrets;
+        expect(yield* masterKey).toBeNull();
         expect(yield* keyCheck("first")).toBe("first");
         expect(yield* keyCheck("second")).toBe("first");
+        expect(yield* masterKey).toEqual({ check: "first", former: null });
       }),
     );
   });

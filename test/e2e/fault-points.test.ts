@@ -37,7 +37,9 @@ type Passing =
   | "a push"
   | "a merge"
   /** upstream-fault-points.test.ts */
-  | "a ref at another server";
+  | "a ref at another server"
+  /** master-key.test.ts */
+  | "a rotation of the master key";
 
 const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   // Nothing tells one wish from another yet.
@@ -56,6 +58,9 @@ const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   "webhook.answered": ["a webhook that fires", "a webhook that waits"],
   "branch.cut": ["a session's start"],
   "push.written": ["a push"],
+  "rotation.drafted": ["a rotation of the master key"],
+  "rotation.written": ["a rotation of the master key"],
+  "rotation.committed": ["a rotation of the master key"],
   "upstream.begun": ["a ref at another server"],
   "upstream.answered": ["a ref at another server"],
   "merge.noted": ["a merge"],

@@ -10,7 +10,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { HealthReport } from "../../daemon/report.ts";
-import { processesSeeing } from "../../src/sandbox/local/processes.ts";
+import { processesOfSandbox } from "../support/processes-seeing.ts";
 import { readEvents, type EventReader } from "../support/event-stream.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -46,7 +46,7 @@ const commandOf = (pid: number): readonly string[] => {
 
 /** Processes of a sandbox, by a word of their command, as this machine numbers them. */
 const processes = (sandbox: string, ...words: readonly string[]): readonly number[] =>
-  processesSeeing(`/s/${sandbox}`).filter((pid) => words.every((word) => commandOf(pid).includes(word)));
+  processesOfSandbox(sandbox).filter((pid) => words.every((word) => commandOf(pid).includes(word)));
 
 const only = (found: readonly number[]): number => {
   const [pid] = found;
@@ -81,10 +81,7 @@ const linesOf = (reader: EventReader): readonly string[] =>
 
 /** The newest sandbox and everything of it is gone. */
 const gone = (sandbox: string) =>
-  vi.waitFor(
-    () => expect([processesSeeing(`/s/${sandbox}`), directoriesOf(sandbox)]).toEqual([[], []]),
-    POLL,
-  );
+  vi.waitFor(() => expect([processesOfSandbox(sandbox), directoriesOf(sandbox)]).toEqual([[], []]), POLL);
 
 const restart = async (): Promise<void> => {
   await life.call("POST", target("/restart"));

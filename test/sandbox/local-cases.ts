@@ -10,7 +10,7 @@ import { openInstallation } from "../../src/sandbox/local/form.ts";
 import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
 import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { processesSeeing } from "../../src/sandbox/local/processes.ts";
+import { processesOfSandbox } from "../support/processes-seeing.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { formerServiceCases } from "./local-former.ts";
@@ -57,7 +57,7 @@ const DEEP_TREE = `node -e '
 
 /** A file below /proc of each process of a sandbox; one that ended while they were listed tells nothing. */
 const told = (id: string, file: "cmdline" | "status"): readonly string[] =>
-  processesSeeing(`/s/${id}`).flatMap((pid) => {
+  processesOfSandbox(id).flatMap((pid) => {
     try {
       return [readFileSync(`/proc/${pid}/${file}`, "utf8")];
     } catch {
@@ -244,7 +244,7 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
       yield* sandbox(spec);
       yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
       assert.equal((yield* provider.awaitExit(spec.id)).code, code);
-      assert.deepEqual(processesSeeing(`/s/${spec.id}`), []);
+      assert.deepEqual(processesOfSandbox(spec.id), []);
     }).pipe(Effect.scoped, Effect.provide(layer)),
   });
   return [
@@ -286,7 +286,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
         yield* ask(spec.id, "/platform/health");
         yield* provider.end(spec.id);
         assert.equal(yield* provider.logs(spec.id), "stand-in daemon listens\nlast words\n");
-        assert.deepEqual(processesSeeing(`/s/${spec.id}`), []);
+        assert.deepEqual(processesOfSandbox(spec.id), []);
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
     },
     {

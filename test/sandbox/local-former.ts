@@ -1,8 +1,9 @@
-/** Cases of `local` about what a service left that was killed while it made a sandbox. */
+/** Cases of `local` about what other services have: one that was killed while it made a sandbox, and another installation's. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import * as Effect from "effect/Effect";
 import { openInstallation } from "../../src/sandbox/local/form.ts";
 import { sandboxPaths, writeRecord } from "../../src/sandbox/local/run-directory.ts";
@@ -68,6 +69,24 @@ export const formerServiceCases = ({
       assert.equal((yield* provider.list).length, 0);
       assert.deepEqual(yield* subject.leftovers(spec.id), []);
     }).pipe(Effect.provide(subject.layer)),
+  },
+  {
+    name: "leaves a sandbox of the same id alone that another installation has [I9]",
+    run: Effect.gen(function* () {
+      const provider = yield* SandboxProvider;
+      const spec = specOf(randomUUID());
+      yield* sandbox(spec);
+      const options = localOptions({ ...setup, runDir: path.join(setup.runDir, "o") }, "http://127.0.0.1:1");
+      yield* Effect.promise(async () => {
+        const others = await LocalSandboxes.open(await openInstallation(options));
+        await others.end(spec.id);
+        await others.destroy(spec.id);
+        others.close();
+      });
+      const own = (yield* provider.list).find(({ id }) => id === spec.id);
+      assert.equal(own?.state, "running");
+      yield* ask(spec.id, "/platform/health");
+    }).pipe(Effect.scoped, Effect.provide(subject.layer)),
   },
   {
     name: "removes the control groups of a sandbox whose service died while it made them [I9]",

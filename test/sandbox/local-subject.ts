@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule";
 import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/local/installation.ts";
 import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { processesSeeing } from "../../src/sandbox/local/processes.ts";
+import { processesOfSandbox } from "../support/processes-seeing.ts";
 import type { Subject } from "../conformance/sandbox.ts";
 
 /** What the test process hands to the child that runs the cases. */
@@ -37,6 +37,7 @@ export const localOptions = (
   agentCommand: ["node"],
   agentAdapter: "plain",
   agentBinaries: [],
+  orphanMs: 86_400_000,
   limits: { ...DEFAULT_LIMITS, ...limits },
   serviceUrl,
   form: setup.form,
@@ -95,7 +96,7 @@ export const localSubject = (setup: LocalSetup, serviceUrl: string): Subject => 
   end: (id) => Effect.ignore(ask(id, "/exit/7")),
   leftovers: (id) =>
     Effect.sync(() => [
-      ...processesSeeing(`/s/${id}`).map((pid) => `process ${pid}`),
+      ...processesOfSandbox(id).map((pid) => `process ${pid}`),
       ...groupsOf(id),
       ...(existsSync(join(setup.runDir, "s", id)) ? [`directory of ${id}`] : []),
       ...(readFileSync("/proc/self/mountinfo", "utf8").includes(id) ? [`mount of ${id}`] : []),

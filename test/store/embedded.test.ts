@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -152,6 +152,20 @@ describe("the embedded Postgres", () => {
       const next = yield* startService(directory);
       expect(yield* isRunning(orphan)).toBe(false);
       expect(yield* query(yield* urlOf(next), "SELECT one FROM kept")).toEqual([{ one: 1 }]);
+    }).pipe(Effect.scoped),
+  );
+
+  it.live("starts on a copy of a directory whose server runs, and leaves that server alone", () =>
+    Effect.gen(function* () {
+      const directory = join(yield* home(), "data");
+      const running = yield* startService(directory);
+      const url = yield* urlOf(running);
+      yield* query(url, "CREATE TABLE kept AS SELECT 1 AS one; CHECKPOINT");
+      const copied = join(yield* home(), "data");
+      execFileSync("cp", ["-a", directory, copied]);
+      const copy = yield* startService(copied);
+      expect(yield* query(yield* urlOf(copy), "SELECT one FROM kept")).toEqual([{ one: 1 }]);
+      expect(yield* query(url, "SELECT one FROM kept")).toEqual([{ one: 1 }]);
     }).pipe(Effect.scoped),
   );
 

@@ -160,7 +160,7 @@ const stage = Effect.fnUntraced(function* (
       singleRunner,
     ),
   );
-  return { databaseUrl, master, context };
+  return { databaseUrl, context };
 });
 
 /**
@@ -188,7 +188,7 @@ export async function startTestService(
     place.root,
   );
   const start = Effect.gen(function* () {
-    const { databaseUrl, master, context: own } = yield* stage(config, daemon.layer, link);
+    const { databaseUrl, context: own } = yield* stage(config, daemon.layer, link);
     const listener = yield* openListener(config);
     const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
     const nodes = yield* Layer.build(
@@ -205,7 +205,6 @@ export async function startTestService(
       config,
       dataDir: place.dataDir,
       nodeId: NODE,
-      masterKey: master,
       publicUrl: url,
       git: kept.endpoint,
       ports: Layer.succeedContext(context),

@@ -53,6 +53,7 @@ export const launchSettings = (
       no_proxy: noProxy,
     },
     ...(spec.wip !== null && { wip: spec.wip }),
+    orphanMs: installation.options.orphanMs,
     bootDeadlineMs: spec.bootDeadlineMs,
   };
 };

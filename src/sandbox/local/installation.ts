@@ -56,6 +56,8 @@ export interface LocalOptions {
   /** Programs of the agent runtime, put on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];
   readonly limits: LocalLimits;
+  /** Milliseconds of the service's silence after which a sandbox ends itself. */
+  readonly orphanMs: number;
   /** Origin of this service's listener: what platform.internal leads to. */
   readonly serviceUrl: string;
   /** `auto`: the strongest that starts on this machine. */

@@ -3,7 +3,8 @@
  * mounts. Reads are synchronous: /proc answers from memory, and one consistent pass matters more than the 20 µs
  * a process costs.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 /** A process that cannot be confused with a later one of the same number, also across a reboot. */
 export interface ProcessIdentity {
@@ -93,14 +94,59 @@ export const descendants = (samples: readonly ProcessSample[], root: number): Pr
   return found;
 };
 
+/** Where a directory lies: its file system, and its path within that. The same in every mount namespace. */
+interface FileSystemPlace {
+  /** `major:minor`. */
+  readonly device: string;
+  readonly path: string;
+}
+
+/** A path as mountinfo writes it: blanks, tabs, newlines and backslashes are octal numbers there. */
+const escaped = (path: string): string =>
+  path.replaceAll(/[ \t\n\\]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, "0")}`);
+
+const isBelow = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
+
+/** The path without symbolic links, as far as it exists. */
+const withoutLinks = (path: string): string => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path === dirname(path) ? path : join(withoutLinks(dirname(path)), basename(path));
+  }
+};
+
+/** @param directory need not exist any more. */
+const placeOf = (directory: string): FileSystemPlace => {
+  const path = escaped(withoutLinks(directory));
+  let found = { device: "", root: "/", point: "" };
+  for (const line of (read("/proc/self/mountinfo") ?? "").split("\n")) {
+    const [, , device = "", root = "", point = ""] = line.split(" ");
+    // The longest mount point wins; of two at the same one, the later mount lies over the earlier.
+    if (point !== "" && isBelow(path, point) && point.length >= found.point.length)
+      found = { device, root, point };
+  }
+  const rest = found.point === "/" ? path : path.slice(found.point.length);
+  return { device: found.device, path: found.root === "/" ? rest : `${found.root}${rest}` };
+};
+
 /**
  * Processes whose mount namespace holds something below `directory`: everything that runs in the sandbox which
- * lives there, however deeply it nested its namespaces or changed its parents. Ourselves excepted.
+ * lives there, however deeply it nested its namespaces or changed its parents. Ourselves excepted. The whole place
+ * counts: another installation may have a sandbox of the same id, in a run directory of its own.
  */
-export const processesSeeing = (directory: string): number[] =>
-  pids().filter(
-    (pid) => pid !== process.pid && (read(`/proc/${pid}/mountinfo`)?.includes(`${directory}/`) ?? false),
-  );
+export const processesSeeing = (directory: string): number[] => {
+  const place = placeOf(directory);
+  const sees = (line: string): boolean => {
+    const [, , device, root = ""] = line.split(" ");
+    return device === place.device && root.startsWith(`${place.path}/`);
+  };
+  return pids().filter((pid) => {
+    const mounts = pid === process.pid ? null : read(`/proc/${pid}/mountinfo`);
+    return mounts?.includes(`${place.path}/`) === true && mounts.split("\n").some(sees);
+  });
+};
 
 /** Sends a signal; a process that has ended already is no error. */
 export const signal = (pid: number, name: NodeJS.Signals): void => {

@@ -28,6 +28,7 @@ import {
   stat,
   writeFile,
 } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as Schema from "effect/Schema";
 
@@ -62,6 +63,10 @@ const StoredExit = Schema.Struct({
 });
 export type StoredExit = typeof StoredExit.Type;
 const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(StoredExit));
+
+/** Sockets need a short path, and sandboxes need one that other users can pass: below the data directory is neither. */
+export const runDirectoryOf = (installationId: string): string =>
+  join(tmpdir(), `platform-${installationId.slice(-12)}`);
 
 /** The files of one sandbox. */
 export interface SandboxPaths {

@@ -14,10 +14,6 @@ const ASK_AGAIN_MS = 1000;
 const BURIAL_MS = 10_000;
 const POLL_MS = 10;
 
-/** Part of every path that is mounted in the sandbox, on whatever file system the run directory lies. */
-const mountMarker = (paths: SandboxPaths): string =>
-  `/s/${paths.root.slice(paths.root.lastIndexOf("/") + 1)}`;
-
 const launcherAlive = (record: SandboxRecord | null): boolean =>
   record !== null && record.launcher !== null && isAlive(record.launcher);
 
@@ -47,12 +43,11 @@ const waitFor = async (done: () => boolean, milliseconds: number): Promise<boole
  * @throws Error when some cannot be ended
  */
 export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
-  const marker = mountMarker(paths);
   const gone = (): boolean => {
     // PID 1 goes first and takes the pid namespace with it; the sweep finds what lost its parents.
     const init = record === null || !launcherAlive(record) ? null : findInit(record);
     if (init !== null) signal(init, "SIGKILL");
-    const left = processesSeeing(marker);
+    const left = processesSeeing(paths.root);
     for (const pid of left) signal(pid, "SIGKILL");
     if (record?.launcher && init === null && isAlive(record.launcher)) {
       signal(record.launcher.pid, "SIGKILL");

@@ -77,6 +77,10 @@ export const layer = Layer.effect(
           write(tables, projectId, { ...row, envelope: null, updatedAt: now });
           return true;
         }),
+      masterKey: Effect.sync(() => {
+        const check = tables.settings.get(KEY_CHECK);
+        return check === undefined ? null : { check, former: null };
+      }),
       keyCheck: (value) =>
         Effect.sync(() => {
           const known = tables.settings.get(KEY_CHECK) ?? value;

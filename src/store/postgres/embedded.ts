@@ -47,8 +47,9 @@ export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresF
 /** `nobody`: initdb wants a user with a name, and this one has it everywhere. */
 const NOBODY = { uid: 65_534, gid: 65_534 } as const;
 const USER = "platform";
-/** A socket's path is 107 bytes at most (unix(7)), `/.s.PGSQL.5432` included. */
-const MAX_SOCKET_DIRECTORY_BYTES = 107 - "/.s.PGSQL.5432".length;
+/** A socket's path is 107 bytes at most (unix(7)), with the socket's name. */
+const SOCKET = ".s.PGSQL.5432";
+const MAX_SOCKET_DIRECTORY_BYTES = 107 - `/${SOCKET}`.length;
 /** Crash recovery reads the log since the last checkpoint: seconds, seldom a minute. */
 const START_TIMEOUT = "90 seconds";
 /** A fast shutdown writes a checkpoint; past this the server is ended and recovers at the next start. */
@@ -157,16 +158,34 @@ const prepare = async (dataDirectory: string) => {
   return { place, password };
 };
 
-/** The postmaster that postmaster.pid names, if it is one that works on this very directory. */
-const postmaster = async ({
-  directory,
-}: Pick<Place, "directory">): Promise<{ pid: number; ready: boolean } | null> => {
+/** The process that postmaster.pid names, and where it works; null without one that can be looked at. */
+const lockHolder = async ({ directory }: Pick<Place, "directory">) => {
   const lines = (await readFile(join(directory, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) return null;
-  const workingDirectory = await readlink(`/proc/${pid}/cwd`).catch(() => "");
-  return workingDirectory === directory ? { pid, ready: lines[7]?.trim() === "ready" } : null;
+  const workingDirectory = await readlink(`/proc/${pid}/cwd`).catch(() => null);
+  return workingDirectory === null ? null : { pid, workingDirectory, ready: lines[7]?.trim() === "ready" };
 };
+
+/** The postmaster that postmaster.pid names, if it is one that works on this very directory. */
+const postmaster = async (place: Pick<Place, "directory">) => {
+  const holder = await lockHolder(place);
+  return holder?.workingDirectory === place.directory ? { pid: holder.pid, ready: holder.ready } : null;
+};
+
+/** Postgres locks its directory and, once more, its socket. */
+const LOCK_FILES = ["postmaster.pid", `${SOCKET}.lock`, SOCKET];
+
+/**
+ * Removes lock files that name a process of somebody else: they came with a copy of another directory, or the number was
+ * given anew after a reboot. Postgres asks only whether the number is in use, and would refuse to start.
+ */
+const dropForeignLock = (place: Place): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const holder = await lockHolder(place);
+    if (holder === null || holder.workingDirectory === place.directory) return;
+    await Promise.all(LOCK_FILES.map((name) => rm(join(place.directory, name), { force: true })));
+  });
 
 const signal = (pid: number, name: NodeJS.Signals): Effect.Effect<void> =>
   Effect.sync(() => {
@@ -275,6 +294,7 @@ const endedByItself = (place: Place, server: Server): Effect.Effect<never, Embed
 const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scope.Scope> =>
   Effect.gen(function* () {
     yield* stopOrphan(place);
+    yield* dropForeignLock(place);
     const server = yield* Effect.acquireRelease(
       attempt("cannot be started", () => launch(place)),
       // One that ended by itself is not signalled: its pid may be another's by now.

@@ -9,6 +9,7 @@ import { ProjectChanges } from "./project-changes.ts";
 import { at, stored } from "./statement.ts";
 
 export const KEY_CHECK = "master_key_check";
+export const FORMER_KEYS = "former_master_keys";
 
 const makePut = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -89,6 +90,16 @@ export const layer = Layer.effect(
       put: (secret, by) => sql.withTransaction(put(secret, by)).pipe(stored("secrets.put")),
       remove: (projectId, name, now) =>
         sql.withTransaction(remove(projectId, name, now)).pipe(stored("secrets.remove")),
+      // FOR SHARE: a rotation that is under way is waited for.
+      masterKey: sql<{ readonly key: string; readonly value: string }>`
+        SELECT key, value FROM settings WHERE key IN (${KEY_CHECK}, ${FORMER_KEYS}) FOR SHARE`.pipe(
+        Effect.map((rows) => {
+          const valueOf = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
+          const check = valueOf(KEY_CHECK);
+          return check === null ? null : { check, former: valueOf(FORMER_KEYS) };
+        }),
+        stored("secrets.masterKey"),
+      ),
       keyCheck: (value) =>
         Effect.gen(function* () {
           yield* sql`INSERT INTO settings (key, value) VALUES (${KEY_CHECK}, ${value}) ON CONFLICT DO NOTHING`;

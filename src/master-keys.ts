@@ -1,0 +1,103 @@
+/**
+ * Finds the master key that the database's secrets are sealed with, before anything is opened or derived with it. A key is
+ * made only for a database that has none; a missing key is never replaced (threats.md S08).
+ */
+import * as Effect from "effect/Effect";
+import type { MasterKeys } from "./actors/keyring.ts";
+import type { Config } from "./config.ts";
+import { keyCheckText, keyProvedBy, openFormerKeys } from "./domain/master-key.ts";
+import type { MasterKey } from "./domain/secret.ts";
+import {
+  draftKey,
+  dropDraft,
+  type KeptKeys,
+  keptKeys,
+  MasterKeyRefused,
+  readKey,
+  settleKey,
+} from "./installation.ts";
+import { Secrets } from "./store/port.ts";
+
+type Settings = Pick<Config, "masterKey" | "databaseUrl">;
+
+const refused = (message: string) => new MasterKeyRefused({ message });
+
+/** What is wrong, and which setting or file mends it. */
+const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: KeptKeys): MasterKeyRefused => {
+  const unchanged = "No secret was changed.";
+  if (masterKey !== null)
+    return refused(
+      `PLATFORM_MASTER_KEY is not the key that this database's secrets were sealed with. Set the right key. ${unchanged}`,
+    );
+  const set =
+    databaseUrl === null
+      ? "If the service was given its key before, set PLATFORM_MASTER_KEY to it"
+      : "Set PLATFORM_MASTER_KEY to the key that the other services of this DATABASE_URL have";
+  return refused(
+    kept.current === null && kept.next === null
+      ? `The master key of this database's secrets is missing. ${set}, or restore the file ${dataDir}/master-key from a backup. ${unchanged}`
+      : `The key in ${dataDir}/master-key is not the one that this database's secrets were sealed with. ${set}, or restore the right file. ${unchanged}`,
+  );
+};
+
+const attempt = <A>(run: () => Promise<A> | A) =>
+  Effect.tryPromise({ try: async () => run(), catch: (error) => error });
+
+/** The key of a database that has none yet: proved there before it takes its place. */
+const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings, kept: KeptKeys) {
+  const given = settings.masterKey === null ? null : readKey(settings.masterKey, "PLATFORM_MASTER_KEY");
+  const bytes = given ?? kept.current ?? (yield* attempt(() => draftKey(dataDir)));
+  const key: MasterKey = { version: 1, bytes };
+  const check = keyCheckText(key);
+  const isDraft = given === null && kept.current === null;
+  if ((yield* (yield* Secrets).keyCheck(check)) !== check) {
+    // Another service was first, with a key of its own.
+    if (isDraft) yield* attempt(() => dropDraft(dataDir));
+    return yield* explain(dataDir, settings, { current: null, next: null });
+  }
+  if (isDraft) yield* attempt(() => settleKey(dataDir));
+  return { current: key, former: [] } satisfies MasterKeys;
+});
+
+/**
+ * The installation's keys, for a process that owns its data directory.
+ *
+ * @throws MasterKeyRefused where the key is missing, none, or another one
+ */
+export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
+  const known = yield* (yield* Secrets).masterKey;
+  const kept = yield* attempt(() => keptKeys(dataDir));
+  if (known === null) return yield* firstKey(dataDir, settings, kept);
+  const proved = (bytes: Uint8Array | null) => (bytes === null ? null : keyProvedBy(bytes, known.check));
+  const opened = (current: MasterKey): MasterKeys => ({
+    current,
+    former: known.former === null ? [] : openFormerKeys(current, known.former),
+  });
+  if (settings.masterKey !== null) {
+    const text = settings.masterKey;
+    const given = proved(yield* attempt(() => readKey(text, "PLATFORM_MASTER_KEY")));
+    return given === null ? yield* explain(dataDir, settings, kept) : opened(given);
+  }
+  const current = proved(kept.current);
+  if (current !== null) {
+    // Of a rotation that was killed before the database knew of it.
+    if (kept.next !== null) yield* attempt(() => dropDraft(dataDir));
+    return opened(current);
+  }
+  const next = proved(kept.next);
+  if (next === null) return yield* explain(dataDir, settings, kept);
+  yield* attempt(() => settleKey(dataDir));
+  return opened(next);
+});
+
+/**
+ * Whether the key is still the database's, asked once this node has given a sign of life: a rotation begins only where no
+ * node lives, and a node that comes while one is under way waits here for its end.
+ */
+export const confirmMasterKey = Effect.fnUntraced(function* ({ current }: MasterKeys) {
+  const known = yield* (yield* Secrets).masterKey;
+  if (known !== null && keyProvedBy(current.bytes, known.check)?.version === current.version) return;
+  return yield* refused(
+    "The master key was replaced while the service started. Start it again with the new key.",
+  );
+});

@@ -1,0 +1,122 @@
+/**
+ * Seals everything in the database with another master key, in one transaction: a kill leaves all of it under the former
+ * key or all of it under the new one.
+ *
+ *  S1 The key's row is locked first, and the nodes are looked at after that. A node gives a sign of life before it reads the
+ *     row (master-keys.ts), so either it is seen here, or it waits for this transaction and finds the new key.
+ */
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
+import { stored } from "./statement.ts";
+import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
+
+/** The tables with sealed values, each in a column `envelope`. */
+export const SEALED_TABLES = ["project_credentials", "project_secrets"] as const;
+
+/** Values that are read at a time: 64 KiB each at most. */
+const PORTION = 100;
+
+export interface SealedRow {
+  readonly projectId: string;
+  /** Null for a repository's credential. */
+  readonly name: string | null;
+  readonly version: number;
+  readonly envelope: Uint8Array;
+}
+
+export interface Found {
+  readonly check: string | null;
+  readonly former: string | null;
+  /** Nodes that gave a sign of life since the asked instant. */
+  readonly nodes: readonly string[];
+  /** Ids of the oldest sandbox that runs, and of the newest of all. */
+  readonly oldestLive: string | null;
+  readonly newest: string | null;
+}
+
+export interface Resealing<E> {
+  /** Nodes that were seen later than this are alive; ms since the epoch. */
+  readonly aliveSince: number;
+  /** Decides over what is found, before anything is changed. @returns what is kept of the keys from now on */
+  readonly decide: (found: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
+  readonly reseal: (row: SealedRow) => Effect.Effect<Uint8Array, E>;
+  /** Performed before the commit. */
+  readonly written: () => void;
+}
+
+const look = Effect.fnUntraced(function* (aliveSince: number) {
+  const sql = yield* SqlClient.SqlClient;
+  const rows = yield* sql<{ readonly key: string; readonly value: string }>`
+    SELECT key, value FROM settings WHERE key IN (${KEY_CHECK}, ${FORMER_KEYS}) FOR UPDATE`;
+  const nodes = yield* sql<{ readonly id: string }>`
+    SELECT id FROM nodes WHERE dead_at IS NULL AND last_seen_at > ${new Date(aliveSince)} ORDER BY id`;
+  const [sandboxes] = yield* sql<Pick<Found, "oldestLive" | "newest">>`
+    SELECT min(id::text) FILTER (WHERE status IN ('provisioning', 'active')) AS "oldestLive", max(id::text) AS newest
+    FROM session_sandboxes`;
+  const valueOf = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
+  return {
+    check: valueOf(KEY_CHECK),
+    former: valueOf(FORMER_KEYS),
+    nodes: nodes.map(({ id }) => id),
+    oldestLive: sandboxes?.oldestLive ?? null,
+    newest: sandboxes?.newest ?? null,
+  } satisfies Found;
+});
+
+const keep = Effect.fnUntraced(function* (values: { readonly check: string; readonly former: string }) {
+  const sql = yield* SqlClient.SqlClient;
+  yield* sql`UPDATE settings SET value = ${values.check} WHERE key = ${KEY_CHECK}`;
+  yield* sql`
+    INSERT INTO settings (key, value) VALUES (${FORMER_KEYS}, ${values.former})
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
+});
+
+const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  let after: SealedRow | null = null;
+  let count = 0;
+  for (;;) {
+    const rows: readonly (SealedRow & { readonly name: string })[] = yield* sql<
+      SealedRow & { readonly name: string }
+    >`
+      SELECT project_id AS "projectId", name, version, envelope FROM project_secrets
+      WHERE envelope IS NOT NULL AND (project_id, name) > (${after?.projectId ?? NO_PROJECT}::uuid, ${after?.name ?? ""})
+      ORDER BY project_id, name LIMIT ${PORTION} FOR UPDATE`;
+    for (const row of rows) {
+      const envelope = Buffer.from(yield* reseal(row));
+      yield* sql`
+        UPDATE project_secrets SET envelope = ${envelope}
+        WHERE project_id = ${row.projectId} AND name = ${row.name}`;
+    }
+    count += rows.length;
+    after = rows.at(-1) ?? null;
+    if (after === null) return count;
+  }
+});
+
+/** Before every other id. */
+const NO_PROJECT = "00000000-0000-0000-0000-000000000000";
+
+const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  const rows = yield* sql<SealedRow>`
+    SELECT project_id AS "projectId", NULL AS name, 1 AS version, envelope FROM project_credentials FOR UPDATE`;
+  for (const row of rows) {
+    const envelope = Buffer.from(yield* reseal(row));
+    yield* sql`UPDATE project_credentials SET envelope = ${envelope} WHERE project_id = ${row.projectId}`;
+  }
+  return rows.length;
+});
+
+/** @returns how many values there were. */
+export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
+  const sql = yield* SqlClient.SqlClient;
+  const all = Effect.gen(function* () {
+    const kept = yield* work.decide(yield* look(work.aliveSince));
+    const counted = { secrets: yield* secrets(work.reseal), credentials: yield* credentials(work.reseal) };
+    yield* keep(kept);
+    work.written();
+    return counted;
+  });
+  return yield* sql.withTransaction(all).pipe(stored("reseal.all"));
+});
