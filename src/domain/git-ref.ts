@@ -2,7 +2,8 @@
  * Names of branches and commits as people and programs write them (api.md 6, "base_ref"; threats.md G01, G02).
  *
  * Whatever passes here is safe to stand in `refs/heads/<name>`: it satisfies git's check-ref-format and, beyond it, can
- * neither be taken for an option, a refspec or revision syntax, nor for one of git's own pseudo-refs.
+ * neither be taken for an option, a refspec or revision syntax, nor for one of git's own pseudo-refs. Two names that pass
+ * here never look the same because of characters that are not shown, and survive as they are in JSON and on every server.
  */
 import * as Result from "effect/Result";
 
@@ -16,7 +17,10 @@ export interface RefFault {
     | "full_ref_path"
     | "revision_syntax"
     | "forbidden_character"
-    | "malformed";
+    | "invisible_character"
+    | "not_normal"
+    | "malformed"
+    | "session_branch";
   readonly message: string;
 }
 
@@ -34,6 +38,10 @@ const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 const pseudoRefPattern = /^(?:HEAD|@|[A-Z_]+_HEAD)$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what is being looked for
 const controlPattern = /[\u0000-\u001f\u007f-\u009f]/;
+/** Zero-width and bidirectional characters, odd blanks: names that differ in them alone look the same. */
+const invisiblePattern = /[\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+/** What stands in text for bytes that are not UTF-8: the name they were in is not known any more. */
+const replacement = "\ufffd";
 const revisionPattern = /\.\.|@\{|[~^:?*[\\]|^\+/;
 
 const fault = (code: RefFault["code"], message: string): Result.Result<never, RefFault> =>
@@ -45,15 +53,41 @@ export const isCommitId = (text: string): boolean => /^[0-9a-f]{40}$/.test(text)
 /** True for a branch whose name has the shape of a session id: such branches belong to sessions. */
 export const isSessionBranch = (name: string): boolean => sessionIdPattern.test(name);
 
+/** True for text that was read from bytes that are not UTF-8: it is not the name that was meant. */
+export const isMangled = (name: string): boolean => name.includes(replacement);
+
+/** What a name is on a server whose file system tells neither case nor Unicode's forms apart. */
+export const foldedName = (name: string): string => name.normalize("NFC").toLowerCase();
+
+const charactersFault = (text: string): RefFault | null => {
+  if (controlPattern.test(text) || text.includes(" ") || !text.isWellFormed() || isMangled(text)) {
+    return {
+      code: "forbidden_character",
+      message: "The name holds a blank, a control character or bytes that are not UTF-8.",
+    };
+  }
+  if (invisiblePattern.test(text)) {
+    return {
+      code: "invisible_character",
+      message: "The name holds a character that is not shown, such as a zero-width or a direction mark.",
+    };
+  }
+  return text === text.normalize("NFC")
+    ? null
+    : {
+        code: "not_normal",
+        message: "The name is not in Unicode's composed form (NFC): other systems would store another name.",
+      };
+};
+
 /** Reads the name of a branch (or tag) without `refs/heads/`. */
 export const parseBranchName = (text: string): Result.Result<string, RefFault> => {
   if (text === "") return fault("empty", "The name is empty: give the name of a branch.");
   if (Buffer.byteLength(text) > maxRefNameBytes) {
     return fault("too_long", `The name is longer than ${maxRefNameBytes} bytes.`);
   }
-  if (controlPattern.test(text) || text.includes(" ") || !text.isWellFormed()) {
-    return fault("forbidden_character", "The name holds a blank, a control character or broken Unicode.");
-  }
+  const characters = charactersFault(text);
+  if (characters !== null) return Result.fail(characters);
   if (text.startsWith("-")) return fault("option", "A name may not begin with a dash.");
   if (pseudoRefPattern.test(text)) {
     return fault(
@@ -61,7 +95,7 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
       "Give a branch, a tag or a full commit id: git's own names such as HEAD are not taken.",
     );
   }
-  if (text === "refs" || text.startsWith("refs/")) {
+  if (/^refs(?:\/|$)/i.test(text)) {
     return fault("full_ref_path", "Give the short name, without refs/heads/ or refs/tags/ before it.");
   }
   if (revisionPattern.test(text)) {
@@ -81,6 +115,17 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
   }
   return Result.succeed(text);
 };
+
+/** Reads the name of a branch that is to be a project's default branch: no session may be able to push to it. */
+export const parseDefaultBranch = (text: string): Result.Result<string, RefFault> =>
+  Result.flatMap(parseBranchName(text), (name) =>
+    isSessionBranch(name.toLowerCase().replace(/^wip\//, ""))
+      ? fault(
+          "session_branch",
+          "A branch that is named like a session id belongs to a session and cannot be the default branch. Choose another branch.",
+        )
+      : Result.succeed(name),
+  );
 
 /** Reads a base_ref as a caller gave it. A 40-hex name may still be a branch: branches and tags come first. */
 export const parseBaseRef = (text: string): Result.Result<BaseRef, RefFault> =>

@@ -14,16 +14,17 @@ import * as Scope from "effect/Scope";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Upstream } from "../domain/repository-credential.ts";
-import { isCommitId, parseBranchName } from "../domain/git-ref.ts";
+import { isCommitId, isSessionBranch, parseBranchName } from "../domain/git-ref.ts";
 import type { Repositories } from "./backends.ts";
 import { filesystem } from "./building.ts";
 import { compareCommits, diffCommits } from "./compare.ts";
 import { installHooks } from "./hooks.ts";
+import { defaultUnfit } from "./import.ts";
 import { mergeInto, type Swap } from "./merge.ts";
 import { type Mirrors, openMirrors } from "./mirror.ts";
 import { GitBackend, GitError } from "./port.ts";
 import { isPlainRef, type PushOutcome, pushRefs } from "./push.ts";
-import { headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
+import { checkDefaultBranch, headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
 import { absent, type Forward, type RefUpdate } from "./ref-policy.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { installAskpass, listRemote, type Remote, type RemoteRepository } from "./remote.ts";
@@ -151,6 +152,7 @@ const chooseBranch = (asked: string | null) =>
     }
     const head = asked === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
     const branch = asked ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? "main";
+    yield* Effect.mapError(checkDefaultBranch(branch), defaultUnfit);
     if ((yield* branchTip(path, branch)) !== null) return branch;
     return yield* failed("import_failed", `The repository has no branch ${branch}: name its default branch.`);
   });
@@ -175,12 +177,11 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     );
   return GitBackend.of({
     create: Effect.fnUntraced(function* ({ projectId, defaultBranch, upstream }) {
-      const asked = defaultBranch === null ? null : parseBranchName(defaultBranch);
-      if (asked !== null && Result.isFailure(asked)) return yield* unknownRef(asked.failure.message);
+      const asked = defaultBranch === null ? null : yield* checkDefaultBranch(defaultBranch);
       const remote = upstream === undefined ? yield* ofAnotherKind : yield* reach(upstream);
       const there = existingRepository(directory, { projectId });
       if (Result.isFailure(yield* Effect.result(there)))
-        yield* mirrors.create(projectId, remote, chooseBranch(asked?.success ?? null));
+        yield* mirrors.create(projectId, remote, chooseBranch(asked));
       return { defaultBranch: yield* Effect.flatMap(there, headBranch) };
     }),
     checkUpstream: (upstream) => Effect.flatMap(reach(upstream), mirrors.check),
@@ -230,6 +231,17 @@ const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | nu
 /** git reads a path that begins with a quote as one in C's notation: a colon in it then divides nothing. */
 const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
+/**
+ * The session's branch among these that the server shows first, null where there is none. The server's people may make
+ * any branch the default one, and a session's push would then write it (spec 1). Asked of pushes to such branches alone.
+ */
+const sessionsDefault = Effect.fnUntraced(function* (remote: Remote, updates: readonly RefUpdate[]) {
+  const own = updates.filter(({ ref }) => isSessionBranch(ref.replace("refs/heads/", "")));
+  if (own.length === 0) return null;
+  const head = (yield* listRemote(remote, ["HEAD"])).get("HEAD");
+  return own.find(({ ref }) => head === `ref: ${ref}`)?.ref ?? null;
+});
+
 const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope): Forward => {
     const push = Effect.fnUntraced(function* (
@@ -238,6 +250,11 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
     ) {
       const path = yield* mirrors.known(projectId);
       const remote = yield* mirrors.open(projectId);
+      const shown = yield* sessionsDefault(remote, updates);
+      if (shown !== null) {
+        const why = `${shown} is the default branch at the repository's server: choose another one there.`;
+        return { refusals: new Map(updates.map(({ ref }) => [ref, why])), said: [] };
+      }
       yield* mirrors.reserve(
         projectId,
         updates.map(({ ref }) => ref),
@@ -276,7 +293,8 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
 const freshen = (mirrors: Mirrors, ageMs: number) =>
   Effect.fnUntraced(function* ({ repository: { projectId }, policy }: GitCall) {
     const path = yield* mirrors.fresh(projectId, ageMs);
-    if (policy.kind !== "session" || (yield* branchTip(path, policy.sessionId)) !== null) return;
+    const { writer } = policy;
+    if (writer.kind !== "session" || (yield* branchTip(path, writer.sessionId)) !== null) return;
     yield* mirrors.fresh(projectId, 0);
   });
 

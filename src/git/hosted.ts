@@ -20,7 +20,7 @@ import { Faults } from "../store/faults.ts";
 import { markUnclaimed } from "./kept-here.ts";
 import { mergeInto, swapIn } from "./merge.ts";
 import { GitBackend, GitError, type Repository } from "./port.ts";
-import { headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
+import { checkDefaultBranch, headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
 import { absent, initialCommit } from "./ref-policy.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
@@ -71,16 +71,15 @@ interface Creation {
 }
 
 const build = Effect.fnUntraced(function* (options: HostedOptions, request: Creation, aside: string) {
-  const asked = request.defaultBranch === null ? null : parseBranchName(request.defaultBranch);
-  if (asked !== null && Result.isFailure(asked)) return yield* unknownRef(asked.failure.message);
+  const asked = request.defaultBranch === null ? null : yield* checkDefaultBranch(request.defaultBranch);
   yield* initBare(aside);
   const branch =
     request.importFrom === null
-      ? (asked?.success ?? "main")
+      ? (asked ?? "main")
       : yield* importInto({
           path: aside,
           source: request.importFrom,
-          defaultBranch: asked?.success ?? null,
+          defaultBranch: asked,
           allowHosts: options.allowHosts ?? [],
         });
   if (request.importFrom === null) yield* writeInitialCommit(aside, branch);

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect";
 import { GitError } from "./port.ts";
 import { gitMessage, type GitRequest, runGit } from "./run.ts";
+import { checkDefaultBranch } from "./read.ts";
 import { checkSource, type Source } from "./source.ts";
 
 interface Import {
@@ -38,6 +39,12 @@ const fetch = [
   "--no-tags", // the refspec brings them all
   "--update-head-ok", // HEAD's branch is still unborn
 ];
+
+/** The repository's own default branch has a name that cannot be taken. */
+export const defaultUnfit = ({ code, message }: GitError): GitError =>
+  code === "reserved_branch"
+    ? new GitError({ code, message })
+    : importFailed(`The repository's default branch cannot be used. ${message} Name another one.`);
 
 const importFailed = (message: string): GitError => new GitError({ code: "import_failed", message });
 
@@ -86,7 +93,9 @@ export const importInto = Effect.fnUntraced(function* (request: Import) {
   const branches = new Set(listing.stdout.toString("utf8").split("\n").filter(Boolean));
   if (branches.size === 0)
     return yield* importFailed("The repository has no branch: there is nothing to import.");
-  const branch = request.defaultBranch ?? headOf(advertised.toString("utf8")) ?? "main";
+  const branch = yield* checkDefaultBranch(
+    request.defaultBranch ?? headOf(advertised.toString("utf8")) ?? "main",
+  ).pipe(Effect.mapError((error) => defaultUnfit(error)));
   if (branches.has(`refs/heads/${branch}`)) return branch;
   return yield* importFailed(`The repository has no branch ${branch}: name its default branch.`);
 });

@@ -7,6 +7,8 @@
  *  B2 One fetch of a mirror runs at a time. Whoever asks while it runs waits for the next one, which all who wait share,
  *     its failure too: what they see began after they asked.
  *  B3 A ref that is being pushed is the push's own: no fetch moves it until the mirror has it as the server has.
+ *  B4 A server that shows a web page takes no ref away here (remote.ts, R5): a fetch asks for the default branch by its
+ *     name, and fails where it is not there. Then the server has to show that it speaks git.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -22,11 +24,11 @@ import { GitError, type Repository } from "./port.ts";
 import { headBranch } from "./read.ts";
 import { branchTip } from "./refs.ts";
 import {
-  listRemote,
   openRemote,
   type Remote,
   type RemoteOptions,
   type RemoteRepository,
+  requireGitServer,
   runRemote,
 } from "./remote.ts";
 import { existingRepository, repositoryPath, unknownRepository } from "./repository-path.ts";
@@ -83,6 +85,8 @@ const sweepPacks = (path: string): Effect.Effect<void> =>
 interface FetchOptions extends Pick<RemoteOptions, "bounds"> {
   /** Refs that stay as they are. */
   readonly except?: Iterable<string>;
+  /** A ref without which the fetch fails. */
+  readonly required?: string;
 }
 
 const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.Effect<void, GitError> =>
@@ -98,6 +102,7 @@ const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.
       "--",
       remote.address,
       ...refspecs,
+      ...(options.required === undefined ? [] : [`+${options.required}:${options.required}`]),
       ...Array.from(options.except ?? [], (ref) => `^${ref}`),
     ],
     config: toleratedFaults,
@@ -107,6 +112,22 @@ const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.
     Effect.tapError(() => sweepPacks(path)),
     Effect.asVoid,
   );
+
+/** B4. */
+const fetchSurely = (
+  path: string,
+  remote: Remote,
+  { branch, ...options }: FetchOptions & { readonly branch: string },
+): Effect.Effect<void, GitError> => {
+  const required = `refs/heads/${branch}`;
+  const without = Effect.andThen(requireGitServer(remote), fetchInto(path, remote, options));
+  if (Array.from(options.except ?? []).includes(required)) return without;
+  return Effect.catchIf(
+    fetchInto(path, remote, { ...options, required }),
+    ({ message }) => message.includes(`couldn't find remote ref ${required}`),
+    () => without,
+  );
+};
 
 const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
   if ((yield* headBranch(path)) === branch || (yield* branchTip(path, branch)) === null) return;
@@ -123,10 +144,11 @@ const makeFetch = (
   return Effect.fnUntraced(function* (projectId: string, except: Iterable<string>) {
     const { path, repository } = yield* repositoryOf(projectId);
     const remote = yield* openRemote(repository, options);
+    const branch = repository.defaultBranch;
     const fetching = (yield* isThere(directory, projectId))
-      ? fetchInto(path, remote, { bounds, except })
+      ? fetchSurely(path, remote, { bounds, except, branch })
       : builtInPlace(directory, path, (aside) =>
-          Effect.andThen(initBare(aside), fetchInto(aside, remote, { bounds })),
+          Effect.andThen(initBare(aside), fetchSurely(aside, remote, { bounds, branch })),
         );
     yield* places.withPermit(fetching);
     yield* pointHead(path, repository.defaultBranch);
@@ -187,6 +209,7 @@ export const openMirrors = Effect.fnUntraced(function* (
     yield* builtInPlace(directory, path, (aside) =>
       Effect.gen(function* () {
         yield* initBare(aside);
+        yield* requireGitServer(remote);
         yield* fetchInto(aside, remote, { bounds });
         yield* pointHead(aside, yield* chooseBranch(remote, aside));
       }),
@@ -197,10 +220,7 @@ export const openMirrors = Effect.fnUntraced(function* (
   return {
     fresh,
     create,
-    check: (given) =>
-      Effect.scoped(
-        Effect.flatMap(openRemote(given, options), (remote) => Effect.asVoid(listRemote(remote, ["HEAD"]))),
-      ),
+    check: (given) => Effect.scoped(Effect.flatMap(openRemote(given, options), requireGitServer)),
     reserve: freshness.reserve,
     remove: (repository) =>
       Effect.tap(removeRepository(directory, repository), () =>

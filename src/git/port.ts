@@ -22,6 +22,8 @@ export class GitError extends Schema.TaggedError<GitError>()("GitError", {
     "unknown_ref",
     "branch_conflict",
     "ref_moved",
+    // A session's branch cannot be the default one.
+    "reserved_branch",
     "import_failed",
     "file_too_large",
     "not_a_file",
@@ -110,7 +112,10 @@ export class GitBackend extends Context.Service<
      * it does not, `unavailable` where it cannot be asked.
      */
     readonly checkUpstream: (upstream: Upstream) => Effect.Effect<void, GitError>;
-    /** Makes an existing branch the one a plain clone checks out; `unknown_ref` where there is none of that name. */
+    /**
+     * Makes an existing branch the one a plain clone checks out; `unknown_ref` where there is none of that name,
+     * `reserved_branch` for a session's, of which `create` makes no default branch either.
+     */
     readonly setDefaultBranch: (repository: Repository, branch: string) => Effect.Effect<void, GitError>;
     /** Removes the repository; one that is not there is no error. */
     readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;

@@ -116,7 +116,8 @@ const settle = Effect.fnUntraced(function* (
     if (Result.isFailure(listed)) {
       if (refusal !== undefined) return [ref, refusal];
       // A server that refuses every call has refused this one.
-      return [ref, { kind: error.code === "refused" ? "failed" : "unknown", error }];
+      const why = listed.failure.code === "refused" ? listed.failure : error;
+      return [ref, { kind: error.code === "refused" ? "failed" : "unknown", error: why }];
     }
     const tip = listed.success.get(ref) ?? null;
     if ((tip ?? absent) === newCommit) return [ref, { kind: "taken" }];

@@ -1,7 +1,10 @@
 /** What is read of a bare repository, and which branch it shows first: the same for hosted ones and for mirrors. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { isCommitId, parseBaseRef } from "../domain/git-ref.ts";
+import { readFile as readFileAt } from "node:fs/promises";
+import { join } from "node:path";
+import { isCommitId, parseBaseRef, parseDefaultBranch } from "../domain/git-ref.ts";
+import { filesystem } from "./building.ts";
 import { GitError } from "./port.ts";
 import { branchTip, isCommit, refTarget, unknownRef } from "./refs.ts";
 import { runGit } from "./run.ts";
@@ -80,12 +83,34 @@ export const sidesOf = (path: string, request: { readonly base: string; readonly
     head: sideOf(path, request.head),
   });
 
+const branchIn = (symbolic: string): string => symbolic.trim().replace(/^refs\/heads\//, "");
+
+/** The branch that a plain clone checks out. */
 export const headBranch = (path: string): Effect.Effect<string, GitError> =>
-  Effect.map(runGit({ repository: path, args: ["symbolic-ref", "--short", "HEAD"] }), ({ stdout }) =>
-    stdout.toString("utf8").trim(),
+  // Not `--short`, which says `heads/main` where a tag is called main too.
+  Effect.map(runGit({ repository: path, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
+    branchIn(stdout.toString("utf8")),
   );
 
+/** The same, without a process: a push asks for it at each of its refs. */
+export const readHead = (path: string): Effect.Effect<string, GitError> =>
+  Effect.map(
+    filesystem("Reading HEAD", () => readFileAt(join(path, "HEAD"), "utf8")),
+    (text) => branchIn(text.replace(/^ref: /, "")),
+  );
+
+/** Whether a branch may be a default branch, by its name. */
+export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitError> => {
+  const parsed = parseDefaultBranch(branch);
+  if (Result.isSuccess(parsed)) return Effect.succeed(parsed.success);
+  const { code, message } = parsed.failure;
+  return Effect.fail(
+    code === "session_branch" ? new GitError({ code: "reserved_branch", message }) : unknownRef(message),
+  );
+};
+
 export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branch: string) {
+  yield* checkDefaultBranch(branch);
   if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`There is no branch ${branch}.`);
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });

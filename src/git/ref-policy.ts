@@ -7,18 +7,37 @@
  *  W3 a person writes any other branch and tags as they like. Branches named like a session id belong to sessions, whose
  *     sandboxes push to them without looking: a person may take them forward, and neither make, rewind nor delete them.
  *  W4 every verdict belongs to one ref and its exact old and new commit, which git compares again when it writes.
+ *  W5 which branch is the default one is read when the hooks ask, not when the request began: a push may take an hour, and
+ *     the default branch may change meanwhile.
+ *  W6 no ref is made under a name that domain/git-ref.ts refuses, and none is touched whose name is not UTF-8: it would
+ *     have another name at the repository's server.
  *
  * Reading is not limited here: every credential that reaches a repository may read all of it.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { isSessionBranch, parseBranchName } from "../domain/git-ref.ts";
+import { foldedName, isMangled, isSessionBranch, parseBranchName } from "../domain/git-ref.ts";
+import type { GitError } from "./port.ts";
+
+/** What a push must leave alone, as it is now. */
+export interface Standing {
+  /** Several while the default branch changes. */
+  readonly defaultBranches: readonly string[];
+  readonly mayReplaceInitialCommit: boolean;
+}
+
+/** Who writes. */
+export type Writer =
+  | { readonly kind: "session"; readonly sessionId: string }
+  | { readonly kind: "user" }
+  | { readonly kind: "none" };
 
 /** What a credential may write. */
-export type WritePolicy =
-  | { readonly kind: "session"; readonly sessionId: string }
-  | { readonly kind: "user"; readonly defaultBranch: string; readonly mayReplaceInitialCommit: boolean }
-  | { readonly kind: "none" };
+export interface WritePolicy {
+  readonly writer: Writer;
+  /** Reads W5. */
+  readonly standing: Effect.Effect<Standing, GitError>;
+}
 
 /** One ref of a push; forty zeros stand for "absent": an old one makes a creation, a new one a deletion. */
 export interface RefUpdate {
@@ -36,13 +55,29 @@ export const initialCommit = "ca89aa538e9ff24422381b6e1b6baab587ad24b8";
 export const maxRefsPerPush = 1000;
 
 const branchPrefix = "refs/heads/";
+const tagPrefix = "refs/tags/";
 
-const judgeSession = (sessionId: string, update: RefUpdate): string | null => {
+const protects = ({ defaultBranches }: Standing, branch: string): boolean =>
+  defaultBranches.some((name) => foldedName(name) === foldedName(branch));
+
+const defaultBranchFault = (branch: string): string =>
+  `${branch} is the default branch: it changes only when a change request is merged. Push another branch and open one.`;
+
+/** W6. */
+const nameFault = (name: string, update: RefUpdate): string | null => {
+  if (isMangled(name)) return "The name of a ref holds bytes that are not UTF-8: rename it, then push again.";
+  if (update.oldCommit !== absent) return null;
+  const parsed = parseBranchName(name);
+  return Result.isFailure(parsed) ? parsed.failure.message : null;
+};
+
+const judgeSession = (sessionId: string, standing: Standing, update: RefUpdate): string | null => {
   const own = update.ref === `${branchPrefix}${sessionId}`;
   const wip = update.ref === `refs/wip/${sessionId}`;
   if (!own && !wip) {
     return `This session may push to its own branch ${sessionId} only, not to ${update.ref}.`;
   }
+  if (own && protects(standing, sessionId)) return defaultBranchFault(sessionId);
   if (update.newCommit === absent) return "A session may not delete its branch.";
   if (own && update.oldCommit !== absent && !update.fastForward) {
     return "The session branch moves forward only: pull first, then push without force.";
@@ -50,36 +85,29 @@ const judgeSession = (sessionId: string, update: RefUpdate): string | null => {
   return null;
 };
 
-const judgeUserBranch = (
-  policy: Extract<WritePolicy, { kind: "user" }>,
-  branch: string,
-  update: RefUpdate,
-): string | null => {
-  if (branch === policy.defaultBranch) {
+const judgeUserBranch = (standing: Standing, branch: string, update: RefUpdate): string | null => {
+  if (protects(standing, branch)) {
     const replacesInitial =
-      policy.mayReplaceInitialCommit && update.oldCommit === initialCommit && update.newCommit !== absent;
-    return replacesInitial
-      ? null
-      : `${branch} is the default branch: it changes only when a change request is merged. Push another branch and open one.`;
+      standing.mayReplaceInitialCommit &&
+      standing.defaultBranches.includes(branch) &&
+      update.oldCommit === initialCommit &&
+      update.newCommit !== absent;
+    return replacesInitial ? null : defaultBranchFault(branch);
   }
   if (isSessionBranch(branch) && !update.fastForward) {
     return `${branch} belongs to a session: it can be moved forward, and neither made, rewound nor deleted by a push.`;
   }
-  if (update.oldCommit === absent) {
-    const parsed = parseBranchName(branch);
-    if (Result.isFailure(parsed)) return parsed.failure.message;
-  }
-  return null;
+  return nameFault(branch, update);
 };
 
-/** @returns null where the update may be made, else the sentence that git shows to whoever pushes. */
-export const judgeRefUpdate = (policy: WritePolicy, update: RefUpdate): string | null => {
-  if (policy.kind === "none") return "This credential may read the repository and not push to it.";
-  if (policy.kind === "session") return judgeSession(policy.sessionId, update);
+/** @returns null where the update may be made, else the sentence that git shows to the person who pushes. */
+export const judgeRefUpdate = (writer: Writer, standing: Standing, update: RefUpdate): string | null => {
+  if (writer.kind === "none") return "This credential may read the repository and not push to it.";
+  if (writer.kind === "session") return judgeSession(writer.sessionId, standing, update);
   if (update.ref.startsWith(branchPrefix)) {
-    return judgeUserBranch(policy, update.ref.slice(branchPrefix.length), update);
+    return judgeUserBranch(standing, update.ref.slice(branchPrefix.length), update);
   }
-  if (update.ref.startsWith("refs/tags/")) return null;
+  if (update.ref.startsWith(tagPrefix)) return nameFault(update.ref.slice(tagPrefix.length), update);
   return `${update.ref} is neither a branch nor a tag: only those can be pushed.`;
 };
 
@@ -114,7 +142,7 @@ export type Forward = (
 ) => Effect.Effect<Forwarded>;
 
 interface Announced {
-  readonly update: RefUpdate;
+  update: RefUpdate;
   refusal: string | null;
 }
 
@@ -161,21 +189,36 @@ const forwarded = (
  * @returns the answer to write back, null where the line asks nothing.
  */
 export const pushJudge = (
-  policy: WritePolicy,
+  { writer, standing }: WritePolicy,
   forward: Forward | null = null,
   isAtomic: () => boolean = () => false,
 ): ((line: string) => string | Effect.Effect<string> | null) => {
   const announced = new Map<string, Announced>();
   let quarantine: string | null = null;
+  /** Answers by what stands now; where nobody can say, nothing is written. */
+  const judging = (
+    entries: readonly Announced[],
+    answer: () => string | Effect.Effect<string>,
+  ): Effect.Effect<string> =>
+    standing.pipe(
+      Effect.flatMap((now) => {
+        // What was refused once stays refused.
+        for (const entry of entries) entry.refusal ??= judgeRefUpdate(writer, now, entry.update);
+        const said = answer();
+        return typeof said === "string" ? Effect.succeed(said) : said;
+      }),
+      Effect.catch(({ message }) => Effect.succeed(reply(false, [message]))),
+    );
   return (line) => {
     if (line === "end") {
       if (announced.size > maxRefsPerPush) {
         return reply(false, [`A push may carry ${maxRefsPerPush} refs, this one has ${announced.size}.`]);
       }
       const all = [...announced.values()];
-      if (forward === null) return verdict(all, []);
+      if (forward === null) return judging(all, () => verdict(all, []));
       if (quarantine === null) return reply(false, ["The push is not in quarantine."]);
-      return forwarded(all, forward, { quarantine, atomic: isAtomic() });
+      const push = { quarantine, atomic: isAtomic() };
+      return judging(all, () => forwarded(all, forward, push));
     }
     const place = /^quarantine ([\w-]*)$/.exec(line)?.[1];
     if (place !== undefined && announced.size === 0) {
@@ -187,15 +230,17 @@ export const pushJudge = (
       return reply(false, ["The push could not be understood."]);
     }
     const key = `${oldCommit} ${newCommit} ${ref}`;
+    const known = announced.get(key);
     if (verb === "ref") {
-      const update = { ref, oldCommit, newCommit, fastForward: course === "forward" };
-      // What was refused once stays refused, however often it is announced.
-      const refusal = announced.get(key)?.refusal ?? judgeRefUpdate(policy, update);
-      if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal });
+      // Announced twice, it is what the worse of the two says.
+      const fastForward = course === "forward" && (known?.update.fastForward ?? true);
+      const update = { ref, oldCommit, newCommit, fastForward };
+      if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal: null });
       return null;
     }
-    const known = announced.get(key);
     if (known === undefined) return reply(false, ["The push changed while it was being judged."]);
-    return known.refusal === null ? reply(true, []) : reply(false, [known.refusal]);
+    const answer = (): string => (known.refusal === null ? reply(true, []) : reply(false, [known.refusal]));
+    // The other server has it already, or has refused it.
+    return forward === null ? judging([known], answer) : answer();
   };
 };

@@ -7,6 +7,8 @@
  *  R2 The address that was checked is the one that is dialled, and no redirect is followed.
  *  R3 Every call ends: by its deadline, or when nothing moves; what it writes and keeps in memory is bounded.
  *  R4 A failure says whether it passes (`unavailable`) or the server said no (`refused`).
+ *  R5 A web page is no repository. Where a server does not answer in git's own protocol, git looks for a list of refs in
+ *     the page, and a page may be read as an empty one: an empty list counts only where the server spoke git.
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
@@ -183,11 +185,30 @@ const faultIn = (stderr: string, repository: string | null): string => {
   return before === undefined ? message : gitMessage(before, repository);
 };
 
+const refused = (message: string): GitError => new GitError({ code: "refused", message });
+
+/** R5. */
+export const notGit = (): GitError =>
+  refused(
+    "The repository's server answered with a web page, not with git. Check the URL and the credential: the page may ask to sign in.",
+  );
+
+/** The server let git's question in, and not what followed from it. */
+const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
+
 /** R4, by what git said. */
 export const remoteError = (stderr: string, repository: string | null): GitError => {
+  if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
+  const [, status] = halfWay.exec(stderr) ?? [];
+  if (status === "401" || status === "403") {
+    return refused(
+      `The repository's server refused the credential (HTTP ${status}) after it had answered a first question. Check that the credential is valid and may read and write.`,
+    );
+  }
+  if (status !== undefined) return refused(`The repository's server refused the call (HTTP ${status}).`);
   const message = faultIn(stderr, repository);
   return !passing.test(message) && refusals.test(message)
-    ? new GitError({ code: "refused", message: `The repository's server refused: ${message}` })
+    ? refused(`The repository's server refused: ${message}`)
     : unavailable(message);
 };
 
@@ -214,31 +235,54 @@ export const runRemote = (remote: Remote, request: GitRequest) => {
   );
 };
 
-/** Refs of the server by full name, and what its HEAD points to; those that are asked for and nothing else. */
-export const listRemote = (
+/** What `ls-remote` prints. */
+const list = Effect.fnUntraced(function* (
   remote: Remote,
   refs: readonly string[],
-): Effect.Effect<ReadonlyMap<string, string>, GitError> =>
-  runRemote(remote, {
+  environment: Readonly<Record<string, string>>,
+) {
+  const output = yield* runRemote(remote, {
     repository: null,
     args: ["ls-remote", "--symref", "--", remote.address, ...refs],
     bounds: TALK_BOUNDS,
-  }).pipe(
-    Effect.flatMap(({ stdout, truncated }) => {
-      const error = new GitError({
-        code: "unavailable",
-        message: "The repository's server lists too many refs.",
-      });
-      if (truncated) return Effect.fail(error);
-      const found = stdout
-        .toString("utf8")
-        .split("\n")
-        .map((line): readonly [string, string] => {
-          const [value = "", name = ""] = line.split("\t");
-          return [name, value];
-        })
-        // A symbolic ref's own line comes first: where it leads is what is asked of HEAD.
-        .filter(([name, value]) => refs.includes(name) && (name !== "HEAD" || value.startsWith("ref: ")));
-      return Effect.succeed(new Map(found));
-    }),
-  );
+    environment,
+  });
+  if (!output.truncated) return output;
+  return yield* new GitError({
+    code: "unavailable",
+    message: "The repository's server lists too many refs.",
+  });
+});
+
+/** A packet that came, as git records it: a page has none. */
+const spoken = /packet: +\S+< /;
+
+/** R5: asks for refs that another call did not find, and fails where the server does not speak git. */
+const listSurely = Effect.fnUntraced(function* (remote: Remote, refs: readonly string[]) {
+  const output = yield* list(remote, refs, { GIT_TRACE_PACKET: "2" });
+  const isWeb = /^https?:/.test(remote.address);
+  return !isWeb || spoken.test(output.stderr) ? output : yield* notGit();
+});
+
+/** Fails where the server does not speak git (R5). */
+export const requireGitServer = (remote: Remote): Effect.Effect<void, GitError> =>
+  Effect.asVoid(listSurely(remote, ["HEAD"]));
+
+/** Refs of the server by full name, and what its HEAD points to; those that are asked for and nothing else. */
+export const listRemote = Effect.fnUntraced(function* (
+  remote: Remote,
+  refs: readonly string[],
+): Effect.fn.Return<ReadonlyMap<string, string>, GitError> {
+  const first = yield* list(remote, refs, {});
+  const { stdout } = first.stdout.length > 0 ? first : yield* listSurely(remote, refs);
+  const found = stdout
+    .toString("utf8")
+    .split("\n")
+    .map((line): readonly [string, string] => {
+      const [value = "", name = ""] = line.split("\t");
+      return [name, value];
+    })
+    // A symbolic ref's own line comes first: where it leads is what is asked of HEAD.
+    .filter(([name, value]) => refs.includes(name) && (name !== "HEAD" || value.startsWith("ref: ")));
+  return new Map(found);
+});

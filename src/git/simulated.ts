@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { createHash } from "node:crypto";
-import { parseBaseRef, parseBranchName } from "../domain/git-ref.ts";
+import { parseBaseRef, parseBranchName, parseDefaultBranch } from "../domain/git-ref.ts";
 import {
   type Comparison,
   GitBackend,
@@ -62,6 +62,13 @@ interface State {
 const beginning = Date.UTC(2000, 0, 1);
 
 const error = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
+
+const defaultBranchFault = (branch: string): GitError | null => {
+  const parsed = parseDefaultBranch(branch);
+  if (Result.isSuccess(parsed)) return null;
+  const { code, message } = parsed.failure;
+  return error(code === "session_branch" ? "reserved_branch" : "unknown_ref", message);
+};
 
 /** The commit and its ancestors, none before a commit that comes from it: so linear ones are newest first. */
 const historyOf = (state: State, sha: string): Commit[] => {
@@ -301,17 +308,19 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
     const backend = GitBackend.of({
       create: ({ projectId, importFrom, defaultBranch }) =>
         Effect.suspend(() => {
-          const parsed = parseBranchName(defaultBranch ?? "main");
-          if (Result.isFailure(parsed)) return Effect.fail(error("unknown_ref", parsed.failure.message));
+          const fault = defaultBranchFault(defaultBranch ?? "main");
+          if (fault !== null) return Effect.fail(fault);
           if (importFrom !== null)
             return Effect.fail(error("import_failed", "The simulated backend imports nothing."));
-          const state = repositories.get(projectId) ?? emptyState(parsed.success);
+          const state = repositories.get(projectId) ?? emptyState(defaultBranch ?? "main");
           repositories.set(projectId, state);
           return Effect.succeed({ defaultBranch: state.head });
         }),
       checkUpstream: () => Effect.fail(error("git_failed", "The simulated backend has no server to ask.")),
       setDefaultBranch: (repository, branch) =>
         at(repository, (state) => {
+          const fault = defaultBranchFault(branch);
+          if (fault !== null) return Effect.fail(fault);
           if (!state.branches.has(branch))
             return Effect.fail(error("unknown_ref", `There is no branch ${branch}.`));
           state.head = branch;
@@ -320,7 +329,10 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
       remove: ({ projectId }) => Effect.sync(() => void repositories.delete(projectId)),
       resolveBase: (repository, ref) => at(repository, (state) => resolveBase(state, ref)),
       branchTip: (repository, branch) =>
-        at(repository, (state) => Effect.succeed(state.branches.get(branch) ?? null)),
+        at(repository, (state) => {
+          const isName = Result.isSuccess(parseBranchName(branch));
+          return Effect.succeed(isName ? (state.branches.get(branch) ?? null) : null);
+        }),
       createBranch: (repository, { branch, commit }) =>
         at(repository, (state) => createBranch(state, branch, commit)),
       readFile: (repository, request) => at(repository, (state) => readFile(state, request)),

@@ -24,6 +24,7 @@ import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "./places.t
 import type { PushHeard } from "./pushed.ts";
 import { atomicity, converse } from "./receive.ts";
 import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
+import { readHead } from "./read.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
 
@@ -200,6 +201,15 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
     }
   });
 
+/** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
+const standingHere = ({ writer, standing }: WritePolicy, path: string): WritePolicy => ({
+  writer,
+  standing: Effect.zipWith(standing, readHead(path), (now, head) => ({
+    ...now,
+    defaultBranches: [...now.defaultBranches, head],
+  })),
+});
+
 /** One run of git: the request in, the response out. */
 const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
@@ -212,7 +222,11 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const git = yield* start(wanted);
       const { observe, isAtomic } = atomicity();
       if (service === "git-receive-pack") {
-        const judge = pushJudge(policy, forward, isAtomic);
+        const judge = pushJudge(
+          forward === null ? standingHere(policy, wanted.path) : policy,
+          forward,
+          isAtomic,
+        );
         yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
       }
       let lastByteAt = yield* Clock.currentTimeMillis;
@@ -363,7 +377,7 @@ export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
     Effect.gen(function* () {
       const path = yield* existingRepository(options.directory, call.repository);
       if (call.service === "git-receive-pack") {
-        if (call.policy.kind === "none") return plain(403, "This credential may read and not push.");
+        if (call.policy.writer.kind === "none") return plain(403, "This credential may read and not push.");
         yield* checkHooks(hooksDirectory(options.directory));
       }
       return respond(path);

@@ -33,9 +33,9 @@ const opened = ({ publicUrl, projectId }: Place, branch: string, number: number)
 const proposal = (
   { publicUrl, projectId }: Place,
   branch: string,
-  policy: WritePolicy,
+  { writer }: WritePolicy,
 ): readonly string[] => {
-  const which = policy.kind === "session" ? "" : ` --project ${projectId} --head ${branch}`;
+  const which = writer.kind === "session" ? "" : ` --project ${projectId} --head ${branch}`;
   const page = isSessionBranch(branch) ? `sessions/${branch}` : "change-requests";
   return [
     "",
@@ -53,14 +53,16 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
   const { publicUrl } = yield* Addresses;
   const faults = yield* Faults;
   const place = { publicUrl, projectId };
-  const defaultBranch = policy.kind === "user" ? policy.defaultBranch : null;
   const heard: PushHeard = Effect.fnUntraced(function* (written) {
     faults("push.written");
     yield* moved(projectId);
+    const standing = yield* Effect.orElseSucceed(policy.standing, () => ({
+      defaultBranches: [] as readonly string[],
+    }));
     const branches = written
       .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
       .map(({ ref }) => ref.slice("refs/heads/".length))
-      .filter((branch) => branch !== defaultBranch);
+      .filter((branch) => !standing.defaultBranches.includes(branch));
     const told = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
       openOf(projectId, branch).pipe(
         Effect.map((request) =>

@@ -10,8 +10,10 @@ import { NodeHttpServerRequest } from "@effect/platform-node";
 import * as Stream from "effect/Stream";
 import { Manifests } from "../actors/manifests.ts";
 import { tokenHash, tokenKind } from "../domain/ids.ts";
-import type { WritePolicy } from "../git/ref-policy.ts";
+import { GitError } from "../git/port.ts";
+import type { Standing, WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
+import type { StoreError } from "../store/journal.ts";
 import { CloneCredentials, Identity, Projects, Sessions } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
 import { reaches } from "./access.ts";
@@ -55,8 +57,8 @@ const serve = Effect.gen(function* () {
           contentType: request.headers["content-type"],
           contentEncoding: request.headers["content-encoding"],
         });
-  const isFirstPush =
-    route.service === "git-receive-pack" && policy.kind === "user" && policy.mayReplaceInitialCommit;
+  const mayBeFirst = route.service === "git-receive-pack" && policy.writer.kind === "user";
+  const isFirstPush = mayBeFirst && (yield* policy.standing).mayReplaceInitialCommit;
   return respond(
     isFirstPush ? { ...answer, body: Stream.ensuring(answer.body, yield* rereading(route)) } : answer,
   );
@@ -92,7 +94,36 @@ const policyFor = Effect.fnUntraced(function* (
   const minted = yield* (yield* CloneCredentials).find(hash, now);
   if (minted === null) return yield* credentialsNeeded();
   if (minted.projectId !== route.projectId) return yield* notFound("repository");
-  const policy: WritePolicy = { kind: "session", sessionId: minted.sessionId };
+  return yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+});
+
+const lookup = (message: string) => new GitError({ code: "unavailable", message });
+
+/**
+ * What may be written to a project's repository. What a push must leave alone is read each time that git asks
+ * (ref-policy.ts, W5).
+ *
+ * @param isOwner whether the caller may replace the initial commit of a repository without sessions.
+ */
+export const writePolicy = Effect.fnUntraced(function* (
+  projectId: string,
+  writer: WritePolicy["writer"],
+  isOwner = false,
+) {
+  const projects = yield* Projects;
+  const sessions = yield* Sessions;
+  const standing = Effect.gen(function* (): Effect.fn.Return<Standing, StoreError | GitError> {
+    const project = yield* projects.get(projectId);
+    if (project === null) return yield* lookup("The project is not there any more.");
+    const mayReplaceInitialCommit = isOwner && !(yield* sessions.anyIn(projectId));
+    return { defaultBranches: [project.defaultBranch], mayReplaceInitialCommit };
+  });
+  const policy: WritePolicy = {
+    writer,
+    standing: Effect.catchTag(standing, "StoreError", () =>
+      Effect.fail(lookup("The project could not be looked up. Push again.")),
+    ),
+  };
   return policy;
 });
 
@@ -108,12 +139,8 @@ const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, 
   if (project === null || project.accountId !== caller.accountId || !reaches(caller, projectId)) {
     return yield* notFound("repository");
   }
-  const mayReplaceInitialCommit =
-    service === "git-receive-pack" &&
-    caller.projectId === null &&
-    !(yield* (yield* Sessions).anyIn(project.id));
-  const policy: WritePolicy = { kind: "user", defaultBranch: project.defaultBranch, mayReplaceInitialCommit };
-  return policy;
+  const isOwner = service === "git-receive-pack" && caller.projectId === null;
+  return yield* writePolicy(projectId, { kind: "user" }, isOwner);
 });
 
 const credentialsNeeded = () =>

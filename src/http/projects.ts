@@ -8,7 +8,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { newUuid } from "../actors/entropy.ts";
 import { Manifests } from "../actors/manifests.ts";
 import { Creations } from "../actors/unclaimed.ts";
-import { parseBranchName } from "../domain/git-ref.ts";
+import { parseDefaultBranch } from "../domain/git-ref.ts";
 import { parseImportSource, repositorySource, type RepositoryRequest } from "../domain/repository.ts";
 import { requestedCredential } from "../domain/repository-credential.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
@@ -65,7 +65,10 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
 
 const notMade = ({ code, message }: GitError): Unprocessable => {
   const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
-  return new Unprocessable({ error: `The repository could not be made: ${message}`, code: known });
+  return new Unprocessable({
+    error: `The repository could not be made: ${message}`,
+    code: code === "reserved_branch" ? code : known,
+  });
 };
 
 const checkedCredential = Effect.fnUntraced(function* (repository: RepositoryRequest) {
@@ -78,10 +81,14 @@ const checkedCredential = Effect.fnUntraced(function* (repository: RepositoryReq
 
 const checkedBranch = (name: string | null) => {
   if (name === null) return Effect.succeed(null);
-  const branch = parseBranchName(name);
-  return Result.isSuccess(branch)
-    ? Effect.succeed(branch.success)
-    : Effect.fail(badRequest("default_branch", branch.failure.message));
+  const branch = parseDefaultBranch(name);
+  if (Result.isSuccess(branch)) return Effect.succeed(branch.success);
+  const { code, message } = branch.failure;
+  return Effect.fail(
+    code === "session_branch"
+      ? new Unprocessable({ error: message, code: "reserved_branch" })
+      : badRequest("default_branch", message),
+  );
 };
 
 /** A local path is taken below PLATFORM_IMPORT_ROOTS only, by its real path, and never from the data directory. */

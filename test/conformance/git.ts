@@ -73,6 +73,51 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
+  live("makes no branch the default one that is a session's [G09] [I17]", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      const branch = randomUUID();
+      yield* backend.createBranch(repository, { branch, commit: tip });
+      expect(yield* failureCode(backend.setDefaultBranch(repository, branch))).toBe("reserved_branch");
+      const made = backend.create({ projectId: randomUUID(), importFrom: null, defaultBranch: branch });
+      expect(yield* failureCode(made)).toBe("reserved_branch");
+      expect(yield* backend.create({ ...repository, importFrom: null, defaultBranch: null })).toEqual({
+        defaultBranch: "main",
+      });
+    }),
+  );
+
+  live("calls a default branch by its name where a tag has the same name", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      yield* pushes.tag(repository, "main", tip);
+      expect(yield* backend.create({ ...repository, importFrom: null, defaultBranch: null })).toEqual({
+        defaultBranch: "main",
+      });
+    }),
+  );
+
+  live("takes no name that is not shown as it is [G01]", () =>
+    Effect.gen(function* () {
+      const { backend, repository, tip } = yield* sample;
+      const names = [
+        "ma\u200bin",
+        "main\u202e",
+        "\ufffd\ufffd",
+        "cafe\u0301",
+        "Refs/heads/main",
+        "\ufeffmain",
+      ];
+      for (const name of names) {
+        const made = backend.createBranch(repository, { branch: name, commit: tip });
+        expect(yield* failureCode(made), name).toBe("unknown_ref");
+        expect(yield* failureCode(backend.resolveBase(repository, name)), name).toBe("unknown_ref");
+        expect(yield* failureCode(backend.setDefaultBranch(repository, name)), name).toBe("unknown_ref");
+        expect(yield* backend.branchTip(repository, name), name).toBeNull();
+      }
+    }),
+  );
+
   live("says unknown_repository of a project it does not have, and of what is no project id", () =>
     Effect.gen(function* () {
       const backend = yield* GitBackend;

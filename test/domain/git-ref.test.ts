@@ -8,6 +8,7 @@ import {
   maxRefNameBytes,
   parseBaseRef,
   parseBranchName,
+  parseDefaultBranch,
   type RefFault,
 } from "../../src/domain/git-ref.ts";
 
@@ -48,6 +49,22 @@ const refused: readonly (readonly [string, RefFault["code"]])[] = [
   ["a\u007fb", "forbidden_character"],
   ["a\u0085b", "forbidden_character"],
   ["a\ud800", "forbidden_character"],
+  ["\ufffd\ufffd", "forbidden_character"],
+  ["main\u200b", "invisible_character"],
+  ["\ufeffmain", "invisible_character"],
+  ["ma\u00adin", "invisible_character"],
+  ["main\u2060", "invisible_character"],
+  ["\u202emain", "invisible_character"],
+  ["a\u2066b", "invisible_character"],
+  ["a\u200fb", "invisible_character"],
+  ["a\u00a0b", "invisible_character"],
+  ["a\u2028b", "invisible_character"],
+  ["a\u3164b", "invisible_character"],
+  ["a\ufe0f", "invisible_character"],
+  ["a\u{e0041}", "invisible_character"],
+  ["cafe\u0301", "not_normal"],
+  ["\u212b", "not_normal"],
+  ["Refs/heads/main", "full_ref_path"],
   [".lock", "malformed"],
   ["x.lock", "malformed"],
   ["x.lock/y", "malformed"],
@@ -75,6 +92,27 @@ const accepted = [
   "0190a5a0-0000-7000-8000-000000000001",
   "a".repeat(maxRefNameBytes),
 ];
+
+describe("a default branch", () => {
+  const session = "0190a5a0-0000-7000-8000-000000000001";
+
+  it.each([session, session.toUpperCase(), `wip/${session}`])(
+    "is not %j, which sessions write [G09]",
+    (name) => {
+      expect(Result.getFailure(parseDefaultBranch(name))).toMatchObject({
+        value: { code: "session_branch" },
+      });
+    },
+  );
+
+  it.each(["main", `${session}-x`, `release/${session}`, "wip/mine"])("may be %j", (name) => {
+    expect(parseDefaultBranch(name)).toEqual(Result.succeed(name));
+  });
+
+  it("is refused where no branch has such a name", () => {
+    expect(Result.getFailure(parseDefaultBranch("-x"))).toMatchObject({ value: { code: "option" } });
+  });
+});
 
 describe("base_ref", () => {
   it.each(refused)("refuses %j as %s [G01]", (text, code) => {

@@ -24,6 +24,7 @@ import { makeWorld, NOON } from "../conformance/store-fixture.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
+import { userPolicy } from "./policies.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
@@ -31,9 +32,7 @@ const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
 
 const keys = { current: { version: 1, bytes: new Uint8Array(randomBytes(32)) }, former: [] };
 const projectId = randomUUID();
-const policies = new Map<string, WritePolicy>([
-  ["person", { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false }],
-]);
+const policies = new Map<string, WritePolicy>([["person", userPolicy]]);
 
 /** Longer than any test: what was fetched, or could not be, is as good as now. */
 const AN_HOUR = 3_600_000;

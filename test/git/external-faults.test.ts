@@ -78,6 +78,50 @@ describe("a server that fails", () => {
     }
   });
 
+  const isPost = (target: string) =>
+    target.endsWith("/git-upload-pack") || target.endsWith("/git-receive-pack");
+
+  it.each([401, 403])("and says %i in the middle of a call has refused the credential", async (status) => {
+    world.server.fault = (target) => (isPost(target) ? { kind: "status", status } : null);
+    for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
+      const error = await failure(call);
+      expect(error).toMatchObject({
+        code: "refused",
+        message: expect.stringContaining("refused the credential"),
+      });
+      expect(error.message).not.toContain("could not be reached");
+    }
+  });
+
+  const page = "<!doctype html><html><head><title>Sign in</title></head><body>Sign in</body></html>";
+
+  it.each([
+    ["of one line", page],
+    ["of many lines", page.replaceAll(">", ">\n")],
+    ["that is empty", ""],
+  ])("and shows a page %s instead of git is no empty repository", async (_, text) => {
+    const told = {
+      code: "refused",
+      message: expect.stringContaining("answered with a web page, not with git"),
+    };
+    const bare = join(world.mirrors, `${repository.projectId}.git`);
+    const refs = await gitOk(bare, "show-ref");
+    world.server.fault = () => ({ kind: "page", text });
+    const upstream = world.upstreamOf(repository.projectId);
+    const { backend } = world;
+    const calls = [
+      backend.branchTip(repository, "main"),
+      backend.checkUpstream(upstream),
+      cut(),
+      backend.merge(repository, { branch: "main", head: base, message: "m", at: 0 }),
+      backend.setDefaultBranch(repository, "main"),
+    ];
+    for (const call of calls) expect(await failure(call)).toMatchObject(told);
+    expect(await gitOk(bare, "show-ref")).toBe(refs);
+    world.server.fault = () => null;
+    expect(await run(backend.branchTip(repository, "main"))).toBe(base);
+  });
+
   it("and never answers is given up, and all who waited for one fetch are told together", async () => {
     world.server.fault = () => ({ kind: "hang" });
     const heard = world.server.heard.length;

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { openExternal, plainRemote } from "../../src/git/external.ts";
 import type { Upstream } from "../../src/domain/repository-credential.ts";
 import { startGitServer } from "./git-server.ts";
+import { sessionPolicy } from "./policies.ts";
 
 /** Its one argument, as JSON. */
 export interface LifeOrder {
@@ -26,7 +27,7 @@ const live = (order: LifeOrder) =>
       remoteOf: plainRemote,
     });
     if ("branch" in make) return yield* backend.createBranch({ projectId }, make);
-    const policies = new Map([[make.serve, { kind: "session", sessionId: make.serve } as const]]);
+    const policies = new Map([[make.serve, sessionPolicy(make.serve)]]);
     const server = yield* Effect.promise(() => startGitServer(endpoint, policies));
     process.stdout.write(`${server.url(projectId, make.serve)}\n`);
     return yield* Effect.never;

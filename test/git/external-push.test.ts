@@ -3,15 +3,18 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { randomUUID } from "node:crypto";
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { plainRemote } from "../../src/git/external.ts";
 import type { WritePolicy } from "../../src/git/ref-policy.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
+import { sessionPolicy, userPolicy } from "./policies.ts";
+import { beginPush } from "./slow-push.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
@@ -63,8 +66,8 @@ const hook = (name: string, script: string): void => {
 beforeEach(async () => {
   [projectId, session] = [randomUUID(), randomUUID()];
   person = `user-${projectId}`;
-  policies.set(session, { kind: "session", sessionId: session });
-  policies.set(person, { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false });
+  policies.set(session, sessionPolicy(session));
+  policies.set(person, userPolicy);
   await run(world.backend.create({ projectId, importFrom: null, defaultBranch: "main" }));
   there = join(world.upstreams, `${projectId}.git`);
   mirror = join(world.mirrors, `${projectId}.git`);
@@ -172,25 +175,62 @@ describe("a push", () => {
     for (const bare of [there, mirror]) expect(await tip(bare, `refs/heads/${session}`)).toBe(head);
   });
 
+  it.each<[string, string | Uint8Array]>([
+    ["is not UTF-8", Buffer.from("refs/heads/\xff\xfe", "latin1")],
+    ["holds a zero-width character", "refs/heads/main\u200b"],
+    ["is a ref's own path", "refs/tags/refs/heads/main"],
+  ])("of a name that %s is neither passed on nor acknowledged [G01] [G12]", async (_, ref) => {
+    const to = await commit("change.txt");
+    const before = await gitOk(there, "show-ref");
+    const commands = [{ from: "0".repeat(40), to, ref }];
+    expect(await beginPush({ commands, work, url: url(person) })()).toMatch(/ng refs\/(?:heads|tags)\//);
+    for (const bare of [there, mirror]) expect(await gitOk(bare, "show-ref")).toBe(before);
+  });
+
+  it("and a fetch leave refs alone whose names are not taken here [G01]", async () => {
+    const head = await gitOk(there, "rev-parse", "main");
+    const names = [
+      "refs/heads/\xff\xfe",
+      "refs/tags/refs/heads/main",
+      "refs/tags/main",
+      "refs/heads/z\xe2\x80\x8b",
+    ];
+    execFileSync("git", ["update-ref", "--stdin"], {
+      cwd: there,
+      input: Buffer.from(names.map((name) => `create ${name} ${head}\n`).join(""), "latin1"),
+    });
+    const refs = (bare: string) =>
+      execFileSync("git", ["for-each-ref", "refs/heads", "refs/tags"], { cwd: bare, encoding: "latin1" });
+    const kept = refs(there);
+    for (const name of names) expect(kept).toContain(name);
+    expect(await run(world.backend.resolveBase({ projectId }, "main"))).toBe(head);
+    expect(refs(mirror)).toBe(kept);
+    await commit("change.txt");
+    await gitOk(work, "push", "--quiet", "origin", "HEAD");
+    const { stdout: seen } = await promisify(execFile)("git", ["ls-remote", "origin"], {
+      cwd: work,
+      encoding: "latin1",
+    });
+    for (const name of names) expect(seen).toContain(name);
+    expect(
+      await run(
+        world.backend.create({
+          projectId,
+          importFrom: null,
+          defaultBranch: null,
+          upstream: world.upstreamOf(projectId),
+        }),
+      ),
+    ).toEqual({ defaultBranch: "main" });
+  });
+
   it("of a name that means something on a command line is not passed on", async () => {
-    const head = await commit("change.txt");
-    const lines = [`${"0".repeat(40)} ${head} refs/tags/x:refs/heads/main\0report-status side-band-64k`];
-    const body = `${lines.map((line) => `${(line.length + 4).toString(16).padStart(4, "0")}${line}`).join("")}0000`;
-    const pack = await gitOk(work, "rev-parse", "--git-dir");
-    const bytes = execFileSync("git", ["pack-objects", "--stdout", "--revs"], {
-      cwd: join(work, pack),
-      input: head,
-    });
-    const answer = await fetch(`http://${endpoint.address}/v1/git/${projectId}.git/git-receive-pack`, {
-      method: "POST",
-      headers: {
-        authorization: `Basic ${Buffer.from(`x:${person}`).toString("base64")}`,
-        "content-type": "application/x-git-receive-pack-request",
-      },
-      body: Buffer.concat([Buffer.from(body), bytes]),
-    });
-    expect(await answer.text()).toContain("is not a name that can be passed on");
-    expect(await tip(there, "main")).not.toBe(head);
+    const to = await commit("change.txt");
+    const commands = [{ from: "0".repeat(40), to, ref: "refs/tags/x:refs/heads/main" }];
+    expect(await beginPush({ commands, work, url: url(person) })()).toContain(
+      "ng refs/tags/x:refs/heads/main",
+    );
+    expect(await tip(there, "main")).not.toBe(to);
   });
 });
 
@@ -260,7 +300,7 @@ describe("a clone", () => {
     try {
       await gitOk(world.root, "ls-remote", elsewhere.url(projectId, session));
       const next = randomUUID();
-      policies.set(next, { kind: "session", sessionId: next });
+      policies.set(next, sessionPolicy(next));
       const base = await run(world.backend.resolveBase({ projectId }, "main"));
       await run(world.backend.createBranch({ projectId }, { branch: next, commit: base }));
       const listed = await gitOk(world.root, "ls-remote", "--heads", elsewhere.url(projectId, next), next);

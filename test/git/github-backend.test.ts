@@ -15,6 +15,7 @@ import type { Upstreams } from "../../src/git/upstreams.ts";
 import { git, gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
 import { asApp, makeGithubWorld } from "./github-world.ts";
+import { readerPolicy } from "./policies.ts";
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
@@ -50,7 +51,7 @@ const tip = async (directory: string, branch: string): Promise<string> =>
 const fetching = (): GitCall => ({
   repository,
   service: "git-upload-pack",
-  policy: { kind: "none" },
+  policy: readerPolicy,
   protocol: "version=2",
   disconnect: Effect.void,
 });

@@ -7,6 +7,7 @@ import * as Stream from "effect/Stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { smartHttp, type SmartHttp } from "../../src/git/smart-http.ts";
 import { gitStandIn } from "./git-stand-in.ts";
+import { readerPolicy } from "./policies.ts";
 import { scene, useScene } from "./scene.ts";
 
 useScene();
@@ -17,7 +18,7 @@ const greeting = (endpoint: SmartHttp, protocol = "version=2"): Promise<string> 
     const { body } = yield* endpoint.advertise({
       repository: { projectId: scene.projectId },
       service: "git-upload-pack",
-      policy: { kind: "none" },
+      policy: readerPolicy,
       protocol,
       disconnect: Effect.void,
     });

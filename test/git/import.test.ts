@@ -11,11 +11,12 @@ import { hostedBackend } from "../../src/git/hosted.ts";
 import { GitBackend, type GitError } from "../../src/git/port.ts";
 import { runGit } from "../../src/git/run.ts";
 import { gitOk } from "./git-client.ts";
+import { readerPolicy } from "./policies.ts";
 import { freshDirectory, scene, tip, useScene } from "./scene.ts";
 
 useScene();
 beforeEach(() => {
-  scene.policies.set("", { kind: "none" }); // whoever brings no password may read
+  scene.policies.set("", readerPolicy); // whoever brings no password may read
 });
 
 const portOf = (address: string): string => address.split(":")[1] ?? "";

@@ -1,4 +1,6 @@
+import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
+import { GitError } from "../../src/git/port.ts";
 import {
   absent,
   initialCommit,
@@ -7,14 +9,15 @@ import {
   pushJudge,
   sayings,
   type RefUpdate,
-  type WritePolicy,
+  type Standing,
+  type Writer,
 } from "../../src/git/ref-policy.ts";
 
 const sessionId = "0190a5a0-0000-7000-8000-000000000001";
 const [a, b] = ["a".repeat(40), "b".repeat(40)];
-const session: WritePolicy = { kind: "session", sessionId };
-const user: WritePolicy = { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false };
-const owner: WritePolicy = { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: true };
+const main: Standing = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
+const session: Writer = { kind: "session", sessionId };
+const user: Writer = { kind: "user" };
 
 const courses: Record<"make" | "forward" | "rewind" | "delete", Omit<RefUpdate, "ref">> = {
   make: { oldCommit: absent, newCommit: b, fastForward: false },
@@ -24,7 +27,7 @@ const courses: Record<"make" | "forward" | "rewind" | "delete", Omit<RefUpdate, 
 };
 
 /** Which of the four courses each policy allows on each ref; every cell that is not named is refused. */
-const allowed: readonly (readonly [string, WritePolicy, string, readonly (keyof typeof courses)[]])[] = [
+const allowed: readonly (readonly [string, Writer, string, readonly (keyof typeof courses)[]])[] = [
   ["session", session, `refs/heads/${sessionId}`, ["make", "forward"]],
   ["session", session, `refs/wip/${sessionId}`, ["make", "forward", "rewind"]],
   ["session", session, `refs/wip/${sessionId}/x`, []],
@@ -43,30 +46,45 @@ const allowed: readonly (readonly [string, WritePolicy, string, readonly (keyof 
   ["user", user, "refs/tags/v1", ["make", "forward", "rewind", "delete"]],
   ["user", user, "refs/notes/commits", []],
   ["user", user, `refs/wip/${sessionId}`, []],
+  ["user", user, "refs/heads/MAIN", []],
+  ["user", user, "refs/heads/x\u200b", ["forward", "rewind", "delete"]],
+  ["user", user, "refs/heads/\ufffd\ufffd", []],
+  ["user", user, "refs/tags/\ufffd", []],
+  ["user", user, "refs/tags/refs/heads/main", ["forward", "rewind", "delete"]],
+  ["user", user, "refs/tags/HEAD", ["forward", "rewind", "delete"]],
   ["user", user, "refs/replace/x", []],
   ["user", user, "HEAD", []],
-  ["owner of a used repository", owner, "refs/heads/main", []],
-  ["nobody", { kind: "none" }, "refs/heads/feature", []],
+  ["reader", { kind: "none" }, "refs/heads/feature", []],
 ];
 
-const cells = allowed.flatMap(([who, policy, ref, courseNames]) =>
+const cells = allowed.flatMap(([who, writer, ref, courseNames]) =>
   (["make", "forward", "rewind", "delete"] as const).map(
-    (course) => [who, course, ref, courseNames.includes(course), policy] as const,
+    (course) => [who, course, ref, courseNames.includes(course), writer] as const,
   ),
 );
 
 describe("the write policy", () => {
-  it.each(cells)("%s, %s %s: allowed %s [G09]", (_, course, ref, isAllowed, policy) => {
-    const refusal = judgeRefUpdate(policy, { ref, ...courses[course] });
+  it.each(cells)("%s, %s %s: allowed %s [G09]", (_, course, ref, isAllowed, writer) => {
+    const refusal = judgeRefUpdate(writer, main, { ref, ...courses[course] });
     expect(refusal === null).toBe(isAllowed);
     expect(refusal ?? "Allowed.").toMatch(/^\S.*\.$/);
   });
 
   it("lets the initial commit alone be replaced, and not be deleted", () => {
     const replace = { ref: "refs/heads/main", oldCommit: initialCommit, newCommit: b, fastForward: false };
-    expect(judgeRefUpdate(owner, replace)).toBeNull();
-    expect(judgeRefUpdate(user, replace)).not.toBeNull();
-    expect(judgeRefUpdate(owner, { ...replace, newCommit: absent })).not.toBeNull();
+    const fresh = { ...main, mayReplaceInitialCommit: true };
+    expect(judgeRefUpdate(user, fresh, replace)).toBeNull();
+    expect(judgeRefUpdate(user, main, replace)).not.toBeNull();
+    expect(judgeRefUpdate(user, fresh, { ...replace, newCommit: absent })).not.toBeNull();
+    for (const course of Object.values(courses))
+      expect(judgeRefUpdate(user, fresh, { ref: "refs/heads/main", ...course })).not.toBeNull();
+  });
+
+  it("lets no session write a default branch that is named like it", () => {
+    const standing = { ...main, defaultBranches: [sessionId] };
+    const forward = { ref: `refs/heads/${sessionId}`, ...courses.forward };
+    expect(judgeRefUpdate(session, standing, forward)).toContain("is the default branch");
+    expect(judgeRefUpdate(user, standing, forward)).toContain("is the default branch");
   });
 });
 
@@ -79,8 +97,20 @@ describe("what is said of a push that was taken", () => {
 describe("the judge of a push", () => {
   const branch = `refs/heads/${sessionId}`;
 
+  /** The judge, its answers as they come; `standing` is asked each time. */
+  const judgeOf = (
+    writer: Writer,
+    standing: () => Effect.Effect<Standing, GitError> = () => Effect.succeed(main),
+  ) => {
+    const judge = pushJudge({ writer, standing: Effect.suspend(standing) });
+    return (line: string): string | null => {
+      const answer = judge(line);
+      return Effect.isEffect(answer) ? Effect.runSync(answer) : answer;
+    };
+  };
+
   it("drops a push of which no ref may be written, naming every reason once", () => {
-    const judge = pushJudge(session);
+    const judge = judgeOf(session);
     expect(judge(`ref ${absent} ${b} other refs/heads/main`)).toBeNull();
     expect(judge(`ref ${a} ${absent} other ${branch}`)).toBeNull();
     expect(judge(`ref ${a} ${absent} other refs/wip/${sessionId}`)).toBeNull();
@@ -91,7 +121,7 @@ describe("the judge of a push", () => {
   });
 
   it("lets a push with a good ref through and answers for each ref", () => {
-    const judge = pushJudge(session);
+    const judge = judgeOf(session);
     judge(`ref ${absent} ${b} other refs/heads/main`);
     judge(`ref ${a} ${b} forward ${branch}`);
     expect(judge("end")).toBe("accept\n");
@@ -100,7 +130,7 @@ describe("the judge of a push", () => {
   });
 
   it("refuses what was not announced exactly so, and what it cannot read", () => {
-    const judge = pushJudge(session);
+    const judge = judgeOf(session);
     judge(`ref ${a} ${b} forward ${branch}`);
     judge("end");
     const strange = [
@@ -114,21 +144,47 @@ describe("the judge of a push", () => {
   });
 
   it("keeps a refusal whatever is announced after it", () => {
-    const judge = pushJudge(session);
+    const judge = judgeOf(session);
     for (const course of ["other", "forward"]) judge(`ref ${a} ${b} ${course} ${branch}`);
     expect(judge("end")).toMatch(/refuse\n$/);
     expect(judge(`update ${a} ${b} other ${branch}`)).toMatch(/refuse\n$/);
   });
 
+  it("asks which branch is the default one at the end of a push and at each of its refs", () => {
+    let now = main;
+    const judge = judgeOf(user, () => Effect.succeed(now));
+    const next = `${a} ${b} other refs/heads/next`;
+    judge(`ref ${next}`);
+    now = { ...main, defaultBranches: ["next"] };
+    expect(judge("end")).toContain("next is the default branch");
+    const late = judgeOf(user, () => Effect.succeed(now));
+    now = main;
+    late(`ref ${next}`);
+    expect(late("end")).toBe("accept\n");
+    now = { ...main, defaultBranches: ["next"] };
+    expect(late(`update ${next}`)).toContain("next is the default branch");
+    now = main;
+    expect(late(`update ${next}`)).toMatch(/refuse\n$/);
+  });
+
+  it("refuses where nobody can say which branch is the default one", () => {
+    const judge = judgeOf(user, () =>
+      Effect.fail(new GitError({ code: "unavailable", message: "Push again." })),
+    );
+    judge(`ref ${a} ${b} other refs/heads/next`);
+    expect(judge("end")).toBe("say Push again.\nrefuse\n");
+    expect(judge(`update ${a} ${b} other refs/heads/next`)).toBe("say Push again.\nrefuse\n");
+  });
+
   it("refuses a push that announces nothing, or too much", () => {
-    expect(pushJudge(user)("end")).toBe("refuse\n");
-    const judge = pushJudge(user);
+    expect(judgeOf(user)("end")).toBe("refuse\n");
+    const judge = judgeOf(user);
     for (let n = 0; n <= maxRefsPerPush; n += 1) judge(`ref ${absent} ${b} other refs/heads/n${n}`);
     expect(judge("end")).toMatch(/^say A push may carry 1000 refs.*\nrefuse\n$/);
   });
 
   it("puts no control character of a ref's name on the pusher's terminal", () => {
-    const judge = pushJudge(session);
+    const judge = judgeOf(session);
     judge(`ref ${absent} ${b} other refs/heads/\u001b[2Jx`);
     expect(judge("end")).toContain("refs/heads/?[2Jx");
   });

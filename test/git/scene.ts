@@ -15,6 +15,7 @@ import type { WritePolicy } from "../../src/git/ref-policy.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
+import { readerPolicy, sessionPolicy, userPolicy } from "./policies.ts";
 
 interface Scene {
   /** Everything lies below it. */
@@ -90,9 +91,9 @@ export const commit = async (name: string, text = `${name}\n`): Promise<string> 
 const setUp = async (): Promise<void> => {
   const [projectId, session] = [randomUUID(), randomUUID()];
   const [person, reader] = [`user-${projectId}`, `reader-${projectId}`];
-  scene.policies.set(session, { kind: "session", sessionId: session });
-  scene.policies.set(person, { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: false });
-  scene.policies.set(reader, { kind: "none" });
+  scene.policies.set(session, sessionPolicy(session));
+  scene.policies.set(person, userPolicy);
+  scene.policies.set(reader, readerPolicy);
   await backend((hosted) => hosted.create({ projectId, importFrom: null, defaultBranch: "main" }));
   const bare = join(scene.directory, `${projectId}.git`);
   Object.assign(scene, { projectId, session, person, reader, bare, work: freshDirectory("work") });

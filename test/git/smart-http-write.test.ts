@@ -3,10 +3,13 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { absent } from "../../src/git/ref-policy.ts";
 import { smartHttp } from "../../src/git/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { startGitServer } from "./git-server.ts";
+import { policyOf } from "./policies.ts";
 import { backend, commit, freshDirectory, objects, scene, tip, url, useScene } from "./scene.ts";
+import { beginPush } from "./slow-push.ts";
 
 useScene();
 
@@ -127,11 +130,29 @@ describe("writing", () => {
     const address = scene.server.url(fresh, scene.person);
     const refused = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
     expect(refused.stderr).toContain("main is the default branch");
-    scene.policies.set(scene.person, { kind: "user", defaultBranch: "main", mayReplaceInitialCommit: true });
+    scene.policies.set(scene.person, policyOf({ kind: "user" }, { mayReplaceInitialCommit: true }));
     const lone = await gitOk(scene.work, "commit-tree", "-m", "Alone", await gitOk(scene.work, "write-tree"));
     await gitOk(scene.work, "push", "--quiet", "--force", address, `${lone}:refs/heads/main`);
     const again = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
     expect(again.stderr).toContain("main is the default branch");
+  });
+
+  it.each<[string, string | Uint8Array]>([
+    ["bytes that are not UTF-8", Buffer.from("refs/heads/\xff\xfe", "latin1")],
+    ["a tag of such bytes", Buffer.from("refs/tags/\xff", "latin1")],
+    ["a zero-width character", "refs/heads/main\u200b"],
+    ["a direction mark", "refs/tags/v1\u202e"],
+    ["another form of a name", "refs/heads/cafe\u0301"],
+    ["a tag that is named like a branch", "refs/tags/refs/heads/main"],
+    ["a branch that is named like a ref", "refs/heads/refs/heads/main"],
+    ["a tag that is named like HEAD", "refs/tags/HEAD"],
+    ["a branch that is named @", "refs/heads/@"],
+  ])("makes no ref of %s [G01]", async (_, ref) => {
+    const to = await commit("change.txt");
+    const push = { commands: [{ from: absent, to, ref }], work: scene.work, url: url(scene.person) };
+    const before = await gitOk(scene.bare, "show-ref");
+    expect(await beginPush(push)()).toMatch(/ng refs\/(?:heads|tags)\//);
+    expect(await gitOk(scene.bare, "show-ref")).toBe(before);
   });
 
   it("refuses damaged objects and keeps nothing of them [G06]", async () => {

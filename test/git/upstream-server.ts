@@ -12,6 +12,8 @@ export type Fault =
   /** Nothing, for ever. */
   | { readonly kind: "hang" }
   | { readonly kind: "status"; readonly status: number; readonly location?: string; readonly body?: string }
+  /** A page for people, as proxies and code hosts show it to those they do not know. */
+  | { readonly kind: "page"; readonly text: string }
   /** Refs without end. */
   | { readonly kind: "endless" }
   /** The connection ends when so many bytes of the request have come. */
@@ -123,6 +125,9 @@ const misbehave = (fault: Fault, request: IncomingMessage, response: ServerRespo
     case "status":
       response.writeHead(fault.status, fault.location === undefined ? {} : { location: fault.location });
       return void response.end(fault.body);
+    case "page":
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+      return void response.end(fault.text);
     case "endless":
       return endless(response);
     case "die":

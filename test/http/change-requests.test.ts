@@ -111,7 +111,11 @@ describe("a change request", () => {
     [{ head_ref: "-x" }, 400, "invalid_request"],
     [{ head_ref: "refs/heads/feature" }, 400, "invalid_request"],
     [{ head_ref: "a..b" }, 400, "invalid_request"],
+    [{ head_ref: "feature\u200b" }, 400, "invalid_request"],
+    [{ head_ref: "\ufffd\ufffd" }, 400, "invalid_request"],
     [{ head_ref: "feature", title: "" }, 400, "invalid_request"],
+    [{ head_ref: "feature", title: " \t\n" }, 400, "invalid_request"],
+    [{ head_ref: "feature", title: "\u200b\u00a0" }, 400, "invalid_request"],
     [{ head_ref: "feature", title: "x".repeat(301) }, 400, "invalid_request"],
     [{ head_ref: "feature", description: "x".repeat(64 * 1024 + 1) }, 400, "invalid_request"],
   ] as const)("with %j is refused", async (body, status, code) => {

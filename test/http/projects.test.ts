@@ -30,6 +30,17 @@ const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
 const patch = (pid: string, body: Fields, token = service.token): Promise<Answer> =>
   service.request("PATCH", `/v1/projects/${pid}`, { body, token });
 
+it.each(["   ", "\n", "\u200b", "\u3164"])("no name is blank, like %j", async (name) => {
+  const pid = await makeProject(service);
+  const named: readonly (readonly [string, Fields])[] = [
+    ["/v1/projects", { name, repository: { kind: "hosted" } }],
+    ["/v1/tokens", { name }],
+    [`/v1/projects/${pid}/sessions`, { name }],
+  ];
+  for (const [at, body] of named)
+    expect([at, seen(await service.request("POST", at, { body }))]).toEqual([at, [400, "invalid_request"]]);
+});
+
 describe("a project", () => {
   it("has all of its fields, and its own first commit where nothing is imported", async () => {
     const answer = expectStatus(await create({}, { name: "Mine" }), 201);
@@ -163,6 +174,7 @@ describe("a project", () => {
     { status: "deleted" },
     { triggers_paused: "yes" },
     { name: "" },
+    { name: "  " },
     { name: "x".repeat(201) },
     { default_branch: "" },
   ])("cannot be changed to %j", async (body) => {

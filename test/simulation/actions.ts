@@ -5,11 +5,13 @@ import * as Exit from "effect/Exit";
 import { Manifests } from "../../src/actors/manifests.ts";
 import { signatureKey, signBody } from "../../src/domain/signature.ts";
 import { GitBackend } from "../../src/git/port.ts";
+import { absent, pushJudge, type Writer } from "../../src/git/ref-policy.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Caller } from "../../src/http/api/access.ts";
 import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/answers.ts";
 import * as FireEndpoints from "../../src/http/fires.ts";
+import { writePolicy } from "../../src/http/git.ts";
 import * as ProjectEndpoints from "../../src/http/projects.ts";
 import * as SecretEndpoints from "../../src/http/secrets.ts";
 import * as SessionEndpoints from "../../src/http/sessions.ts";
@@ -111,7 +113,11 @@ export class Actions {
     },
     remove: ({ which }) => this.#toSession("remove", which, (path) => SessionEndpoints.remove(path)),
     rename: ({ which, how }) =>
-      this.#toSession("other", which, (path) => SessionEndpoints.update(path, { name: `name ${how}` })),
+      this.#toSession("other", which, (path) =>
+        how % 2 === 0
+          ? SessionEndpoints.update(path, { name: `name ${how}` })
+          : ProjectEndpoints.update(path.pid, { default_branch: path.sid }),
+      ),
     fire: ({ which, how }) => {
       const project = this.#project(which);
       const slug = how % 2 === 0 ? HOOK : "tick";
@@ -257,17 +263,39 @@ export class Actions {
     if (how % 2 === 1) this.#sync(projectId);
   }
 
-  /** An agent pushes to its session's branch. */
+  /** An agent pushes to its session's branch, and now and then to another one or under a name that is no text. */
   #work(which: number, how: number): void {
     const running = [...this.#world.tables.sessions.values()].filter(
       ({ record }) => record.status === "running",
     );
     const row = at(running, which)?.record;
     if (row === undefined) return;
-    const { projectId, id: branch } = row;
+    const { projectId, id } = row;
+    const bytes = Buffer.from(at([id, id, id, "main", "\xff\xfe"], how) ?? id, "latin1");
+    const branch = bytes.toString("utf8");
+    const isMangled = branch === "\ufffd\ufffd";
+    // A session may not make another branch whatever its name is: a person may.
+    const writer: Writer = isMangled ? { kind: "user" } : { kind: "session", sessionId: id };
     const onto = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
     const commit = { branch, onto, files: { work: String(how) }, subject: `work ${this.#ledger.tick()}` };
-    this.#world.ask(Effect.flatMap(SimulatedRepositories, (pushes) => pushes.commit({ projectId }, commit)));
+    const asked = Effect.gen(function* () {
+      const judge = pushJudge(yield* writePolicy(projectId, writer));
+      judge(
+        `ref ${onto ?? absent} ${"1".repeat(40)} ${onto === null ? "other" : "forward"} refs/heads/${branch}`,
+      );
+      const verdict = judge("end");
+      return Effect.isEffect(verdict) ? yield* verdict : verdict;
+    });
+    this.#world.request(this.#next(), asked, (exit) => {
+      if (Exit.isFailure(exit) || exit.value?.endsWith("accept\n") !== true) return;
+      if (isMangled) this.#ledger.mangled.push(branch);
+      // Where the branch moved meanwhile git's own comparison refuses the push.
+      const tip = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
+      if (tip !== onto) return;
+      this.#world.ask(
+        Effect.flatMap(SimulatedRepositories, (pushes) => pushes.commit({ projectId }, commit)),
+      );
+    });
   }
 
   #sync(projectId: string): void {

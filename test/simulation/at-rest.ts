@@ -105,9 +105,11 @@ const tokenFaults = (world: World): readonly string[] =>
 const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
   const tip = (projectId: string, branch: string) =>
     world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
-  return [...ledger.tips].flatMap(([id, pushed]) =>
+  const moved = [...ledger.tips].flatMap(([id, pushed]) =>
     tip(id, "main") === pushed ? [] : [`I17 the default branch of ${id} was moved`],
   );
+  const mangled = ledger.mangled.map((name) => `G12 a push was taken under another name, ${name}`);
+  return [...moved, ...mangled];
 };
 
 /** I1: whoever made a counter wrong, it is right by now. */

@@ -38,6 +38,8 @@ export class Ledger {
   readonly deliveries: Delivery[] = [];
   /** Tips of the default branches as pushes left them. */
   readonly tips = new Map<string, string>();
+  /** Branches whose pushes were taken under another name than they had. */
+  readonly mangled: string[] = [];
   #clock = 0;
 
   tick(): number {

@@ -56,6 +56,27 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
             actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" }),
           );
         }),`,
+    seed: 13,
+  },
+  {
+    name: "session-branch-made-the-default",
+    file: "src/domain/git-ref.ts",
+    find: 'isSessionBranch(name.toLowerCase().replace(/^wip\\//, ""))',
+    put: "isSessionBranch(`${name} `)",
+    seed: 4,
+  },
+  {
+    name: "default-branch-pushed-to-by-a-session",
+    file: "src/git/ref-policy.ts",
+    find: "if (!own && !wip) {",
+    put: "if (!own && !wip && protects(standing, sessionId)) {",
+    seed: 17,
+  },
+  {
+    name: "name-taken-that-is-not-text",
+    file: "src/domain/git-ref.ts",
+    find: "name.includes(replacement)",
+    put: 'name === ""',
     seed: 11,
   },
   {

@@ -140,7 +140,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 185,
+    seed: 418,
   },
   {
     name: "drain-does-not-wake",
@@ -252,7 +252,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
-    seed: 2,
+    seed: 3,
   },
   {
     name: "missed-instants-all-fired-late",

@@ -159,6 +159,12 @@ export const runningFaults = (tables: TableSet): readonly string[] =>
       : [];
   });
 
+/** I17: no default branch is one that a session may push to. */
+export const defaultFaults = ({ projects, sessions }: TableSet): readonly string[] =>
+  [...projects.values()].flatMap(({ record: { id, defaultBranch } }) =>
+    sessions.has(defaultBranch) ? [`I17 the default branch of ${id} is a session's, ${defaultBranch}`] : [],
+  );
+
 export type LastFired = ReadonlyMap<string, number>;
 
 export const lastFiredOf = (tables: TableSet): LastFired =>
@@ -271,6 +277,7 @@ export class CommitWatch {
       ...jumpFaults(this.#queue, tables, (id) => !this.#sessions.has(id)),
       ...(operation === "admit" ? pausedFaults(tables, (id) => !this.#fires.has(id)) : []),
       ...runningFaults(tables),
+      ...(operation === "update" ? defaultFaults(tables) : []),
       ...deletedFaults(tables),
       ...ownerlessFaults(tables, this.#world.forgotten),
     );

@@ -35,8 +35,15 @@ const storable = Schema.makeFilter((value: string) =>
 export const optionalText = (maxLength: number) =>
   Schema.String.check(Schema.isMaxLength(maxLength), storable);
 
-/** Free text that people wrote: bounded, so that a list stays a list. */
-export const text = (maxLength: number) => optionalText(maxLength).check(Schema.isMinLength(1));
+/** A character that somebody can see. */
+const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+
+const notBlank = Schema.makeFilter((value: string) =>
+  visible.test(value) ? undefined : "expected text that is not blank",
+);
+
+/** Free text that people wrote: bounded, so that a list stays a list, and never blank: it names something. */
+export const text = (maxLength: number) => optionalText(maxLength).check(Schema.isMinLength(1), notBlank);
 
 /** Text that becomes an environment string, which is counted in bytes. */
 export const textOfBytes = (maxBytes: number) =>

@@ -1,0 +1,147 @@
+/** Nothing but a merge writes the default branch (api.md 6, spec 1), whichever branch that is and whenever it changes. */
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { git, gitOk } from "../git/git-client.ts";
+import { beginPush, isReceiving } from "../git/slow-push.ts";
+import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  commitFiles,
+  eventually,
+  expectStatus,
+  fields,
+  makeProject,
+  makeRepository,
+  mintPassword,
+  runSession,
+  type Fields,
+} from "./world.ts";
+
+let service: TestService;
+let upstream: UpstreamServer;
+const root = mkdtempSync(path.join(tmpdir(), "default-branch-"));
+beforeAll(async () => {
+  upstream = await startUpstream(root);
+  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+});
+afterAll(async () => {
+  await service.close();
+  await upstream.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
+const reserved = [422, "reserved_branch"];
+const patch = (pid: string, branch: string): Promise<Answer> =>
+  service.request("PATCH", `/v1/projects/${pid}`, { body: { default_branch: branch } });
+const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
+  service.request("POST", "/v1/projects", { body: { name: "p", repository, ...more } });
+const remote = (pid: string, password = service.token): string =>
+  `http://x:${password}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
+const tip = async (pid: string, branch: string): Promise<string> =>
+  (await gitOk(root, "ls-remote", remote(pid), `refs/heads/${branch}`)).split("\t")[0] ?? "";
+
+const clone = async (from: string, branch: string): Promise<string> => {
+  const directory = mkdtempSync(path.join(root, "clone-"));
+  await gitOk(directory, "clone", "--quiet", "--branch", branch, from, ".");
+  return directory;
+};
+
+/** A repository at another server whose HEAD is the branch. */
+const makeUpstream = async (branch: string): Promise<{ readonly bare: string; readonly source: Fields }> => {
+  const name = randomUUID();
+  const [bare, work] = [path.join(root, `${name}.git`), path.join(root, name)];
+  mkdirSync(work);
+  await gitOk(root, "init", "--quiet", "--bare", `--initial-branch=${branch}`, bare);
+  await gitOk(work, "init", "--quiet", `--initial-branch=${branch}`);
+  await commitFiles(work, { "README.md": "one\n" });
+  await gitOk(work, "push", "--quiet", bare, `HEAD:refs/heads/${branch}`);
+  const { username, password } = upstream;
+  return { bare, source: { kind: "git", url: `${upstream.origin}/${name}.git`, username, password } };
+};
+
+describe("a session's branch", () => {
+  it("does not become the default branch, and its session pushes on [G09] [I17]", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    expect(seen(await patch(pid, sid))).toEqual(reserved);
+    const work = await clone(remote(pid, await mintPassword(service, pid, sid)), sid);
+    await commitFiles(work, { "work.txt": "one\n" });
+    expect((await git(work, "push", "origin", "HEAD")).code).toBe(0);
+    const project = fields(await service.request("GET", `/v1/projects/${pid}`));
+    expect(project["default_branch"]).toBe("main");
+  });
+
+  it("does not become it while a project is made [G13]", async () => {
+    const names = [randomUUID(), randomUUID().toUpperCase(), `wip/${randomUUID()}`];
+    for (const name of names)
+      expect(seen(await create({ kind: "hosted" }, { default_branch: name }))).toEqual(reserved);
+    const name = randomUUID();
+    const source = await makeRepository(service, {});
+    await gitOk(source, "checkout", "--quiet", "-b", name);
+    expect(seen(await create({ kind: "hosted", import_from: source }))).toEqual(reserved);
+    const imported = { kind: "hosted", import_from: source };
+    expect((await create(imported, { default_branch: "main" })).status).toBe(201);
+    const elsewhere = await makeUpstream(randomUUID());
+    expect(seen(await create(elsewhere.source))).toEqual(reserved);
+  });
+
+  it("does not become it by refs/wip", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    expect((await patch(pid, `refs/wip/${sid}`)).status).toBe(400);
+    expect(seen(await patch(pid, `wip/${sid}`))).toEqual(reserved);
+  });
+
+  it("that its upstream made the default branch later is not pushed to [G13] [I17]", async () => {
+    const { bare, source } = await makeUpstream("trunk");
+    const pid = String(fields(expectStatus(await create(source), 201))["id"]);
+    const sid = await runSession(service, pid);
+    const work = await clone(remote(pid, await mintPassword(service, pid, sid)), sid);
+    await commitFiles(work, { "work.txt": "one\n" });
+    await gitOk(bare, "symbolic-ref", "HEAD", `refs/heads/${sid}`);
+    const before = await gitOk(bare, "rev-parse", "HEAD");
+    const pushed = await git(work, "push", "origin", "HEAD");
+    expect(pushed.code).not.toBe(0);
+    expect(pushed.stderr).toContain("is the default branch");
+    expect(await gitOk(bare, "rev-parse", "HEAD")).toBe(before);
+  });
+});
+
+describe("a branch that becomes the default one during a push to it", () => {
+  const slowly = async (pid: string): Promise<void> => {
+    const work = await clone(remote(pid), "main");
+    await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/next");
+    const from = await gitOk(work, "rev-parse", "HEAD");
+    await commitFiles(work, { "late.txt": "late\n" });
+    const to = await gitOk(work, "rev-parse", "HEAD");
+    const commands = [{ from, to, ref: "refs/heads/next" }];
+    const finish = beginPush({ commands, work, url: remote(pid) });
+    await eventually(() => expect(isReceiving(pid)).toBe(true));
+    expectStatus(await patch(pid, "next"), 200);
+    expect(await finish()).toContain("next is the default branch");
+    expect(await tip(pid, "next")).toBe(from);
+  };
+
+  it("is not written where the repository is hosted [G09] [I17]", async () => {
+    await slowly(await makeProject(service, { files: {} }));
+  });
+
+  it("is not written where the repository is kept elsewhere [G09] [I17]", async () => {
+    const { bare, source } = await makeUpstream("main");
+    const pid = String(fields(expectStatus(await create(source), 201))["id"]);
+    await slowly(pid);
+    expect(await gitOk(bare, "rev-parse", "next")).toBe(await tip(pid, "next"));
+  });
+});
+
+it("a branch that a server may take for the default one is not pushed to [G09]", async () => {
+  const pid = await makeProject(service, { files: {} });
+  const work = await clone(remote(pid), "main");
+  await commitFiles(work, { "other.txt": "x\n" });
+  const pushed = await git(work, "push", "origin", "HEAD:refs/heads/MAIN");
+  expect(pushed.stderr).toContain("MAIN is the default branch");
+});
