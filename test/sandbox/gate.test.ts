@@ -8,6 +8,7 @@ import { seccompProgram } from "../../src/sandbox/local/seccomp.ts";
 import { withPlanted } from "./local-descriptors.ts";
 
 const AGENT_FILTER = seccompProgram("agent", "x64");
+const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];
 
 describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", () => {
   let directory = "";
@@ -29,7 +30,6 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
     });
     return { status, stdout, stderr };
   };
-  const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];
 
   it("becomes the program, with its arguments and its environment", () => {
     const { status, stdout } = run(

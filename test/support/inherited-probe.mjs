@@ -16,7 +16,7 @@ process.on("exit", () => {
   process.stderr.write(
     `passes on: ${passed
       .map(Number)
-      .sort((a, b) => a - b)
+      .toSorted((a, b) => a - b)
       .join(" ")}.\n`,
   );
 });
