@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
@@ -13,6 +14,7 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
+import { bootPlacesLayer } from "./actors/boot-places.ts";
 import { requestBranchesLayer } from "./actors/change-requests.ts";
 import { actorsLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
@@ -131,7 +133,8 @@ export const actorLayers = <E>({
   config,
   nodeId,
   ports,
-}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports">) => {
+  ready = Effect.void,
+}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports"> & { readonly ready?: Effect.Effect<void> }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { egressAllow, bootTimeoutMs, saveTimeoutMs } = config;
   const entities = Layer.mergeAll(
@@ -147,7 +150,7 @@ export const actorLayers = <E>({
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(
-    recoveryLayer({ intervalMs: config.recoveryIntervalMs }),
+    recoveryLayer({ intervalMs: config.recoveryIntervalMs, ready }),
     schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
@@ -162,7 +165,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer)),
+    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer, bootPlacesLayer(config.bootsAtOnce))),
     Layer.provideMerge(ports),
   );
 };
@@ -217,6 +220,7 @@ const routes = Layer.mergeAll(
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;
+  const ready = yield* Deferred.make<void>();
   const context = yield* Layer.build(
     Layer.mergeAll(
       settings(options, () => started),
@@ -224,7 +228,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
     ).pipe(
       Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),
-      Layer.provideMerge(actorLayers(options)),
+      Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),
   );
   return yield* Effect.provideContext(
@@ -234,6 +238,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       const raw = firstOf([...own, yield* options.nodeRoutes]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
+      yield* Deferred.succeed(ready, undefined);
       return token;
     }),
     context,

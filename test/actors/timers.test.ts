@@ -23,6 +23,7 @@ const over = (told: (id: string) => Effect.Effect<unknown>) => {
     account: elsewhere,
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
+    load: () => Effect.succeed(false),
   });
   return Effect.provide(timersLayer.pipe(Layer.provide(actors)));
 };

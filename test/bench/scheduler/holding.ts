@@ -126,6 +126,7 @@ const nobody = Layer.succeed(Actors, {
   account: told,
   trigger: told,
   wake: () => Effect.void,
+  load: () => Effect.succeed(false),
 });
 
 const elapsedS = (since: number): number => (performance.now() - since) / 1000;
