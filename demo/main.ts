@@ -9,6 +9,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
+import { closeInherited } from "../src/inherited.ts";
 import { Client } from "./client.ts";
 import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts";
 import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
@@ -245,4 +246,5 @@ const main = async (once: boolean): Promise<number> => {
   return 0;
 };
 
+closeInherited();
 process.exitCode = await main(process.argv.slice(2).includes("--once"));

@@ -2,5 +2,7 @@
 import { commands } from "../command-line/commands.ts";
 import { runProgram } from "../command-line/program.ts";
 import { operatorCommands } from "./cli/commands.ts";
+import { closeInherited } from "./inherited.ts";
 
+closeInherited();
 void runProgram([...commands, ...operatorCommands], process.argv.slice(2), process.env);

@@ -2,7 +2,7 @@
  * The only reader of the environment: every knob of the service, its default and why. A value that is not what its
  * knob expects refuses the start, naming the knob, the value and what is expected (api.md 9).
  */
-import { homedir } from "node:os";
+import { availableParallelism, homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
@@ -21,6 +21,8 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+const BOOTS_PER_CORE = 4;
 
 export interface Config {
   readonly host: string;
@@ -58,6 +60,10 @@ export interface Config {
   readonly inspectPort: number | null;
   /** Where programs are looked for: PATH. */
   readonly path: string;
+  /** Sandboxes that boot at once on this node. */
+  readonly bootsAtOnce: number;
+  /** Requests to the API that are under way at once. */
+  readonly requestsAtOnce: number;
   readonly bootTimeoutMs: number;
   readonly queueTtlMs: number;
   readonly queueMax: number;
@@ -127,6 +133,14 @@ export function readConfig(environment: Environment, workingDirectory: string): 
         ? null
         : read.integer("PLATFORM_INSPECT_PORT", { fallback: 0, min: 0, max: 65_535 }),
     path: read.text("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
+    // More finish no sooner: a clone and the start of an agent runtime take a core for a second or two.
+    bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE", {
+      fallback: BOOTS_PER_CORE * availableParallelism(),
+      min: 1,
+      max: 10_000,
+    }),
+    // A quarter of a second's work of one core; on a starved machine that of some seconds, for which a client waits.
+    requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE", { fallback: 256, min: 1, max: 100_000 }),
     // A boot that takes longer has hung: a person should be told (api.md 3).
     bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),
     queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),

@@ -21,6 +21,7 @@ import { repositoriesIn } from "./git/repository-path.ts";
 import { requireGit } from "./git/run.ts";
 import { countBuffersWithHeap } from "./heap.ts";
 import { openListener } from "./http/server.ts";
+import { closeInherited } from "./inherited.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
 import { openInstallation, readKey } from "./installation.ts";
@@ -120,6 +121,7 @@ export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
 
 /** Runs it as this process's program. */
 export const run = (program: Effect.Effect<never>): void => {
+  closeInherited();
   countBuffersWithHeap();
   NodeRuntime.runMain(program, {
     // A signal ends the service in order, which is what was asked for: exit 0 (api.md 9).

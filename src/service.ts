@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
@@ -13,6 +14,7 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
+import { bootPlacesLayer } from "./actors/boot-places.ts";
 import { requestBranchesLayer } from "./actors/change-requests.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
@@ -136,8 +138,12 @@ export const actorLayers = <E>({
   config,
   nodeId,
   ports,
+  ready = Effect.void,
   addressBook = clusterAddresses,
-}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports"> & { readonly addressBook?: AddressBook }) => {
+}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports"> & {
+  readonly ready?: Effect.Effect<void>;
+  readonly addressBook?: AddressBook;
+}) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { egressAllow, bootTimeoutMs, saveTimeoutMs } = config;
   const entities = Layer.mergeAll(
@@ -153,7 +159,7 @@ export const actorLayers = <E>({
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(
-    recoveryLayer({ intervalMs: config.recoveryIntervalMs }),
+    recoveryLayer({ intervalMs: config.recoveryIntervalMs, ready }),
     schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
     reconcileLayer({ intervalMs: config.manifestSyncMs }),
     retentionLayer(config),
@@ -168,7 +174,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(Layer.mergeAll(addressBook, Doubts.layer)),
+    Layer.provideMerge(Layer.mergeAll(addressBook, Doubts.layer, bootPlacesLayer(config.bootsAtOnce))),
     Layer.provideMerge(ports),
   );
 };
@@ -223,6 +229,7 @@ const routes = Layer.mergeAll(
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;
+  const ready = yield* Deferred.make<void>();
   const context = yield* Layer.build(
     Layer.mergeAll(
       settings(options, () => started),
@@ -230,7 +237,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
     ).pipe(
       Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),
-      Layer.provideMerge(actorLayers(options)),
+      Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),
   );
   return yield* Effect.provideContext(
@@ -240,6 +247,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       const raw = firstOf([...own, yield* options.nodeRoutes]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
+      yield* Deferred.succeed(ready, undefined);
       return token;
     }),
     context,

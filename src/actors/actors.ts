@@ -39,6 +39,8 @@ export class Actors extends Context.Service<
     readonly trigger: Tell<TriggerSnapshot, TriggerEvent>;
     /** Has the actor loaded and at work on what its outbox holds; returns at once. A lost wake is covered by recovery. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
+    /** The same, and waits until it is loaded. True: it had to be loaded. Whatever hinders it is logged, and is false. */
+    readonly load: (kind: ActorKind, id: string) => Effect.Effect<boolean>;
   }
 >()("platform/actors/Actors") {}
 

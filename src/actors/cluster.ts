@@ -9,6 +9,7 @@
  *     would be played again to a rebuilt entity, for ever.
  */
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
@@ -44,8 +45,11 @@ const TellRpc = Rpc.make("Tell", {
   success: Schema.Unknown,
   error: Failure,
 });
-/** Has the actor loaded and at work on its outbox; answers at once, so that any number of wakes leaves nothing behind. */
-const WakeRpc = Rpc.make("Wake", { error: Failure });
+/**
+ * Has the actor loaded and at work on its outbox; answers at once, so that any number of wakes leaves nothing behind: true where it
+ * had to be loaded.
+ */
+const WakeRpc = Rpc.make("Wake", { success: Schema.Boolean, error: Failure });
 /** Answers when no command is under way. One at a time, asked by the entity itself: it is what holds it in memory. */
 const SettleRpc = Rpc.make("Settle", { error: Failure });
 
@@ -81,7 +85,7 @@ export const actorLayer = <Kind extends ActorKind, R>(
     const scope = yield* Effect.scope;
     const clientOf = yield* entity.client;
     const actor = yield* startedOnce(Scope.provide(start(entityId), scope));
-    let held = false;
+    let [held, awake] = [false, false];
     const hold: Effect.Effect<void> = Effect.suspend(() => {
       if (held) return Effect.void;
       held = true;
@@ -112,6 +116,9 @@ export const actorLayer = <Kind extends ActorKind, R>(
         Effect.gen(function* () {
           const { busy } = yield* actor;
           if (yield* busy) yield* hold;
+          const wasAsleep = !awake;
+          awake = true;
+          return wasAsleep;
         }).pipe(crashed),
       Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
     });
@@ -168,25 +175,24 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
             Effect.map((told) => told as Told<ActorKinds[Kind]["snapshot"]>),
             Effect.mapError((error) => asTellError(id, error)),
           );
+    /** Asked on although nobody waits for it any more. */
+    const asking = (kind: ActorKind, id: string) =>
+      Effect.forkIn(
+        clients[kind](id)
+          .Wake()
+          .pipe(
+            Effect.tapError((error) => Effect.logWarning("an actor could not be woken", { kind, id, error })),
+            Effect.orElseSucceed(() => false),
+          ),
+        scope,
+      );
     return Actors.of({
       session: teller("session"),
       sandbox: teller("sandbox"),
       account: teller("account"),
       trigger: teller("trigger"),
-      wake: (kind, id) =>
-        Effect.asVoid(
-          Effect.forkIn(
-            clients[kind](id)
-              .Wake()
-              .pipe(
-                Effect.tapError((error) =>
-                  Effect.logWarning("an actor could not be woken", { kind, id, error }),
-                ),
-                Effect.ignore,
-              ),
-            scope,
-          ),
-        ),
+      wake: (kind, id) => Effect.asVoid(asking(kind, id)),
+      load: (kind, id) => Effect.flatMap(asking(kind, id), Fiber.join),
     });
   }),
 );

@@ -7,14 +7,16 @@
  *  L2 A live session for which nobody has anything left to do is ended, with a reason (threats.md I7).
  *  L3 An account's counters are what they count (I1, I12); what differs is set right under the account's lock, and said.
  *  L4 Whoever waits while a slot is free is started (I13).
+ *  L5 It comes after everything else: it begins when the service is ready, and takes up few actors at a time.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
 import { failure } from "../domain/failure.ts";
 import { Counters } from "../store/counters.ts";
-import { Admissions, Sandboxes, Sessions } from "../store/port.ts";
+import { Admissions, Sandboxes, Sessions, StoreHealth } from "../store/port.ts";
 import type { OwnerlessSession } from "../store/records.ts";
 import { Actors } from "./actors.ts";
 import { dutyRound } from "./supervisor.ts";
@@ -22,6 +24,8 @@ import { dutyRound } from "./supervisor.ts";
 export interface RecoveryOptions {
   /** Between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
   readonly intervalMs: number;
+  /** The service answers; nothing: it does already. */
+  readonly ready?: Effect.Effect<void>;
 }
 
 /**
@@ -61,6 +65,31 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: Ow
   yield* Effect.ignore(ending);
 });
 
+/**
+ * Actors that are loaded at the same time. What one of them has to do asks the database some ten times, so that few of them make
+ * a line behind which everybody else would wait.
+ */
+const LOADED_AT_ONCE = 4;
+/** How long one of them may hold up the others: its node may be gone. */
+const LOADED_WITHIN = "1 second";
+
+/**
+ * Loads actors bit by bit (L5). After each that was not in memory the database is asked for nothing: its answer comes when what was
+ * asked before has been answered, so that a slow machine takes up its sessions slowly and serves between them.
+ */
+const load = Effect.fnUntraced(function* (kind: "session" | "sandbox", ids: readonly string[]) {
+  const actors = yield* Actors;
+  const { ping } = yield* StoreHealth;
+  yield* Effect.forEach(
+    ids,
+    (id) =>
+      Effect.timeoutOption(actors.load(kind, id), LOADED_WITHIN).pipe(
+        Effect.flatMap((isNew) => (Option.getOrElse(isNew, () => true) ? ping : Effect.void)),
+      ),
+    { concurrency: LOADED_AT_ONCE, discard: true },
+  );
+});
+
 /** One look. Waking an actor that is at work changes nothing. */
 export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
@@ -68,12 +97,12 @@ export const recover = Effect.gen(function* () {
   const { unsettled: sandboxes } = yield* Sandboxes;
   const { waitingAccounts } = yield* Admissions;
   yield* mendCounters;
-  for (const id of yield* sessions) yield* actors.wake("session", id);
-  for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);
-  for (const session of yield* ownerless) yield* endOwnerless(session);
   for (const id of yield* waitingAccounts) {
     yield* Effect.ignore(actors.account(id, { type: "cap.changed" }));
   }
+  for (const session of yield* ownerless) yield* endOwnerless(session);
+  yield* load("session", yield* sessions);
+  yield* load("sandbox", yield* sandboxes);
 });
 
 /** Makes doubts heard; beneath whoever has them. */
@@ -85,15 +114,15 @@ export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platfo
   );
 }
 
-/** The first look is part of the start; the following ones run in the layer's scope. */
-export const recoveryLayer = ({ intervalMs }: RecoveryOptions) =>
+/** Looks for ever, in the layer's scope: the first time as soon as `ready` ends. */
+export const recoveryLayer = ({ intervalMs, ready = Effect.void }: RecoveryOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const look = dutyRound("recovery", recover);
       const doubts = yield* Doubts;
       const doubted = Effect.andThen(Queue.take(doubts), Effect.sleep(DOUBT_PAUSE));
       const next = Effect.raceFirst(Effect.sleep(intervalMs), doubted);
-      yield* look;
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(next, look)));
+      const first = Effect.andThen(ready, look);
+      yield* Effect.forkScoped(Effect.andThen(first, Effect.forever(Effect.andThen(next, look))));
     }),
   );

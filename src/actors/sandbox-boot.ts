@@ -7,9 +7,9 @@ import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
-import { Sessions } from "../store/port.ts";
+import { Sandboxes, Sessions } from "../store/port.ts";
 import type { Sandbox } from "../store/records.ts";
-import { bootTimeLeft, sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
 /** A booting daemon is asked often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
@@ -25,13 +25,19 @@ export const bootstrapNoter = Effect.map(
       : Effect.void,
 );
 
-/** @returns what boots the sandbox of a record, and ends with what came of it, at the boot deadline at the latest. */
+/**
+ * @returns what boots the sandbox of a record, and ends with what came of it, when a whole boot's time is over at the latest: it
+ * begins here, however long the sandbox waited for its place. Nothing comes of a boot that is not wanted any more.
+ */
 export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
+  const sandboxes = yield* Sandboxes;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
-  return Effect.fnUntraced(function* ({ id, sessionId, bootDeadlineAt }: Sandbox) {
+  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox) {
+    const now = yield* Clock.currentTimeMillis;
+    if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
     const health = Effect.flatMap(provider.link(id), daemon.health);
     const spec = yield* makeSpec(id);
     const last: LastWord = { health: null };
@@ -40,9 +46,8 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
-    const left = bootTimeLeft(bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs);
     const outcome = yield* Effect.timeoutOrElse(booting, {
-      duration: left,
+      duration: options.bootTimeoutMs,
       orElse: () => Effect.succeed(bootFailed(timedOut(last))),
     });
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);

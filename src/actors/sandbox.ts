@@ -17,6 +17,7 @@ import { SessionLogs } from "../store/session-logs.ts";
 import { Actors } from "./actors.ts";
 import { answeredInTime, linked } from "./answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { BootPlaces } from "./boot-places.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { workSaver, type SavingOptions } from "./saving.ts";
@@ -55,6 +56,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const save = yield* workSaver(options);
   const provider = yield* SandboxProvider;
   const boot = yield* sandboxBooter(options);
+  const places = yield* BootPlaces;
   const noteBootstrap = yield* bootstrapNoter;
   const daemon = yield* DaemonClient;
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
@@ -82,7 +84,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 
   return {
     bootSandbox: {
-      perform: () => Effect.flatMap(record, boot),
+      perform: () => places.boot(Effect.flatMap(record, boot)),
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
     watchSandbox: {

@@ -13,6 +13,7 @@ import { Sandboxes, Sessions } from "../store/port.ts";
 import type { Session } from "../store/records.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { BootPlaces } from "./boot-places.ts";
 import { told } from "./delivery.ts";
 import { newUuid } from "./entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
@@ -48,6 +49,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const actors = yield* Actors;
   const git = yield* GitBackend;
   const open = yield* sandboxOpener(nodeId);
+  const places = yield* BootPlaces;
   const record = Effect.flatMap(sessions.get(id), (row) =>
     row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
   );
@@ -58,7 +60,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       perform: () =>
         Effect.gen(function* () {
           const row = yield* record;
-          const cutting = Effect.retry(cutBranch(git, row), whileUnavailable);
+          const cutting = Effect.retry(places.branch(cutBranch(git, row)), whileUnavailable);
           const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
           return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };

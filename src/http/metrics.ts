@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Metric from "effect/Metric";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { PrometheusMetrics } from "effect/observability";
+import { BootPlaces } from "../actors/boot-places.ts";
 import { Directory } from "../actors/directory.ts";
 import { Scheduler } from "../actors/scheduler.ts";
 import { Identity } from "../store/port.ts";
@@ -36,6 +37,9 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   );
   yield* set("scheduler_cron_triggers", "Cron triggers that the scheduler looks after.", scheduled);
   yield* set("manifests_stale", "Active projects whose newest manifest cannot be read.", stale.length);
+  const { booting, waiting } = (yield* BootPlaces).state();
+  yield* set("sandboxes_booting", "Sandboxes that boot on this node now.", booting);
+  yield* set("sandboxes_waiting", "Sandboxes that wait on this node for their place to boot.", waiting);
   yield* set(
     "sessions_active",
     "The account's sessions that are provisioning or running.",

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { NodeHttpServer } from "@effect/platform-node";
+import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -14,8 +14,9 @@ import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
+import { InFlight } from "./in-flight.ts";
 import { routeMiss } from "./routes.ts";
-import { answerRaw, apiErrorResponse, requestId, RETRY_AFTER_SECONDS } from "./respond.ts";
+import { answerError, answerRaw, apiErrorResponse, requestId, RETRY_AFTER_SECONDS } from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node looks for requests that are too slow. */
@@ -35,6 +36,8 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** PLATFORM_REQUESTS_AT_ONCE; none: without a bound. */
+  readonly requestsAtOnce?: number;
 }
 
 type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>;
@@ -54,6 +57,7 @@ export interface Listener {
 export const openListener = Effect.fnUntraced(function* ({
   host,
   port,
+  requestsAtOnce = Number.POSITIVE_INFINITY,
 }: ListenerOptions): Effect.fn.Return<Listener, ListenError, Scope.Scope> {
   const scope = yield* Effect.scope;
   // `requestTimeout` would cut long uploads to git and the relay: bodies have their own limits where they are read.
@@ -62,6 +66,7 @@ export const openListener = Effect.fnUntraced(function* ({
     requestTimeout: 0,
     connectionsCheckingInterval: CHECK_MS,
   });
+  const inFlight = new InFlight(requestsAtOnce);
   let answer = answerStarting;
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
@@ -85,9 +90,10 @@ export const openListener = Effect.fnUntraced(function* ({
     port: address.port,
     drain: drain(server),
     attach: Effect.fnUntraced(function* (app, raw) {
-      const handle = yield* NodeHttpServer.makeHandler(inOneShape(app), { scope });
+      const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app), inFlight), { scope });
       answer = (request, response) => {
-        const next = (): void => handle(request, response);
+        const next = (): void =>
+          inFlight.take(request, response) ? handle(request, response) : answerError(response, busy());
         if (!raw.request(request, response, next)) next();
       };
       upgrade = (request, socket, head) => {
@@ -101,6 +107,21 @@ const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
   answerRaw(
     response,
     new Unavailable({ error: "The service is starting; try again in a moment.", code: "starting" }),
+  );
+
+const busy = () =>
+  new Unavailable({ error: "Too many requests are under way; try again in a moment.", code: "busy" });
+
+/** Counts a request out as soon as its answer is made. */
+const counted = <R>(
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, R>,
+  inFlight: InFlight,
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.ensuring(
+      app,
+      Effect.sync(() => inFlight.answered(NodeHttpServerRequest.toIncomingMessage(request))),
+    ),
   );
 
 const refuseEveryUpgrade = (_: IncomingMessage, socket: Duplex, _head: Buffer): void => refuseUpgrade(socket);

@@ -49,6 +49,13 @@ export const sandboxStatusEvent = (
   },
 });
 
+/** A sandbox got its place and boots. */
+export const bootStartedEvent = (place: Place, sandboxId: string): NewEvent => ({
+  ...place,
+  type: "sandbox.boot_started",
+  data: { sandbox_id: sandboxId },
+});
+
 /** What became of a fire. Repeated deliveries and skipped instants are no news: the ledger has them. */
 const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   fired: "trigger.fired",

@@ -196,6 +196,11 @@ export class Sandboxes extends Context.Service<
     }) => Stored<void>;
     readonly get: (id: string) => Stored<Sandbox | null>;
     readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
+    /** Notes that a provisioning one boots from now on, until its deadline. Again for each try. False: it boots no more. */
+    readonly beginBoot: (
+      id: string,
+      boot: { readonly now: number; readonly deadlineAt: number },
+    ) => Stored<boolean>;
     readonly unsettled: Stored<readonly string[]>;
     /** Those of these ids that no record holds: there is none, or it has ended and has no command left to do. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;

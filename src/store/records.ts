@@ -207,6 +207,8 @@ export interface Sandbox {
   readonly failure: Failure | null;
   readonly bootDeadlineAt: number;
   readonly createdAt: number;
+  /** When its newest boot began; null while it waits for a place (actors/boot-places.ts). */
+  readonly bootStartedAt: number | null;
   readonly activeAt: number | null;
   readonly endedAt: number | null;
 }

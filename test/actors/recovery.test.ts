@@ -1,5 +1,6 @@
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Logger from "effect/Logger";
@@ -10,7 +11,7 @@ import { Doubt, Doubts, recover, recoveryLayer } from "../../src/actors/recovery
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import { Counters } from "../../src/store/counters.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Sandboxes, Sessions, StoreHealth } from "../../src/store/port.ts";
 import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
 
 const INTERVAL_MS = 5_000;
@@ -107,12 +108,82 @@ const scene = Effect.gen(function* () {
     Layer.provideMerge(Logger.layer([logger])),
   );
   const context = yield* Layer.build(Layer.fresh(layer));
+  // The first look begins behind the start.
+  yield* TestClock.adjust(0);
   return {
     asked,
     said,
     doubt: Context.get(context, Doubt),
     looks: () => asked.filter((what) => what === "look").length,
   };
+});
+
+/** Recovery over so many sessions with something left to do, whose loading is answered one by one. */
+const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
+  const ids = Array.from({ length: count }, (_, index) => `session-${index}`);
+  const loading: Deferred.Deferred<boolean>[] = [];
+  const pings: Deferred.Deferred<void>[] = [];
+  const ready = yield* Deferred.make<void>();
+  const wait = <A>(list: Deferred.Deferred<A>[]) =>
+    Effect.suspend(() => {
+      const answer = Deferred.makeUnsafe<A>();
+      list.push(answer);
+      return Deferred.await(answer);
+    });
+  const ports = Layer.mergeAll(
+    Layer.effect(
+      Sessions,
+      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.succeed(ids) })),
+    ),
+    Layer.mock(Actors, { load: () => wait(loading) }),
+    Layer.succeed(StoreHealth)({ ping: wait(pings) }),
+  ).pipe(Layer.provideMerge(memoryStore));
+  const layer = recoveryLayer({ intervalMs: INTERVAL_MS, ready: Deferred.await(ready) }).pipe(
+    Layer.provide(Layer.mergeAll(ports, Doubts.layer)),
+  );
+  yield* Layer.build(Layer.fresh(layer));
+  const answerAll = Effect.gen(function* () {
+    for (const one of [...loading]) yield* Deferred.succeed(one, isNew);
+    yield* TestClock.adjust(0);
+  });
+  return { loading, pings, ready, answerAll };
+});
+
+describe("recovery over many sessions", () => {
+  it.effect("begins when the service is ready, and loads few at a time", () =>
+    Effect.gen(function* () {
+      const { loading, ready, answerAll } = yield* busyScene(100, false);
+      yield* TestClock.adjust("1 second");
+      expect(loading).toHaveLength(0);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust(0);
+      expect(loading).toHaveLength(4);
+      yield* answerAll;
+      expect(loading).toHaveLength(8);
+    }),
+  );
+
+  it.effect("goes on when the database has answered what was asked before", () =>
+    Effect.gen(function* () {
+      const { loading, pings, ready, answerAll } = yield* busyScene(100, true);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust(0);
+      yield* answerAll;
+      expect([loading.length, pings.length]).toEqual([4, 4]);
+      yield* Deferred.succeed(pings[0] ?? Deferred.makeUnsafe<void>(), undefined);
+      yield* TestClock.adjust(0);
+      expect(loading).toHaveLength(5);
+    }),
+  );
+
+  it.effect("waits a second for one whose node does not answer, and goes on", () =>
+    Effect.gen(function* () {
+      const { loading, pings, ready } = yield* busyScene(100, true);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust("1 second");
+      expect([loading.length, pings.length]).toEqual([4, 4]);
+    }),
+  );
 });
 
 describe("recovery", () => {

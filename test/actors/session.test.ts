@@ -42,6 +42,7 @@ describe("a session's actors", () => {
       const after = yield* events.after({ projectId: world.projectId, sessionId: id, cursor, limit: 10 });
       expect(after.events.map(({ type }) => type)).toEqual([
         "sandbox.status",
+        "sandbox.boot_started",
         "sandbox.status",
         "session.status",
       ]);

@@ -27,6 +27,7 @@ const over = (
     account: elsewhere,
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
+    load: () => Effect.succeed(false),
   });
   const placement = Layer.succeed(Placement, { isHere, moves: Effect.never });
   return Effect.provide(timersLayer.pipe(Layer.provide([actors, placement])));

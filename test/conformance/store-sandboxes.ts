@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
-import { CloneCredentials, Identity, Sandboxes } from "../../src/store/port.ts";
+import { CloneCredentials, Events, Identity, Sandboxes } from "../../src/store/port.ts";
 import {
   admitSession,
   hash,
@@ -43,6 +43,33 @@ export const checkSandboxes = (check: Check): void => {
         });
         const next = yield* openSandbox(sessionId, NOON + 3);
         expect((yield* newestOf(sessionId))?.id).toBe(next.id);
+      }),
+    );
+
+    check(
+      "notes the start of each of its boots, and tells of it, as long as it is provisioning",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get, beginBoot } = yield* Sandboxes;
+        const sessionId = yield* admitSession(world);
+        const { id } = yield* openSandbox(sessionId);
+        expect(yield* get(id)).toMatchObject({ bootStartedAt: null });
+        const { after } = yield* Events;
+        const { cursor } = yield* after({ projectId: world.projectId, sessionId, cursor: null, limit: 1 });
+        for (const now of [NOON + 5, NOON + 9]) {
+          expect(yield* beginBoot(id, { now, deadlineAt: now + 100 })).toBe(true);
+          expect(yield* get(id)).toMatchObject({ bootStartedAt: now, bootDeadlineAt: now + 100 });
+        }
+        const { events } = yield* after({ projectId: world.projectId, sessionId, cursor, limit: 20 });
+        const told = events.filter(({ type }) => type === "sandbox.boot_started");
+        expect(told.map(({ at, data }) => ({ at, data }))).toEqual([
+          { at: NOON + 5, data: { sandbox_id: id } },
+          { at: NOON + 9, data: { sandbox_id: id } },
+        ]);
+        yield* tellSandbox(id, { type: "daemon.ready" }, NOON + 10);
+        expect(yield* beginBoot(id, { now: NOON + 11, deadlineAt: NOON + 12 })).toBe(false);
+        expect(yield* beginBoot(randomUUID(), { now: NOON, deadlineAt: NOON })).toBe(false);
+        expect(yield* get(id)).toMatchObject({ bootStartedAt: NOON + 9 });
       }),
     );
 

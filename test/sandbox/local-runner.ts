@@ -13,7 +13,10 @@ const CASE_TIMEOUT = "45 seconds";
 
 const service = await openService();
 const setup = JSON.parse(process.argv[2] ?? "") as LocalSetup;
-for (const { name, run } of localCases(setup, (service.address() as AddressInfo).port)) {
+/** The one case to run; all of them where none is named. */
+const only = process.argv[3];
+const cases = localCases(setup, (service.address() as AddressInfo).port);
+for (const { name, run } of cases.filter((one) => only === undefined || one.name === only)) {
   // eslint-disable-next-line no-await-in-loop -- cases count sandboxes and processes: one at a time
   const failure = await runCase({ name, run: Effect.timeout(run, CASE_TIMEOUT) }).then(
     () => null,

@@ -19,6 +19,8 @@ export interface LocalSetup {
   readonly daemon: string;
   readonly form: "bubblewrap" | "namespaces";
   readonly path: string;
+  /** Descriptors that the process was started with on purpose: no sandbox may have them. */
+  readonly planted: readonly number[];
 }
 
 export const localOptions = (

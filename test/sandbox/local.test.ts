@@ -17,6 +17,7 @@ import { tearDown } from "../../src/sandbox/local/teardown.ts";
 import { findTools } from "../../src/sandbox/local/tools.ts";
 import { runCase } from "../conformance/sandbox.ts";
 import { localCases, openService } from "./local-cases.ts";
+import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./local-descriptors.ts";
 import type { LocalSetup } from "./local-subject.ts";
 
 const path = process.env["PATH"] ?? "";
@@ -41,6 +42,7 @@ const setupOf = (form: LocalSetup["form"], runDir: string): LocalSetup => ({
   daemon: here("stand-in-daemon.mjs"),
   form,
   path,
+  planted: [],
 });
 
 const service = await openService();
@@ -48,6 +50,7 @@ const { port } = service.address() as AddressInfo;
 /** Below /tmp: a sandbox's uid cannot reach into a home. */
 const directory = await mkdtemp("/tmp/platform-sb-");
 await chmod(directory, 0o711);
+const planted = plantedIn(directory);
 
 /** Ends what a failed case left running. */
 const clearSandboxes = async (runDir: string): Promise<void> => {
@@ -62,7 +65,7 @@ const clearSandboxes = async (runDir: string): Promise<void> => {
 
 afterAll(async () => {
   service.close();
-  const runDirs = ["bubblewrap", "namespaces", "other-bubblewrap", "other-namespaces"];
+  const runDirs = ["", "other-", "planted-"].flatMap((who) => [`${who}bubblewrap`, `${who}namespaces`]);
   await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
   await rm(directory, { recursive: true, force: true });
 });
@@ -117,25 +120,38 @@ beforeAll(async () => {
   await Promise.all(starts.map((start) => start(child)));
 });
 
+/** A child that runs cases of a form as a user, with planted descriptors; all of them unless one is named. */
+interface Runner {
+  readonly form: LocalSetup["form"];
+  readonly name: string;
+  readonly uid: number;
+  readonly only?: string;
+}
+
 /** Registers a form's cases as a child tells of them. @returns what starts that child. */
-const asOtherUser = (form: LocalSetup["form"]) => {
-  const runDir = join(directory, `other-${form}`);
+const inChild = ({ form, name: directoryName, uid, only }: Runner) => {
+  const runDir = join(directory, directoryName);
+  const asked = { ...setupOf(form, runDir), planted: [...planted.keys()] };
   const told = new Map(
-    localCases(setupOf(form, runDir), port).map(({ name }) => [name, Promise.withResolvers<string | null>()]),
+    localCases(asked, port)
+      .filter(({ name }) => only === undefined || name === only)
+      .map(({ name }) => [name, Promise.withResolvers<string | null>()]),
   );
   const start = async ({ runner, node, daemon }: Child): Promise<void> => {
     await mkdir(runDir);
-    await chown(runDir, OTHER_USER, OTHER_USER);
-    const setup = { ...setupOf(form, runDir), nodePath: node, daemon };
-    const child = spawn(node, [runner, JSON.stringify(setup)], {
-      uid: OTHER_USER,
-      gid: OTHER_USER,
+    await chown(runDir, uid, uid);
+    const setup = { ...asked, nodePath: node, daemon };
+    const child = spawn(node, [runner, JSON.stringify(setup), ...(only === undefined ? [] : [only])], {
+      uid,
+      gid: uid,
       cwd: "/",
       env: { PATH: path, HOME: runDir },
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: withPlanted(["ignore", "pipe", "inherit"], planted),
     });
+    const { stdout } = child;
+    if (stdout === null) throw new Error("the child's output is piped");
     await once(child, "spawn");
-    void results(createInterface({ input: child.stdout }), told);
+    void results(createInterface({ input: stdout }), told);
   };
   for (const [name, { promise }] of told) {
     it(name, { timeout: CHILD_TIMEOUT_MS }, async () => {
@@ -157,7 +173,14 @@ for (const form of ["bubblewrap", "namespaces"] as const) {
   describe.skipIf(lacks !== null || !isRoot)(
     `local, ${form}, as another user ${lacks ?? (isRoot ? "" : "(only root can start one)")}`,
     () => {
-      const start = asOtherUser(form);
+      const start = inChild({ form, name: `other-${form}`, uid: OTHER_USER });
+      if (lacks === null && isRoot) starts.push(start);
+    },
+  );
+  describe.skipIf(lacks !== null || !isRoot)(
+    `local, ${form}, as root with planted descriptors ${lacks ?? (isRoot ? "" : "(only root can be root)")}`,
+    () => {
+      const start = inChild({ form, name: `planted-${form}`, uid: 0, only: DESCRIPTOR_CASE });
       if (lacks === null && isRoot) starts.push(start);
     },
   );

@@ -56,6 +56,8 @@ const CONFIG = readConfig(
     PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS),
     PLATFORM_MAX_TURN_MS: String(MAX_TURN_MS),
     PLATFORM_RECOVERY_INTERVAL_MS: String(RECOVERY_MS),
+    // So few that sandboxes wait for each other; the same on every machine.
+    PLATFORM_BOOTS_AT_ONCE: "2",
     // An instant whose message was overtaken by another is found by the next poll: within this, for the checkers.
     PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "15000",
     PLATFORM_ACTOR_IDLE_MS: "20000",

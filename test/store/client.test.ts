@@ -3,6 +3,7 @@ import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import * as Stream from "effect/Stream";
@@ -223,6 +224,72 @@ describe("a session that the server ends", () => {
       expect(error._tag === "SqlError" && reasonOf(error)).toBe("ConnectionError");
       expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }]);
     }).pipe(Effect.scoped),
+  );
+});
+
+/** The process stands still: what falls due or arrives meanwhile waits. */
+const standStill = (milliseconds: number) =>
+  Effect.sync(() => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds));
+
+describe("a process that stands still", () => {
+  /** A client of one connection that waits 200 ms for it. */
+  const narrow = Effect.map(freshDatabase("empty"), (url) =>
+    Client.layer({ url, maxConnections: 1, connectTimeoutMs: 200 }),
+  );
+
+  it.live("has its new connection, however long it stood still meanwhile", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const asked = yield* Effect.forkChild(sql`SELECT 1 AS one`, { startImmediately: true });
+      yield* Effect.yieldNow;
+      yield* standStill(600);
+      expect(yield* Fiber.join(asked)).toEqual([{ one: 1 }]);
+    }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
+  );
+
+  it.live("has the connection that another statement gave back meanwhile", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* sql`SELECT 1`;
+      const first = yield* Effect.forkChild(sql`SELECT 1 AS first`, { startImmediately: true });
+      const second = yield* Effect.forkChild(sql`SELECT 2 AS second`, { startImmediately: true });
+      yield* Effect.yieldNow;
+      yield* standStill(600);
+      expect(yield* Fiber.join(first)).toEqual([{ first: 1 }]);
+      expect(yield* Fiber.join(second)).toEqual([{ second: 2 }]);
+    }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
+  );
+
+  it.live("serves a line that moves, also when its end waits longer than one waits for a connection", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      // Twelve statements of 50 ms over the one connection.
+      const slow = Array.from(
+        { length: 12 },
+        (_, n) => sql`SELECT ${n}::int AS n, pg_sleep(0.05) IS NULL AS slept`,
+      );
+      const rows = yield* Effect.all(slow, { concurrency: "unbounded" });
+      expect(rows.flat().map((row) => row["n"])).toEqual(slow.map((_, n) => n));
+    }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
+  );
+
+  it.live("refuses who waits for a connection that nobody gives back", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const begun = yield* Deferred.make<void>();
+      const holding = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`SELECT 1`;
+            yield* Deferred.succeed(begun, undefined);
+            return yield* Effect.never;
+          }),
+        ),
+      );
+      yield* Deferred.await(begun);
+      expect(reasonOf(yield* Effect.flip(sql`SELECT 1`))).toBe("ConnectionError");
+      yield* Fiber.interrupt(holding);
+    }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
   );
 });
 

@@ -11,6 +11,7 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
+import { bootPlacesLayer } from "../../src/actors/boot-places.ts";
 import { recover } from "../../src/actors/recovery.ts";
 import { sandboxActors } from "../../src/actors/sandbox.ts";
 import { sessionActors } from "../../src/actors/session.ts";
@@ -131,12 +132,15 @@ export interface WorldOptions {
   readonly cap?: number;
   /** Puts something between the actors and the repositories. */
   readonly git?: (backend: GitBackend["Service"]) => GitBackend["Service"];
+  /** Sandboxes that boot at once; none: as many as there are. */
+  readonly bootsAtOnce?: number;
 }
 
 /** One life of the service's actors; `end` closes it, what it left is taken up by the next one. */
 export const openActorsWorld = Effect.fnUntraced(function* ({
   cap = 10,
   git = (backend) => backend,
+  bootsAtOnce,
 }: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
   const script: DaemonScript = {
@@ -162,7 +166,10 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
     defaultBranch: "main",
   });
   const begin = Effect.gen(function* () {
-    const { context, scope, end } = yield* opened(Layer.provide(entities, Layer.succeedContext(ports)));
+    const places = bootsAtOnce === undefined ? Layer.empty : bootPlacesLayer(bootsAtOnce);
+    const { context, scope, end } = yield* opened(
+      entities.pipe(Layer.provide(places), Layer.provide(Layer.succeedContext(ports))),
+    );
     const actors = Context.get(context, Actors);
     yield* Effect.forkIn(Effect.provideService(inPorts(recover), Actors, actors), scope);
     return { actors, end };

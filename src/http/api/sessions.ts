@@ -49,6 +49,10 @@ export const SandboxWire = Schema.Struct({
   status: Schema.Literals(SANDBOX_STATUSES),
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String })),
   created_at: Instant,
+  boot_started_at: nullable(Instant).annotate({
+    description:
+      "When its boot began. Null while it waits: a node boots a limited number of sandboxes at once.",
+  }),
   active_at: nullable(Instant),
   ended_at: nullable(Instant),
 }).annotate({ identifier: "Sandbox" });

@@ -36,7 +36,7 @@ export const launchSettings = (
   const proxy = "http://127.0.0.1:3128";
   const noProxy = "127.0.0.1,localhost";
   return {
-    prefix: agentPrefix(installation.form, uidBase),
+    prefix: agentPrefix(installation.form, uidBase, installation.gate !== null),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
     agentEnv: spec.secrets,
@@ -144,6 +144,7 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
     tools: installation.tools,
     layout: sandboxLayout(request.paths, installation.parts),
     newRoot: request.paths.newRoot,
+    gate: installation.gate,
     limits: {
       processes: installation.countsProcessesPerSandbox ? installation.options.limits.processes : null,
       openFiles: installation.options.limits.openFiles,

@@ -71,7 +71,7 @@ const isolation = (sighting: Sighting): DoctorFinding[] => {
     kernel(
       "system calls",
       filter,
-      filter ? "a seccomp filter" : "no filter in this form; install bubblewrap",
+      filter ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
     ),
     kernel(
       "daemon apart from the agent",

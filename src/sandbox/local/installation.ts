@@ -5,10 +5,11 @@ import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type GroupParent, findGroupParents } from "./cgroup.ts";
-import type { Form } from "./launch-plan.ts";
+import { gateProgram } from "./gate.ts";
+import { AGENT_GATE, type Form, INNER_CLOSE_FROM, INNER_GATE, launcherCloseFrom } from "./launch-plan.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
 import { installContent, installFile, openRunDirectory } from "./run-directory.ts";
-import { architectureOf, seccompProgram } from "./seccomp.ts";
+import { architectureOf, type FilterKind, seccompProgram } from "./seccomp.ts";
 import { type Tools, findTools } from "./tools.ts";
 
 export interface LocalLimits {
@@ -71,8 +72,10 @@ export interface Installation {
   readonly tools: Tools;
   readonly parts: Parts;
   readonly form: Form;
-  /** File with the seccomp program for PID 1 and what it starts; null where the form has none. */
+  /** File with the seccomp program that bubblewrap installs for PID 1 and what it starts; null in the other form. */
   readonly filter: string | null;
+  /** The gate before the launcher (gate.ts); null where this processor has none. */
+  readonly gate: string | null;
   readonly groupParents: readonly GroupParent[];
   /** Whether sandboxes get uids of their own (the service is root). */
   readonly ownUids: boolean;
@@ -123,7 +126,7 @@ const installLibrary = async ({
   }),
 });
 
-const installFilter = async (runDir: string, kind: "agent" | "supervisor"): Promise<string> => {
+const installFilter = async (runDir: string, kind: FilterKind): Promise<string> => {
   const architecture = architectureOf(process.arch);
   if (architecture === null) throw new Error(`there is no seccomp filter for ${process.arch} yet`);
   return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
@@ -135,13 +138,43 @@ const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Reco
   "agent.bpf": await installFilter(options.runDir, "agent"),
 });
 
+/** Agents of an ordinary user's sandbox nest further namespaces, which the filter of PID 1 then has to allow. */
+const filterOfPid1 = (ownUids: boolean): FilterKind => (ownUids ? "agent" : "supervisor");
+
+/** Gates are written for one processor (gate.ts). */
+const hasGates = (): boolean => process.arch === "x64";
+
+/** Installs a gate under its name. @param kind of its filter, null for none */
+const installGate = (
+  runDir: string,
+  gate: { readonly name: string; readonly closeFrom: number; readonly kind: FilterKind | null },
+): Promise<string> => {
+  const filter = gate.kind === null ? null : seccompProgram(gate.kind, "x64");
+  return installContent(runDir, gate.name, gateProgram({ closeFrom: gate.closeFrom, filter }));
+};
+
+/** The gates inside, which install the filters in the form that has no bubblewrap to do it. */
+const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<string, string>> => ({
+  [INNER_GATE]: await installGate(runDir, {
+    name: INNER_GATE,
+    closeFrom: INNER_CLOSE_FROM,
+    kind: filterOfPid1(ownUids),
+  }),
+  ...(!ownUids && {
+    [AGENT_GATE]: await installGate(runDir, { name: AGENT_GATE, closeFrom: 3, kind: "agent" }),
+  }),
+});
+
 /** Removes parts of earlier versions; sandboxes that still use one keep it through their own mount. */
-export const removeOldParts = async ({ options, parts, filter }: Installation): Promise<void> => {
-  const files = [parts.node, parts.daemon, parts.entrypoint, parts.commandLine, filter ?? ""].concat(
-    parts.agentBinaries,
-    Object.values(parts.settings),
-    Object.values(parts.library),
-  );
+export const removeOldParts = async ({ options, parts, filter, gate }: Installation): Promise<void> => {
+  const files = [
+    parts.node,
+    parts.daemon,
+    parts.entrypoint,
+    parts.commandLine,
+    filter ?? "",
+    gate ?? "",
+  ].concat(parts.agentBinaries, Object.values(parts.settings), Object.values(parts.library));
   const used = new Set(files.map(dirname));
   const root = join(options.runDir, "parts");
   const old = (await readdir(root)).filter((name) => !name.startsWith(".") && !used.has(join(root, name)));
@@ -160,15 +193,19 @@ export const install = async (options: LocalOptions, form: Form): Promise<Instal
   await openRunDirectory(options.runDir);
   const ownUids = process.geteuid?.() === 0;
   const nested = form === "bubblewrap" && !ownUids && bwrap !== null;
-  const parts = await installParts(options, nested ? await nestedLibrary(options, bwrap) : {});
-  const filter =
-    form === "bubblewrap" ? await installFilter(options.runDir, ownUids ? "agent" : "supervisor") : null;
+  const parts = await installParts(options, {
+    ...(nested && (await nestedLibrary(options, bwrap))),
+    ...(form === "namespaces" && hasGates() && (await gateLibrary(options.runDir, ownUids))),
+  });
+  const filter = form === "bubblewrap" ? await installFilter(options.runDir, filterOfPid1(ownUids)) : null;
+  const outer = { name: "launcher-gate", closeFrom: launcherCloseFrom(form), kind: null };
   return {
     options,
     tools,
     parts,
     form,
     filter,
+    gate: hasGates() ? await installGate(options.runDir, outer) : null,
     groupParents: findGroupParents(groupName(options.installationId)),
     ownUids,
     countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),

@@ -10,7 +10,9 @@
  *   daemon keeps  | SETUID, SETGID, KILL, SETPCAP in its   | no capability
  *                 | own user namespace                     |
  *
- * Real root maps to nothing inside, in no form. With bubblewrap a seccomp filter covers all that the agent runs.
+ * Real root maps to nothing inside, in no form. A seccomp filter covers all that the agent runs. bubblewrap installs it
+ * itself; in the `namespaces` form the gate does (gate.ts), as the last program before PID 1 and before the agent. In both
+ * forms the launcher starts behind a gate that closes every descriptor but its own.
  */
 import {
   AGENT_UID,
@@ -54,7 +56,18 @@ export interface LaunchRequest {
   /** An empty directory over which the `namespaces` form builds the new root. */
   readonly newRoot: string;
   readonly limits: ProcessLimits;
+  /** The gate before the launcher, null where this machine's processor has none. */
+  readonly gate: string | null;
 }
+
+/** Names of the gates inside, below LIBRARY: before PID 1, and before an ordinary user's agent. */
+export const INNER_GATE = "gate";
+export const AGENT_GATE = "agent-gate";
+
+/** The first descriptor that the launcher does not get. Only bubblewrap reads the filter from one. */
+export const launcherCloseFrom = (form: Form): number => (form === "bubblewrap" ? FILTER_FD : SIGNAL_FD) + 1;
+/** PID 1 says over SIGNAL_FD that it runs. */
+export const INNER_CLOSE_FROM = SIGNAL_FD + 1;
 
 /** User namespaces below an ordinary user's sandbox: the daemon's, and one for each command that runs as the agent. */
 const NESTED_MAX = 128;
@@ -88,6 +101,7 @@ const innerChain = (request: LaunchRequest): string[] => [
   ...(request.uidBase === null && request.form === "namespaces"
     ? ["unshare", "--user", ...mapTo(DAEMON_UID), "setpriv", ...DROP_ALL]
     : []),
+  ...(request.gate !== null && request.form === "namespaces" ? [`${LIBRARY}/${INNER_GATE}`] : []),
   "/usr/local/bin/platform-entrypoint",
 ];
 
@@ -142,8 +156,10 @@ const namespaces = (request: LaunchRequest): string[] => {
 };
 
 /** The command that becomes the sandbox; started with the launcher's protocol on stdin and SIGNAL_FD. */
-export const launchCommand = (request: LaunchRequest): string[] =>
-  request.form === "bubblewrap" ? bubblewrap(request) : namespaces(request);
+export const launchCommand = (request: LaunchRequest): string[] => [
+  ...(request.gate === null ? [] : [request.gate]),
+  ...(request.form === "bubblewrap" ? bubblewrap(request) : namespaces(request)),
+];
 
 /** Inside: the agent's view of /run/platform, which is the one directory made for it to read. */
 const NESTED_BUBBLEWRAP = [
@@ -162,27 +178,31 @@ const NESTED_INIT = [
   "exit $code",
 ].join("\n");
 
-const NESTED_NAMESPACES = [
-  "set -e",
-  "mount -t proc proc /proc",
-  // The directory to keep is reached through the working directory while the new mount hides its path.
-  "cd /run/platform/agent",
-  "mount -t tmpfs -o mode=755,size=64k tmpfs /run/platform",
-  "mkdir /run/platform/agent",
-  "mount --no-canonicalize --bind . /run/platform/agent",
-  "mount -o remount,bind,ro /run/platform/agent",
-  "mount -o remount,bind,ro /run/platform",
-  "echo 0 > /proc/sys/user/max_user_namespaces",
-  'cd "$here"',
-  "unset OLDPWD",
-  `exec setpriv ${DROP_ALL.join(" ")} sh -c "$init" agent "$@"`,
-].join("\n");
+const nestedNamespaces = (gate: readonly string[]): string =>
+  [
+    "set -e",
+    "mount -t proc proc /proc",
+    // The directory to keep is reached through the working directory while the new mount hides its path.
+    "cd /run/platform/agent",
+    "mount -t tmpfs -o mode=755,size=64k tmpfs /run/platform",
+    "mkdir /run/platform/agent",
+    "mount --no-canonicalize --bind . /run/platform/agent",
+    "mount -o remount,bind,ro /run/platform/agent",
+    "mount -o remount,bind,ro /run/platform",
+    "echo 0 > /proc/sys/user/max_user_namespaces",
+    'cd "$here"',
+    "unset OLDPWD",
+    `exec ${["setpriv", ...DROP_ALL, ...gate].join(" ")} /bin/sh -c "$init" agent "$@"`,
+  ].join("\n");
 
-/** What the daemon puts before each command that runs as the agent (domain/launch.ts `prefix`). */
-export const agentPrefix = (form: Form, uidBase: number | null): string[] => {
+/**
+ * What the daemon puts before each command that runs as the agent (domain/launch.ts `prefix`).
+ * @param gated whether the sandbox has gates
+ */
+export const agentPrefix = (form: Form, uidBase: number | null, gated: boolean): string[] => {
   if (uidBase !== null) return ["setpriv", ...become(AGENT_UID), ...DROP_ALL];
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];
   const own = ["--pid", "--fork", "--kill-child=KILL", "--mount", "--"];
-  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${NESTED_NAMESPACES}`;
+  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [])}`;
   return ["unshare", "--user", ...mapTo(AGENT_UID), ...own, "sh", "-c", script, "agent"];
 };

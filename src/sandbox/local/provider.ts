@@ -25,7 +25,7 @@ export const summarize = (installation: Installation): string => {
   return [
     installation.form === "bubblewrap"
       ? "bubblewrap: namespaces and a seccomp filter"
-      : "plain namespaces, without a seccomp filter (weaker: install bubblewrap)",
+      : `plain namespaces${installation.gate === null ? ", without a seccomp filter (weaker: install bubblewrap)" : " and a seccomp filter"}`,
     installation.ownUids ? "uids of its own for each sandbox" : "one uid, the service's",
     `${limits.map((limit) => `${limit} by ${controls.has(limit) ? "the kernel" : "a watcher"}`).join(", ")}, disk by a watcher`,
   ].join("; ");

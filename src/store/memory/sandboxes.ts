@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
-import { sandboxStatusEvent } from "../event-rows.ts";
+import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../journal.ts";
 import { Sandboxes } from "../port.ts";
 import type { OutdatedSandbox, Sandbox } from "../records.ts";
@@ -70,6 +70,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       failure: null,
       bootDeadlineAt: request.bootDeadlineAt,
       createdAt: now,
+      bootStartedAt: null,
       activeAt: null,
       endedAt: null,
     },
@@ -105,6 +106,22 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
   ]);
 });
 
+const beginBoot = (
+  tables: TableSet,
+  id: string,
+  { now, deadlineAt }: { readonly now: number; readonly deadlineAt: number },
+): boolean => {
+  const row = tables.sandboxes.get(id);
+  const session = row === undefined ? undefined : tables.sessions.get(row.record.sessionId)?.record;
+  if (row === undefined || session === undefined || row.record.status !== "provisioning") return false;
+  const record: Sandbox = { ...row.record, bootStartedAt: now, bootDeadlineAt: deadlineAt };
+  tables.sandboxes.set(id, { ...row, record });
+  tables.events.append([
+    bootStartedEvent({ projectId: session.projectId, sessionId: session.id, at: now }, id),
+  ]);
+  return true;
+};
+
 const outdated = (tables: TableSet, nodeId: string): readonly OutdatedSandbox[] =>
   [...tables.sandboxes.values()].flatMap(({ record, secrets: given }) => {
     const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
@@ -129,6 +146,7 @@ export const layer = Layer.effect(
         );
         return newestFirst[0] ?? null;
       }),
+    beginBoot: (id, boot) => Effect.sync(() => beginBoot(tables, id, boot)),
     noteSecrets: (id, former, given) =>
       Effect.sync(() => {
         const row = tables.sandboxes.get(id);

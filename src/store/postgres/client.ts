@@ -18,9 +18,16 @@ import * as Statement from "effect/sql/Statement";
 import * as Stream from "effect/Stream";
 import * as pg from "pg";
 import Cursor from "pg-cursor";
-import { connectionSettings, DEFAULTS, type PostgresOptions } from "./connection.ts";
+import {
+  answerTimeoutMs,
+  connectionSettings,
+  DEFAULTS,
+  patientClient,
+  type PostgresOptions,
+} from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
 import * as Notifications from "./notifications.ts";
+import { Line, patiently } from "./patience.ts";
 import { nameOf, Prepared } from "./prepared.ts";
 
 /** A connection that is not used for this long is closed. */
@@ -31,30 +38,44 @@ const CURSOR_ROWS = 128;
 /** What each connection that is of no more use was ended by. */
 type Broken = WeakMap<pg.PoolClient, Error>;
 
+/** What the connections of one pool share. */
+interface Lending {
+  readonly broken: Broken;
+  /** How long an answer is waited for, ms. */
+  readonly answerMs: number;
+}
+
 type Run = (config: pg.QueryConfig | pg.QueryArrayConfig) => Effect.Effect<pg.QueryResult, SqlError>;
 
 /** Uninterruptible (C3): the client is given back only when the server's answer is in. */
-const runOn = (client: pg.PoolClient, broken: Broken): Run =>
+const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
   Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
     return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
+      const answered = patiently(answerMs, () => {
+        const cause = new Error(`the database gave no answer within ${answerMs} ms`);
+        broken.set(client, cause);
+        resume(Effect.fail(sqlErrorOf(cause, "execute")));
+      });
       // pg throws at once when the connection is closed already.
       try {
         client.query(config, (cause: Error | null, result: pg.QueryResult) => {
+          answered();
           if (cause === null || cause === undefined) return resume(Effect.succeed(result));
           const error = sqlErrorOf(cause, "execute");
           if (error.reason._tag === "ConnectionError") broken.set(client, cause);
           resume(Effect.fail(error));
         });
       } catch (cause) {
+        answered();
         broken.set(client, cause instanceof Error ? cause : new Error(String(cause)));
         resume(Effect.fail(sqlErrorOf(cause, "execute")));
       }
     });
   }, Effect.uninterruptible);
 
-const connectionOn = (client: pg.PoolClient, broken: Broken): Connection => {
+const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
   const oneAtATime = Semaphore.makeUnsafe(1);
-  const run = runOn(client, broken);
+  const run = runOn(client, lending);
   const query: Run = (config) => oneAtATime.withPermit(run(config));
   const unprepared: Connection["execute"] = (text, values, transformRows) =>
     Effect.map(query({ text, values: [...values] }), (result) =>
@@ -101,8 +122,12 @@ const connectionOn = (client: pg.PoolClient, broken: Broken): Connection => {
   };
 };
 
-/** The pool as effect/sql wants it: lent for one statement, or leased into a scope. */
-const leasing = (pool: pg.Pool) => {
+/**
+ * The pool as effect/sql wants it: lent for one statement, or leased into a scope.
+ *
+ * @param line who waits for a connection: the pool's own line goes by the clock (patience.ts).
+ */
+const leasing = (pool: pg.Pool, line: Line, answerMs: number) => {
   const broken: Broken = new WeakMap();
   const clients = new WeakMap<Connection, pg.PoolClient>();
   // Without a listener a session that the server ends would end the process. From the first moment on: the end may come in
@@ -111,14 +136,24 @@ const leasing = (pool: pg.Pool) => {
   const lent = Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const client = await pool.connect();
-        const connection = connectionOn(client, broken);
-        clients.set(connection, client);
-        return { client, connection };
+        await line.enter();
+        try {
+          const client = await pool.connect();
+          const connection = connectionOn(client, { broken, answerMs });
+          clients.set(connection, client);
+          return { client, connection };
+        } catch (error) {
+          line.leave();
+          throw error;
+        }
       },
       catch: (cause) => sqlErrorOf(cause, "connect"),
     }),
-    ({ client }) => Effect.sync(() => client.release(broken.get(client))),
+    ({ client }) =>
+      Effect.sync(() => {
+        client.release(broken.get(client));
+        line.leave();
+      }),
   );
   return {
     lent: Effect.map(lent, ({ connection }) => connection),
@@ -142,11 +177,14 @@ const compiler = Statement.makeCompiler({
 });
 
 const make = Effect.fnUntraced(function* (options: PostgresOptions) {
+  const max = options.maxConnections ?? DEFAULTS.maxConnections;
+  const line = new Line(max, options.connectTimeoutMs ?? DEFAULTS.connectTimeoutMs);
   const pool = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const opened = new pg.Pool({
         ...connectionSettings(options),
-        max: options.maxConnections ?? DEFAULTS.maxConnections,
+        max,
+        Client: patientClient(options),
         idleTimeoutMillis: IDLE_TIMEOUT_MS,
       });
       // An idle connection that dies is dropped by the pool; whoever comes next gets a new one.
@@ -155,7 +193,7 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
     }),
     (opened) => Effect.promise(() => opened.end()),
   );
-  const { lent, isUsable } = leasing(pool);
+  const { lent, isUsable } = leasing(pool, line, answerTimeoutMs(options));
   return yield* SqlClient.make({
     acquirer: lent,
     borrower: (use) => Effect.scoped(Effect.flatMap(lent, use)),

@@ -1,12 +1,13 @@
 /** How every connection of the service is opened: the pool's and the listening one. */
 import * as pg from "pg";
+import { patiently } from "./patience.ts";
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; a unix socket as `?host=/its/directory`. */
   readonly url: string;
   /** Connections of this process at most; 10: more than two cores of a database can keep busy. */
   readonly maxConnections?: number;
-  /** How long a statement waits for a free or a new connection, ms. */
+  /** How long a statement waits for a new connection, or bears that none becomes free, ms (patience.ts). */
   readonly connectTimeoutMs?: number;
   /** The server ends a longer statement, ms; 5 s later the client gives the connection up. */
   readonly statementTimeoutMs?: number;
@@ -34,16 +35,43 @@ const instantOf = (text: string): number =>
 const typeParsers = new pg.TypeOverrides();
 typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
 
+/** How long an answer is waited for before its connection is given up, ms. */
+export const answerTimeoutMs = ({
+  statementTimeoutMs = DEFAULTS.statementTimeoutMs,
+}: PostgresOptions): number => statementTimeoutMs + READ_GRACE_MS;
+
 export const connectionSettings = (options: PostgresOptions) => {
   const settings = { ...DEFAULTS, ...options };
   return {
     connectionString: settings.url,
     application_name: settings.applicationName,
-    connectionTimeoutMillis: settings.connectTimeoutMs,
     statement_timeout: settings.statementTimeoutMs,
-    query_timeout: settings.statementTimeoutMs + READ_GRACE_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     types: typeParsers,
   };
 };
+
+/** What pg keeps of a connection, which its types do not tell. */
+interface Connecting {
+  readonly connection?: { readonly stream: { readonly destroy: (error: Error) => void } };
+}
+
+/** A client whose connection has `connectTimeoutMs` of the loop's time to come about. pg's own timers go by the clock alone. */
+export const patientClient = ({ connectTimeoutMs = DEFAULTS.connectTimeoutMs }: PostgresOptions) =>
+  class extends pg.Client {
+    override connect(): Promise<void>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<void> | void {
+      const given = patiently(connectTimeoutMs, () =>
+        (this as unknown as Connecting).connection?.stream.destroy(
+          new Error(`no connection came about within ${connectTimeoutMs} ms`),
+        ),
+      );
+      if (callback === undefined) return super.connect().finally(given);
+      super.connect((error) => {
+        given();
+        callback(error);
+      });
+    }
+  };

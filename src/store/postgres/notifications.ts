@@ -3,8 +3,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SqlError } from "effect/sql/SqlError";
-import * as pg from "pg";
-import { connectionSettings, type PostgresOptions } from "./connection.ts";
+import { connectionSettings, patientClient, type PostgresOptions } from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
 
 export class Notifications extends Context.Service<
@@ -27,11 +26,7 @@ const open = (options: PostgresOptions) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const client = new pg.Client({
-          ...connectionSettings(options),
-          query_timeout: 0,
-          statement_timeout: 0,
-        });
+        const client = new (patientClient(options))({ ...connectionSettings(options), statement_timeout: 0 });
         // Errors before `listen` waits for them: the query that follows fails with them.
         client.on("error", () => undefined);
         await client.connect();

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import type { SandboxStatus } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
-import { sandboxStatusEvent } from "../event-rows.ts";
+import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../journal.ts";
 import { Sandboxes } from "../port.ts";
 import type { OutdatedSandbox, Sandbox } from "../records.ts";
@@ -17,7 +17,7 @@ import { at, json, stored } from "./statement.ts";
 
 const COLUMNS = `
   id, session_id AS "sessionId", provider, node_id AS "nodeId", status, failure,
-  boot_deadline_at AS "bootDeadlineAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
+  boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
 interface MemoryRow {
   readonly status: SandboxStatus;
@@ -130,12 +130,31 @@ const makeOpen = Effect.gen(function* () {
   });
 });
 
+const makeBeginBoot = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (
+    id: string,
+    { now, deadlineAt }: { readonly now: number; readonly deadlineAt: number },
+  ) {
+    const [begun] = yield* sql<{ readonly sessionId: string; readonly projectId: string }>`
+      UPDATE session_sandboxes AS sandbox SET boot_started_at = ${at(now)}, boot_deadline_at = ${at(deadlineAt)}
+      FROM project_sessions AS session
+      WHERE sandbox.id = ${id} AND sandbox.status = 'provisioning' AND session.id = sandbox.session_id
+      RETURNING session.id AS "sessionId", session.project_id AS "projectId"`;
+    if (begun === undefined) return false;
+    yield* events.append([bootStartedEvent({ ...begun, at: now }, id)]);
+    return true;
+  });
+});
+
 export const layer = Layer.effect(
   Sandboxes,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(COLUMNS);
     const open = yield* makeOpen;
+    const beginBoot = yield* makeBeginBoot;
     return {
       memory: yield* makeMemory,
       open: (request) =>
@@ -157,6 +176,7 @@ export const layer = Layer.effect(
         sql<Sandbox>`
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
+      beginBoot: (id, boot) => sql.withTransaction(beginBoot(id, boot)).pipe(stored("sandboxes.beginBoot")),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
           UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}

@@ -126,6 +126,7 @@ const nobody = Layer.succeed(Actors, {
   account: told,
   trigger: told,
   wake: () => Effect.void,
+  load: () => Effect.succeed(false),
 });
 
 const allHere = Layer.succeed(Placement, { isHere: () => true, moves: Effect.never });
