@@ -221,7 +221,9 @@ const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
   wip === undefined
     ? null
     : `Work that was not pushed before this session was restarted is kept in commit ${wip}, on refs/wip/${sessionId}. ` +
-      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD.`;
+      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD. Its files are the work tree. ` +
+      "Other branches, tags, stashes, the index, worktrees and an operation in progress are kept with it where there were any: " +
+      "git show -s FETCH_HEAD says how to restore them.";
 
 const tell = ({ adapter, settings, log }: Parts, text: string) =>
   adapter
