@@ -153,10 +153,14 @@ const settleConfigDir = (
   return moved ? runtime.restart : Effect.void;
 };
 
+/** The agent's own PATH begins behind the launch prefix: what leads there is the platform's. */
+const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>
+  path === undefined ? command : ["env", `PATH=${path}`, ...command];
+
 /** The whole environment of the agent's side; what the platform sets wins over a secret of the same name. */
 const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
   prefix: settings.launch.prefix,
-  command: settings.launch.agentCommand,
+  command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
   cwd: settings.layout.workspace,
   env: {
     ...agentEnv.secrets,

@@ -14,6 +14,7 @@ import { processesSeeing } from "../../src/sandbox/local/processes.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { formerServiceCases } from "./local-former.ts";
+import { shadowCases } from "./local-shadows.ts";
 import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
@@ -106,7 +107,7 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
         const environment = yield* ask(spec.id, "/environment");
         assert.ok(environment.includes(`${CANARY}-token`));
         assert.ok(!environment.includes(`${CANARY}-secret`));
-        assert.ok(!environment.includes("PLATFORM_WORKSPACE"));
+        assert.ok(environment.includes('"PLATFORM_WORKSPACE":"/workspace"'));
         const { stdout } = yield* agent("env");
         assert.ok(!stdout.includes(`${CANARY}-token`));
         assert.ok(stdout.includes(`SOME_API_KEY=${CANARY}-secret`));
@@ -378,6 +379,7 @@ export const localCases = (setup: LocalSetup, port: number): readonly Case[] => 
     ...sandboxCases(world.subject),
     ...ownCases(world),
     ...formerServiceCases(world),
+    ...shadowCases(setup),
     ...sharedCases(world),
     ...limitCases(world),
   ];
