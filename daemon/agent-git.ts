@@ -15,6 +15,8 @@ export interface AgentScript {
   readonly parameters?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: Uint8Array;
+  /** Root of the work tree it is for, the workspace where left out; null: of none. The script itself starts in the workspace. */
+  readonly tree?: string | null;
 }
 
 /** A connection on which nothing moves for this long has failed. */
@@ -29,6 +31,11 @@ const CONFIG: Readonly<Record<string, string>> = {
   "core.fsmonitor": "false",
   "core.untrackedCache": "false",
   "core.splitIndex": "false",
+  // What a Linux file system has is looked at, and nothing overlooked.
+  "core.fileMode": "true",
+  "core.ignoreCase": "false",
+  "core.trustctime": "true",
+  "core.checkStat": "default",
   // A file with mixed line ends is stored all the same.
   "core.safecrlf": "false",
   "gc.auto": "0",
@@ -48,10 +55,14 @@ const CONFIG_ENV: Readonly<Record<string, string>> = Object.fromEntries([
   ]),
 ]);
 
+/** The work tree is where we say, whatever `core.worktree` and `core.bare` of the agent's configuration say. */
+const placeOf = (tree: string | null): Record<string, string> =>
+  tree === null ? {} : { GIT_DIR: `${tree}/.git`, GIT_WORK_TREE: tree };
+
 /** A shell script in the workspace, run as the agent. */
 export const agentScript = (
   settings: Settings,
-  { name, script, parameters, env, input }: AgentScript,
+  { name, script, parameters, env, input, tree = settings.layout.workspace }: AgentScript,
 ): Launch => ({
   prefix: settings.launch.prefix,
   command: ["sh", "-c", script, name, ...(parameters ?? [])],
@@ -59,6 +70,7 @@ export const agentScript = (
     ...settings.launch.commonEnv,
     ...gitEnvironment(settings),
     ...CONFIG_ENV,
+    ...placeOf(tree),
     GIT_OPTIONAL_LOCKS: "0",
     GIT_NO_REPLACE_OBJECTS: "1",
     LC_ALL: "C",

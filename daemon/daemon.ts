@@ -158,10 +158,14 @@ const settleConfigDir = (
   return moved ? runtime.restart : Effect.void;
 };
 
+/** The agent's own PATH begins behind the launch prefix: what leads there is the platform's. */
+const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>
+  path === undefined ? command : ["env", `PATH=${path}`, ...command];
+
 /** The whole environment of the agent's side; what the platform sets wins over a secret of the same name. */
 const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
   prefix: settings.launch.prefix,
-  command: settings.launch.agentCommand,
+  command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
   cwd: settings.layout.workspace,
   env: {
     ...agentEnv.secrets,
@@ -226,7 +230,9 @@ const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
   wip === undefined
     ? null
     : `Work that was not pushed before this session was restarted is kept in commit ${wip}, on refs/wip/${sessionId}. ` +
-      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD.`;
+      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD. Its files are the work tree. ` +
+      "Other branches, tags, stashes, the index, worktrees and an operation in progress are kept with it where there were any: " +
+      "git show -s FETCH_HEAD says how to restore them.";
 
 const tell = ({ adapter, settings, log }: Parts, text: string) =>
   adapter

@@ -18,11 +18,12 @@ exec 3>&-
 # What the provider put beside the daemon: its compiled form, with which it starts in half the time, and the forwarder
 # to the egress proxy (api.md 8). That one runs in the daemon's process: a Node of its own would cost each sandbox
 # another 40 MB and the time of a second start.
+# The daemon's Node lies there too: one on the PATH may be the agent's.
 library=/opt/platform/lib
 set -- /usr/local/bin/platform-agent
 if [ -e "$library/platform-agent.cache" ]; then set -- "$library/launcher.cjs" "$@"; fi
 if [ -e "$library/forwarder.cjs" ]; then set -- --require "$library/forwarder.cjs" "$@"; fi
-node "$@" &
+"$library/node" "$@" &
 daemon=$!
 
 # `wait` also returns when a trap has run: ask again until the daemon is gone. If a trap cut the last wait short, the

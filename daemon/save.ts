@@ -1,29 +1,25 @@
 /**
  * Saves what the workspace holds and the remote does not as one commit on refs/wip/<session> (api.md 3 "Saving", 7).
  *
- *  V1 The agent's index, HEAD, branches, objects and files stay as they are: index and objects are a draft's, in a
- *     directory of its own, over the agent's objects as alternates. The way to the remote is the draft's own too, so that
- *     nothing the agent wrote into `.git/config` redirects it.
- *  V2 The commit's tree is the work tree; its parents are HEAD, the session branch where it holds more, and the former
- *     wip commit. The same work saved twice is one commit.
+ *  V1 The agent's index, HEAD, branches, objects and files stay as they are: what a save makes is a draft's, in a directory
+ *     of its own (draft.ts). The way to the remote is the draft's own too, so that nothing the agent wrote into
+ *     `.git/config` redirects it.
+ *  V2 The work tree is the workspace, whatever the agent's configuration says. The commit's tree is the work tree; its
+ *     parents are HEAD, the session branch where it holds more, the rest (rest.ts) where there is one, and the former wip
+ *     commit. The same work saved twice is one commit.
  *  V3 What is not stored is named, with the reason.
- *  V4 It always answers: what fails is said, and what hangs is ended.
+ *  V4 It always answers: what fails is said, and what hangs is ended. The rest costs the files nothing: where it cannot be
+ *     gathered, or the remote refuses it, they are stored without it.
  */
-import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
-import * as Schema from "effect/Schema";
-import { cutText, storableText } from "../src/domain/text.ts";
-import { agentScript, lastWords, type AgentScript } from "./agent-git.ts";
-import { runForBytes, type FinishedBytes } from "./process.ts";
+import * as Result from "effect/Result";
+import { Draft, SaveFailure } from "./draft.ts";
+import { listLocalRefs, type LocalRefs } from "./local-refs.ts";
+import { askRemote, type RemoteRefs } from "./remote-refs.ts";
+import { gatherRest, type Rest } from "./rest.ts";
 import type { Settings } from "./settings.ts";
-import {
-  LIST_SCRIPT,
-  readIndex,
-  readWorkTree,
-  restoration,
-  type SkipReason,
-  type WorkTree,
-} from "./work-tree.ts";
+import { Skipped } from "./skipped.ts";
+import { takeTree, type TakenTree } from "./taken-tree.ts";
 
 /** Answer of `POST /platform/save`; `wip` is null where there was nothing to save. */
 export interface Saved {
@@ -32,191 +28,121 @@ export interface Saved {
   readonly error: string | null;
 }
 
-class SaveFailure extends Schema.TaggedError<SaveFailure>()("SaveFailure", { message: Schema.String }) {}
-
 const DEADLINE = "60 seconds";
-/** How long the draft's removal may take afterwards. */
-const REMOVAL_DEADLINE = "10 seconds";
-/** Paths of one work tree that are read; beyond, the save fails rather than leave some out in silence. */
-const MAX_LIST_BYTES = 64 * 1024 * 1024;
-/** Skipped paths that are named, and how much of each. */
-const MAX_SKIPPED = 200;
-const MAX_PATH_LENGTH = 512;
-/** Attempts to store files among which some cannot be read. */
-const MAX_ADDS = 100;
 
-const REASONS: Readonly<Record<SkipReason, string>> = {
-  ignored: "ignored by git",
-  too_large: "larger than 10 MiB",
-  nested_repository: "a git repository of its own",
-  unreadable: "cannot be read or stored",
-  special: "neither a file nor a link",
-};
-
-/** $1 draft, $2 session branch. Prints the commits of HEAD and branch, an empty record, and the index. */
-const OPEN_SCRIPT = `
-set -e
-mkdir -m 700 "$1"
-objects=$(git rev-parse --path-format=absolute --git-path objects)
-index=$(git rev-parse --path-format=absolute --git-path index)
-GIT_CONFIG_GLOBAL=/dev/null git init --quiet --bare --template= "$1/git"
-mkdir -p "$1/git/objects/info"
-printf '%s\\n' "$objects" > "$1/git/objects/info/alternates"
-[ ! -f "$index" ] || cp "$index" "$1/index"
-export GIT_INDEX_FILE="$1/index"
-git update-index -q --really-refresh > /dev/null || :
-printf '%s\\0' "$(git rev-parse --quiet --verify "HEAD^{commit}" || echo none)"
-printf '%s\\0\\0' "$(git rev-parse --quiet --verify "refs/heads/$2^{commit}" || echo none)"
-git ls-files -z -s -t
-`;
+const NO_REFS: LocalRefs = { refs: [], foreign: new Map(), worktrees: [] };
+/** Named as skipped where none of it could be read. */
+const REST = ".git (branches, tags, stashes and worktrees)";
 
 /**
- * $1 draft, $2 URL, $3 session, $4 HEAD or none, $5 session branch or none. Prints the wip commit, or nothing.
- * The pattern with \`*\` asks for a ref that need not be there.
+ * $1 draft, $2 URL, $3 session, $4 tree, then commits or none: $5 HEAD, $6 session branch, $7 the remote's session branch,
+ * $8 the former wip, $9 the rest, $10 the ref that HEAD names. Prints the wip commit, or nothing.
  */
 const CLOSE_SCRIPT = `
 set -e
-tree=$(GIT_OBJECT_DIRECTORY="$1/git/objects" GIT_INDEX_FILE="$1/index" git write-tree)
-export GIT_DIR="$1/git" GIT_CONFIG_GLOBAL=/dev/null
-git fetch --quiet --no-tags --no-write-fetch-head "$2" "+refs/heads/$3*:refs/got/tip*" "+refs/wip/$3*:refs/got/wip*"
-tip=$(git rev-parse --quiet --verify refs/got/tip) || tip=
-wip=$(git rev-parse --quiet --verify refs/got/wip) || wip=
-within() { [ "$1" = none ] || { [ -n "$2" ] && git merge-base --is-ancestor "$1" "$2"; }; }
+draft=$1 url=$2 session=$3 tree=$4 head=$5 branch=$6 tip=$7 wip=$8 rest=$9 ref=\${10}
+within() { [ "$1" = none ] || { [ "$2" != none ] && git merge-base --is-ancestor "$1" "$2"; }; }
 treeof() { if [ "$1" = none ]; then git hash-object -t tree /dev/null; else git rev-parse "$1^{tree}"; fi; }
-if [ "$tree" = "$(treeof "$4")" ] && within "$4" "$tip" && within "$5" "$tip"; then exit 0; fi
-if [ -n "$wip" ] && [ "$tree" = "$(treeof "$wip")" ] && within "$4" "$wip"; then
-  if within "$5" "$wip" || within "$5" "$tip"; then printf '%s\\n' "$wip"; exit 0; fi
+hangs_on() { [ "$1" = none ] || git rev-list --parents --max-count=1 "$2" | grep -q "$1"; }
+if [ "$rest" = none ] && [ "$tree" = "$(treeof "$head")" ] && within "$head" "$tip" && within "$branch" "$tip"; then
+  exit 0
 fi
-saving=$3 draft=$2 head=$4 branch=$5
-set --
+if [ "$wip" != none ] && [ "$tree" = "$(treeof "$wip")" ] && within "$head" "$wip" && hangs_on "$rest" "$wip"; then
+  if within "$branch" "$wip" || within "$branch" "$tip"; then printf '%s\\n' "$wip"; exit 0; fi
+fi
+set -- -m "Work in progress of session $session"
+[ "$ref" = none ] || [ "$ref" = "refs/heads/$session" ] || set -- "$@" -m "HEAD names $ref."
+if [ "$rest" != none ]; then
+  set -- "$@" -m "Another commit keeps branches, tags, stashes, the index and what else git knew. To see how to restore them, run:" \\
+    -m "    rest=$rest
+    git show $rest:README"
+fi
 [ "$head" = none ] || set -- "$@" -p "$head"
 if ! within "$branch" "$head" && ! within "$branch" "$tip"; then set -- "$@" -p "$branch"; fi
-[ -z "$wip" ] || set -- "$@" -p "$wip"
-commit=$(git commit-tree "$tree" "$@" -m "Work in progress of session $saving")
-git push --quiet --no-verify "$draft" "$commit:refs/wip/$saving"
+[ "$rest" = none ] || set -- "$@" -p "$rest"
+[ "$wip" = none ] || set -- "$@" -p "$wip"
+commit=$(git commit-tree "$tree" "$@")
+git push --quiet --no-verify "$url" "$commit:refs/wip/$session"
 printf '%s\\n' "$commit"
 `;
 
 /** Stores what there is to store. Never fails, and is over soon after its deadline. */
-export const save = (settings: Settings): Effect.Effect<Saved> => {
-  const draft = `${settings.launch.commonEnv["TMPDIR"] ?? "/tmp"}/platform-save-${randomUUID()}`;
-  const saving = new Saving(settings, draft);
-  return saving.run.pipe(
-    Effect.timeoutOrElse({
-      duration: DEADLINE,
-      orElse: () => Effect.fail(new SaveFailure({ message: `it was not done within ${DEADLINE}` })),
-    }),
-    Effect.match({
-      onSuccess: (wip) => ({ wip, skipped: saving.skipped, error: null }),
-      onFailure: ({ message }) => ({ wip: null, skipped: saving.skipped, error: message }),
-    }),
-    Effect.ensuring(saving.removal),
-  );
-};
+export const save = (settings: Settings): Effect.Effect<Saved> =>
+  Effect.suspend(() => {
+    const saving = new Saving(settings);
+    return saving.run.pipe(
+      Effect.timeoutOrElse({
+        duration: DEADLINE,
+        orElse: () => Effect.fail(new SaveFailure({ message: `it was not done within ${DEADLINE}` })),
+      }),
+      Effect.match({
+        onSuccess: (wip) => ({ wip, skipped: saving.skipped.named, error: null }),
+        onFailure: ({ message }) => ({ wip: null, skipped: saving.skipped.named, error: message }),
+      }),
+      Effect.ensuring(saving.draft.removal),
+    );
+  });
 
 class Saving {
-  readonly #settings: Settings;
-  readonly #draft: string;
-  readonly #skipped = new Map<string, SkipReason>();
-  #adds = 0;
+  readonly draft: Draft;
+  readonly skipped = new Skipped();
 
-  constructor(settings: Settings, draft: string) {
-    this.#settings = settings;
-    this.#draft = draft;
+  constructor(settings: Settings) {
+    this.draft = new Draft(settings);
   }
 
   get run(): Effect.Effect<string | null, SaveFailure> {
     return Effect.gen({ self: this }, function* () {
-      const { head, branch, hidden } = readIndex(yield* this.#output(this.#opening));
-      if (hidden.length > 0) yield* this.#updateIndex("--no-skip-worktree", hidden);
-      const tree = readWorkTree(yield* this.#output(this.#inDraft("list", LIST_SCRIPT)), { hidden });
-      for (const [path, reason] of tree.skipped) this.#skipped.set(path, reason);
-      yield* this.#takeIn(tree);
-      yield* this.#restore(tree, head);
-      const { repoUrl, branch: session } = this.#settings;
-      const parameters = [this.#draft, repoUrl, session, head ?? "none", branch ?? "none"];
-      const closing = { name: "save", script: CLOSE_SCRIPT, parameters, env: this.#identity };
-      const wip = (yield* this.#output(closing)).toString("latin1").trim();
+      const { draft, skipped } = this;
+      yield* draft.open;
+      const directory = draft.settings.layout.workspace;
+      const main = yield* takeTree(draft, { directory, number: 0, skipped });
+      const listed = yield* Effect.result(listLocalRefs(draft));
+      const local = Result.isSuccess(listed) ? listed.success : NO_REFS;
+      const branches = local.refs.map(({ ref }) => ref).filter((ref) => ref.startsWith("refs/heads/"));
+      const remote = yield* askRemote(draft, branches);
+      const gathered = yield* Effect.result(gatherRest({ draft, skipped, main, remote, local }));
+      if (Result.isFailure(listed) || Result.isFailure(gathered)) skipped.add(REST, "unreadable");
+      const rest = Result.isSuccess(gathered) ? gathered.success : null;
+      return rest === null
+        ? yield* this.#close(main, remote)
+        : yield* this.#closeWith(rest, { main, remote });
+    });
+  }
+
+  /** The files alone, where the remote does not take the rest. */
+  #closeWith(
+    rest: Rest,
+    { main, remote }: { readonly main: TakenTree; readonly remote: RemoteRefs },
+  ): Effect.Effect<string | null, SaveFailure> {
+    return Effect.catch(this.#close(main, remote, rest), () =>
+      Effect.tap(this.#close(main, remote), () =>
+        Effect.sync(() => {
+          for (const part of rest.parts) this.skipped.add(part, "refused");
+        }),
+      ),
+    );
+  }
+
+  #close(
+    main: TakenTree,
+    remote: RemoteRefs,
+    rest: Rest | null = null,
+  ): Effect.Effect<string | null, SaveFailure> {
+    const { repoUrl, branch } = this.draft.settings;
+    const commits = [main.head, main.branch, remote.tip, remote.wip, rest?.commit ?? null];
+    const ref = main.headRef === null ? null : Buffer.from(main.headRef, "latin1").toString();
+    const optional = [...commits, ref].map((one) => one ?? "none");
+    const parameters = [this.draft.directory, repoUrl, branch, main.files, ...optional];
+    const closing = { name: "close", script: CLOSE_SCRIPT, parameters, env: this.#identity };
+    return Effect.map(this.draft.inDraft(closing), (printed) => {
+      const wip = printed.toString("latin1").trim();
       return /^[0-9a-f]{40}$/.test(wip) ? wip : null;
     });
   }
 
-  /** Those that matter most first; the last entry says how many there are beyond. */
-  get skipped(): Saved["skipped"] {
-    const named = [...this.#skipped]
-      .toSorted(([, a], [, b]) => Number(a === "ignored") - Number(b === "ignored"))
-      .slice(0, MAX_SKIPPED)
-      .map(([path, reason]) => ({ path: textOf(path), reason: REASONS[reason] }));
-    const rest = this.#skipped.size - named.length;
-    return rest === 0 ? named : [...named, { path: "…", reason: `${rest} more were skipped` }];
-  }
-
-  /** The draft goes, however far it came. */
-  get removal(): Effect.Effect<void> {
-    const removal = { name: "save-removal", script: 'rm -rf -- "$1"', parameters: [this.#draft] };
-    return Effect.ignore(Effect.timeoutOption(this.#finished(removal), REMOVAL_DEADLINE));
-  }
-
-  /** Every change of the work tree, into the draft's index. */
-  #takeIn({ removed, added }: WorkTree): Effect.Effect<void, SaveFailure> {
-    return Effect.gen({ self: this }, function* () {
-      if (removed.length > 0) yield* this.#updateIndex("--force-remove", removed);
-      yield* this.#add(added);
-    });
-  }
-
-  /** Halves what cannot be stored together until the file stands alone that cannot be stored at all. */
-  #add(paths: readonly string[]): Effect.Effect<void, SaveFailure> {
-    if (paths.length === 0) return Effect.void;
-    return Effect.gen({ self: this }, function* () {
-      this.#adds += 1;
-      if (this.#adds > MAX_ADDS) return yield* new SaveFailure({ message: "too many files cannot be read" });
-      const { code } = yield* this.#finished(this.#indexUpdate("--add --remove --replace", paths));
-      if (code === 0) return;
-      const [first] = paths;
-      if (paths.length === 1 && first !== undefined) return void this.#skipped.set(first, "unreadable");
-      const half = Math.ceil(paths.length / 2);
-      yield* this.#add(paths.slice(0, half));
-      yield* this.#add(paths.slice(half));
-    });
-  }
-
-  /** What is not stored is in the commit as HEAD has it, also where the agent had staged it. */
-  #restore(tree: WorkTree, head: string | null): Effect.Effect<void, SaveFailure> {
-    if (tree.left.size === 0) return Effect.void;
-    const script = 'git diff-index --cached --raw -z --no-renames --abbrev=40 "$1"';
-    return Effect.gen({ self: this }, function* () {
-      const differing = yield* this.#output(this.#inDraft("compare", script, [head ?? EMPTY_TREE]));
-      const { paths, input } = restoration(differing, tree);
-      if (paths.length === 0) return;
-      for (const path of paths) this.#skipped.set(path, tree.left.get(path) ?? "unreadable");
-      yield* this.#output({ ...this.#inDraft("restore", "git update-index -z --index-info"), input });
-    });
-  }
-
-  #updateIndex(options: string, paths: readonly string[]): Effect.Effect<void, SaveFailure> {
-    return Effect.asVoid(this.#output(this.#indexUpdate(options, paths)));
-  }
-
-  #indexUpdate(options: string, paths: readonly string[]): AgentScript {
-    const input = Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
-    return { ...this.#inDraft("index", `git update-index -z ${options} --stdin`), input };
-  }
-
-  get #opening(): AgentScript {
-    return { name: "save-draft", script: OPEN_SCRIPT, parameters: [this.#draft, this.#settings.branch] };
-  }
-
-  #inDraft(name: string, script: string, parameters: readonly string[] = []): AgentScript {
-    const env = {
-      GIT_INDEX_FILE: `${this.#draft}/index`,
-      GIT_OBJECT_DIRECTORY: `${this.#draft}/git/objects`,
-    };
-    return { name: `save-${name}`, script: `set -e\n${script}`, parameters, env };
-  }
-
   get #identity(): Record<string, string> {
-    const { agentName, sessionId } = this.#settings;
+    const { agentName, sessionId } = this.draft.settings;
     const email = `${agentName}@${sessionId}.platform.internal`;
     return {
       GIT_AUTHOR_NAME: agentName,
@@ -225,26 +151,4 @@ class Saving {
       GIT_COMMITTER_EMAIL: email,
     };
   }
-
-  #output(script: AgentScript): Effect.Effect<Buffer, SaveFailure> {
-    return Effect.flatMap(this.#finished(script), (finished) => {
-      if (finished.code !== 0) return Effect.fail(new SaveFailure({ message: lastWords(finished) }));
-      return finished.isWhole
-        ? Effect.succeed(finished.stdout)
-        : Effect.fail(new SaveFailure({ message: "the work tree has too many files" }));
-    });
-  }
-
-  #finished(script: AgentScript): Effect.Effect<FinishedBytes, SaveFailure> {
-    return Effect.mapError(
-      runForBytes(agentScript(this.#settings, script), MAX_LIST_BYTES),
-      ({ message }) => new SaveFailure({ message: `git cannot be started: ${message}` }),
-    );
-  }
 }
-
-const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-
-/** A path as people read it: bytes that are no UTF-8 are replaced. */
-const textOf = (path: string): string =>
-  cutText(storableText(Buffer.from(path, "latin1").toString("utf8")), MAX_PATH_LENGTH);

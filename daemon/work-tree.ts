@@ -2,18 +2,29 @@
  * What a work tree holds, as git and find list it: which paths a save takes in, which it leaves out and why. Paths are
  * bytes, held as latin1 text, one character a byte: names need be neither UTF-8 nor of one line.
  */
+import type { SkipReason } from "./skipped.ts";
 
 /** Larger files are left out, in bytes (api.md 7: 10 MiB). */
-const LARGE_BYTES = 10 * 1024 * 1024;
-
-export type SkipReason = "ignored" | "too_large" | "nested_repository" | "unreadable" | "special";
+export const LARGE_BYTES = 10 * 1024 * 1024;
 
 export interface IndexListing {
   /** Commits; null: none. */
   readonly head: string | null;
   readonly branch: string | null;
+  /** What HEAD names; null where it is detached. */
+  readonly headRef: string | null;
   /** Entries that git was told not to look for in the work tree. */
   readonly hidden: readonly string[];
+  /** Entries of paths in conflict. */
+  readonly unmerged: readonly UnmergedEntry[];
+}
+
+export interface UnmergedEntry {
+  readonly mode: string;
+  readonly object: string;
+  /** 1: the common ancestor, 2: ours, 3: theirs. */
+  readonly stage: string;
+  readonly path: string;
 }
 
 export interface WorkTree {
@@ -46,7 +57,7 @@ printf '\\0'
 `;
 
 /** Records up to each empty one. */
-const sections = (listing: Buffer): string[][] => {
+export const sections = (listing: Buffer): string[][] => {
   const found: string[][] = [[]];
   for (const record of listing.toString("latin1").split("\0")) {
     if (record === "") found.push([]);
@@ -58,17 +69,20 @@ const sections = (listing: Buffer): string[][] => {
 const commitOf = (text: string | undefined): string | null =>
   text !== undefined && /^[0-9a-f]{40}$/.test(text) ? text : null;
 
-/** Reads what the save's opening script prints. */
+/** Reads what the script prints that opens a work tree. */
 export const readIndex = (listing: Buffer): IndexListing => {
-  const [[head, branch] = [], entries = []] = sections(listing);
+  const [[head, branch, headRef = ""] = [], entries = []] = sections(listing);
   const read = entries.flatMap((entry) => {
-    const [, tag = "", path = ""] = /^(\S) \d+ [0-9a-f]+ \d\t([^]*)$/.exec(entry) ?? [];
-    return path === "" ? [] : [{ tag, path }];
+    const [, tag = "", mode = "", object = "", stage = "", path = ""] =
+      /^(\S) (\d+) ([0-9a-f]+) (\d)\t([^]*)$/.exec(entry) ?? [];
+    return path === "" ? [] : [{ tag, mode, object, stage, path }];
   });
   return {
     head: commitOf(head),
     branch: commitOf(branch),
+    headRef: headRef.startsWith("refs/") ? headRef : null,
     hidden: read.filter(({ tag }) => tag === "S").map(({ path }) => path),
+    unmerged: read.filter(({ stage }) => stage !== "0"),
   };
 };
 
@@ -131,22 +145,50 @@ const within =
 /**
  * Entries of the index that are to be again as the commit has them, since their files were left out.
  *
- * @param differing raw `git diff-index` of the index against the commit.
+ * @param differing of the index against the commit.
  * @returns the paths, and what `git update-index --index-info` is to be told.
  */
 export const restoration = (
-  differing: Buffer,
-  { left }: Pick<WorkTree, "left">,
+  differing: readonly Difference[],
+  left: ReadonlyMap<string, SkipReason>,
 ): { readonly paths: readonly string[]; readonly input: Buffer } => {
-  const records = differing.toString("latin1").split("\0");
   const paths: string[] = [];
   let lines = "";
-  for (let at = 0; at + 1 < records.length; at += 2) {
-    const path = records[at + 1] ?? "";
-    const [, mode, object] = /^:(\d{6}) \d{6} ([0-9a-f]{40}) /.exec(records[at] ?? "") ?? [];
-    if (mode === undefined || object === undefined || !left.has(path)) continue;
+  for (const { path, before } of differing) {
+    if (!left.has(path)) continue;
     paths.push(path);
-    lines += `${mode === "000000" ? "0" : mode} ${object} 0\t${path}\0`;
+    lines += `${before.mode === ABSENT_MODE ? "0" : before.mode} ${before.object} 0\t${path}\0`;
   }
   return { paths, input: Buffer.from(lines, "latin1") };
+};
+
+const ABSENT_MODE = "000000";
+
+interface Entry {
+  readonly mode: string;
+  readonly object: string;
+}
+
+/** One path that an index has otherwise than a commit. */
+export interface Difference {
+  readonly path: string;
+  readonly before: Entry;
+  readonly after: Entry;
+}
+
+/** Reads the records of a raw `git diff-index`. */
+export const readDifferences = (records: readonly string[]): Difference[] => {
+  const differences: Difference[] = [];
+  for (let at = 0; at + 1 < records.length; at += 2) {
+    const [, modeBefore, modeAfter, before, after] =
+      /^:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) /.exec(records[at] ?? "") ?? [];
+    if (modeBefore === undefined || modeAfter === undefined || before === undefined || after === undefined)
+      continue;
+    differences.push({
+      path: records[at + 1] ?? "",
+      before: { mode: modeBefore, object: before },
+      after: { mode: modeAfter, object: after },
+    });
+  }
+  return differences;
 };

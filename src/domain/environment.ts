@@ -2,7 +2,7 @@
  * The injected environment of a sandbox (spec.md appendix "Injected environment"): every variable that applies and
  * none that does not. Project secrets are not here: they go to the agent runtime alone (domain/launch.ts).
  *
- * Not injected: PLATFORM_WORKSPACE (baked into the image) and any static git credential (spec.md 5.3).
+ * Not injected: PLATFORM_WORKSPACE (part of the image: the provider sets it), and any static git credential (spec.md 5.3).
  */
 import { SERVICE_PORT } from "./launch.ts";
 

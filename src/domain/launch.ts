@@ -34,6 +34,8 @@ export const LaunchSettings = Schema.Struct({
   adapter: Schema.Literals(["opencode", "plain"]),
   /** Environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),
+  /** PATH of the agent runtime and what it starts, in place of the common one, by which the daemon finds its own programs. */
+  agentPath: Schema.optionalKey(Schema.String),
   /** Environment of daemon and agent: proxies, PATH, HOME. */
   commonEnv: Schema.Record(Schema.String, Schema.String),
   /** Commit on refs/wip/<session> of what a former sandbox of the session saved, where there is one. */

@@ -1,5 +1,5 @@
 /** `POST /platform/refresh` of a real daemon, over real git (api.md 7). */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Running, TOKEN } from "./support/running.ts";
@@ -42,6 +42,18 @@ describe("a refresh", () => {
     expect([read(daemon, "README.md"), read(daemon, "new.txt")]).toEqual(["changed\n", "new\n"]);
     expect((await daemon.git("branch", "--show-current")).trim()).toBe(daemon.sessionId);
     expect((await daemon.health()).repo.commit).toBe(after);
+  });
+
+  test("brings it into the workspace, whatever core.worktree and core.bare say", async () => {
+    const daemon = await ready();
+    const elsewhere = join(daemon.directory, "elsewhere");
+    mkdirSync(elsewhere);
+    await daemon.git("config", "core.worktree", elsewhere);
+    await daemon.git("config", "core.bare", "true");
+    daemon.pushFromElsewhere({ "new.txt": "new\n" });
+    expect((await daemon.control("refresh"))[0]).toBe(200);
+    expect(read(daemon, "new.txt")).toBe("new\n");
+    expect(readdirSync(elsewhere)).toEqual([]);
   });
 
   test("restarts in place where the branch has not moved", async () => {

@@ -6,13 +6,14 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { TOKEN } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
-import { save, wipOf, write, headOf, filesOf, textOf, parentsOf } from "./support/saving.ts";
+import { save, wipOf, write, headOf, filesOf, textOf, parentsOf, restOf } from "./support/saving.ts";
 
 const { ready } = daemonPerTest();
 
@@ -99,6 +100,7 @@ describe("a save works", () => {
     expect(parentsOf(daemon, rebasing)).toEqual([
       (await daemon.git("rev-parse", "other")).trim(),
       (await daemon.git("rev-parse", daemon.sessionId)).trim(),
+      restOf(daemon, rebasing),
       merging,
     ]);
     expect(await daemon.git("status")).toContain("rebase in progress");
@@ -150,6 +152,20 @@ describe("a save works", () => {
     writeFileSync(`${index}.lock`, "");
     write(daemon, "new.txt");
     expect(filesOf(daemon, await wipOf(daemon))).toEqual(["README.md", "new.txt"]);
+  });
+
+  test("with a file that changed in the second in which the index was written", async () => {
+    const daemon = await ready();
+    const { workspace } = daemon.layout;
+    const then = new Date("2026-01-01T00:00:00Z");
+    const atOnce = (name: string): void => utimesSync(join(workspace, name), then, then);
+    write(daemon, "racy.txt", "first\n");
+    atOnce("racy.txt");
+    await daemon.git("add", "racy.txt");
+    write(daemon, "racy.txt", "other\n");
+    atOnce("racy.txt");
+    atOnce(".git/index");
+    expect(textOf(daemon, await wipOf(daemon), "racy.txt")).toBe("other");
   });
 
   test("with an environment that the agent's configuration turns around [G06]", async () => {

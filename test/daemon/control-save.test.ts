@@ -6,7 +6,17 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { daemonPerTest } from "./support/per-test.ts";
 import { TOKEN } from "./support/running.ts";
-import { save, wipOf, write, headOf, filesOf, textOf, parentsOf, reasonOf } from "./support/saving.ts";
+import {
+  save,
+  wipOf,
+  write,
+  headOf,
+  filesOf,
+  textOf,
+  parentsOf,
+  reasonOf,
+  restOf,
+} from "./support/saving.ts";
 import { signal } from "./support/served.ts";
 
 const { start, ready } = daemonPerTest();
@@ -57,7 +67,7 @@ describe("a save", () => {
     renameSync(join(daemon.layout.workspace, "old"), join(daemon.layout.workspace, "new"));
 
     const wip = await wipOf(daemon);
-    expect(parentsOf(daemon, wip)).toEqual([head]);
+    expect(parentsOf(daemon, wip)).toEqual([head, restOf(daemon, wip)]);
     expect(filesOf(daemon, wip)).toEqual([
       "README.md",
       "committed.txt",

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { isThere, TOKEN } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import { signal } from "./support/served.ts";
@@ -140,6 +141,23 @@ describe("the agent runtime", () => {
     expect(Object.keys(environment)).not.toContain("PLATFORM_TOKEN");
     expect(JSON.stringify(environment)).not.toContain(TOKEN);
     expect(existsSync(daemon.layout.launchFile)).toBe(false);
+  });
+
+  test("has a PATH of its own, on which the daemon looks for nothing", async () => {
+    const bin = mkdtempSync(join(tmpdir(), "agent-bin-"));
+    onTestFinished(() => rmSync(bin, { recursive: true }));
+    for (const name of ["git", "sh", "env", "find", "rm", "cp"])
+      writeFileSync(join(bin, name), "#!/nonexistent\n", { mode: 0o755 });
+    writeFileSync(join(bin, "agents-node"), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 });
+    const daemon = await start({ agentBin: bin, agentProgram: "agents-node" });
+    await daemon.logged("ready");
+    const environment = JSON.parse((await daemon.ask("/environment")).body) as Record<string, string>;
+    expect(environment["PATH"]).toBe(`${bin}:${process.env["PATH"]}`);
+    writeFileSync(join(daemon.layout.workspace, "new.txt"), "new\n");
+    expect((await daemon.control("save"))[1]).toMatchObject({
+      wip: expect.any(String) as unknown,
+      error: null,
+    });
   });
 
   test("is started once more where the manifest names another config directory, before anything reaches it", async () => {

@@ -79,9 +79,11 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(status).toBe("open");
 
       // With nothing but what was injected: its own session, and where the program lies.
-      const self = await inSandbox("cd / && platform sessions show && command -v platform");
+      const self = await inSandbox(
+        "cd / && platform sessions show && command -v platform && printenv PLATFORM_WORKSPACE",
+      );
       expect(self).toMatch(new RegExp(`session +${sessionId()}\n`));
-      expect(self).toContain("/usr/local/bin/platform\n");
+      expect(self).toContain("/usr/local/bin/platform\n/workspace\n");
     },
     TIMEOUT_MS,
   );

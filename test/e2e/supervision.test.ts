@@ -56,7 +56,7 @@ const only = (found: readonly number[]): number => {
 };
 
 const daemonOf = (sandbox: string): number =>
-  only(processes(sandbox, "node", "/usr/local/bin/platform-agent"));
+  only(processes(sandbox, "/opt/platform/lib/node", "/usr/local/bin/platform-agent"));
 
 /** Directories of a sandbox below any run directory. */
 const directoriesOf = (sandbox: string): readonly string[] =>

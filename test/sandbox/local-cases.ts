@@ -15,6 +15,7 @@ import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { descriptorCases } from "./local-descriptors.ts";
 import { formerServiceCases } from "./local-former.ts";
+import { shadowCases } from "./local-shadows.ts";
 import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
@@ -110,7 +111,7 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
         const environment = yield* ask(spec.id, "/environment");
         assert.ok(environment.includes(`${CANARY}-token`));
         assert.ok(!environment.includes(`${CANARY}-secret`));
-        assert.ok(!environment.includes("PLATFORM_WORKSPACE"));
+        assert.ok(environment.includes('"PLATFORM_WORKSPACE":"/workspace"'));
         const { stdout } = yield* agent("env");
         assert.ok(!stdout.includes(`${CANARY}-token`));
         assert.ok(stdout.includes(`SOME_API_KEY=${CANARY}-secret`));
@@ -383,6 +384,7 @@ export const localCases = (setup: LocalSetup, port: number): readonly Case[] => 
     ...ownCases(world),
     ...formerServiceCases(world),
     ...descriptorCases(world),
+    ...shadowCases(setup),
     ...sharedCases(world),
     ...limitCases(world),
   ];

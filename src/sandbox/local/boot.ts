@@ -10,7 +10,7 @@ import type { LaunchSettings } from "../../domain/launch.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import type { Installation } from "./installation.ts";
 import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
-import { SANDBOX_HOME, SANDBOX_PATH, sandboxLayout } from "./layout.ts";
+import { AGENT_PATH, SANDBOX_HOME, SANDBOX_PATH, WORKSPACE, sandboxLayout } from "./layout.ts";
 import type { SandboxSpec } from "../port.ts";
 import { identify } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
@@ -39,6 +39,7 @@ export const launchSettings = (
     prefix: agentPrefix(installation.form, uidBase, installation.gate !== null),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
+    agentPath: AGENT_PATH,
     agentEnv: spec.secrets,
     commonEnv: {
       PATH: SANDBOX_PATH,
@@ -158,7 +159,13 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
       cwd: "/",
       // The sandbox outlives the service: a process group and session of its own, output to a file.
       detached: true,
-      env: { ...request.environment, PATH: SANDBOX_PATH, HOME: SANDBOX_HOME },
+      env: {
+        ...request.environment,
+        // spec.md, appendix: not injected, but part of the image.
+        PLATFORM_WORKSPACE: WORKSPACE,
+        PATH: SANDBOX_PATH,
+        HOME: SANDBOX_HOME,
+      },
       stdio: ["pipe", log, log, "pipe", filter],
       ...(uidBase === null ? {} : { uid: setupUid(uidBase), gid: setupUid(uidBase) }),
     });

@@ -31,7 +31,7 @@ export interface Parts {
   readonly daemon: string;
   readonly entrypoint: string;
   readonly commandLine: string;
-  /** Each is found on the PATH inside by its own name. */
+  /** The agent finds each on its PATH by its own name; the daemon does not. */
   readonly agentBinaries: readonly string[];
   /** Files of /etc made for sandboxes, by name. */
   readonly settings: Readonly<Record<string, string>>;
@@ -39,9 +39,15 @@ export interface Parts {
   readonly library: Readonly<Record<string, string>>;
 }
 
-/** Where our own programs lie inside, beside the paths the spec names. */
+/** Where our own programs lie inside, beside the paths the spec names. The daemon's Node is one of them. */
 export const LIBRARY = "/opt/platform/lib";
+/** Where PID 1, the daemon and the way to the agent find programs: ours and the machine's. */
 export const SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+/** Programs of the agent runtime. They may have any name, so nothing of ours looks for a program here. */
+const AGENT_BINARIES = "/opt/platform/bin";
+/** Where the agent runtime and what it starts find programs. */
+export const AGENT_PATH = `${AGENT_BINARIES}:${SANDBOX_PATH}`;
+export const WORKSPACE = "/workspace";
 export const SANDBOX_HOME = "/opt/platform/home";
 export const SANDBOX_HOSTNAME = "sandbox";
 
@@ -96,7 +102,7 @@ const topLevel = (): MountStep[] =>
 const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
 
 /** Made first: bubblewrap gives directories that it makes on the way to a mount point to its own user alone. */
-const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, "/run", "/var"];
+const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, AGENT_BINARIES, "/run", "/var"];
 
 /** The steps that lay out one sandbox, in order. */
 export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] => [
@@ -109,8 +115,9 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
   readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
   readOnly(parts.commandLine, "/usr/local/bin/platform"),
   readOnly(parts.node, "/usr/local/bin/node"),
-  ...parts.agentBinaries.map((path) => readOnly(path, `/usr/local/bin/${basename(path)}`)),
   { kind: "seal", target: "/usr/local/bin" },
+  readOnly(parts.node, `${LIBRARY}/node`),
+  ...parts.agentBinaries.map((path) => readOnly(path, `${AGENT_BINARIES}/${basename(path)}`)),
   ...HOST_SETTINGS.map((path): MountStep => ({
     kind: "read-only-bind",
     source: path,
@@ -124,7 +131,7 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
   { kind: "seal", target: "/dev" },
   { kind: "bind", source: paths.tmp, target: "/tmp" },
   { kind: "symlink", source: "../tmp", target: "/var/tmp" },
-  { kind: "bind", source: paths.workspace, target: "/workspace" },
+  { kind: "bind", source: paths.workspace, target: WORKSPACE },
   { kind: "bind", source: paths.home, target: SANDBOX_HOME },
   ...Object.entries(parts.library).map(([name, path]) => readOnly(path, `${LIBRARY}/${name}`)),
   { kind: "bind", source: paths.run, target: "/run/platform" },

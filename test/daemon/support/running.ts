@@ -26,6 +26,10 @@ export interface RunOptions {
   readonly adapter?: "plain" | "opencode";
   /** The agent runtime; the test's own small server where it is left out. */
   readonly agentCommand?: readonly string[];
+  /** Directory that comes first on the agent's PATH and is not on the daemon's. */
+  readonly agentBin?: string;
+  /** Runs the test's own small server, in place of this process's Node. */
+  readonly agentProgram?: string;
   readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
@@ -216,8 +220,13 @@ export class Running {
     const { directory, layout, service, sessionId } = this;
     const launch = {
       prefix: options.prefix ?? [],
-      agentCommand: options.agentCommand ?? [process.execPath, RUNTIME, String(this.runtimePort)],
+      agentCommand: options.agentCommand ?? [
+        options.agentProgram ?? process.execPath,
+        RUNTIME,
+        String(this.runtimePort),
+      ],
       adapter: options.adapter ?? "plain",
+      ...(options.agentBin !== undefined && { agentPath: `${options.agentBin}:${process.env["PATH"]}` }),
       agentEnv: options.agentEnv ?? {},
       commonEnv: {
         PATH: process.env["PATH"] ?? "",

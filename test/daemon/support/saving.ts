@@ -62,3 +62,6 @@ export const parentsOf = (daemon: Running, commit: string): string[] =>
   daemon.remote("show", "-s", "--format=%P", commit).split(" ");
 export const reasonOf = (saved: Saved, path: string): string | undefined =>
   saved.skipped.find((skip) => skip.path === path)?.reason;
+/** The commit that keeps what is not in the files; the saved commit's message names it. */
+export const restOf = (daemon: Running, wip: string): string =>
+  /^ *rest=([0-9a-f]{40})$/m.exec(daemon.remote("show", "-s", "--format=%B", wip))?.[1] ?? "none";

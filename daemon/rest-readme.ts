@@ -1,0 +1,79 @@
+/** The file that says what a save kept beside the files, and how to get it back. */
+
+/** Which parts there are. */
+export interface RestTrees {
+  readonly refs: boolean;
+  readonly stashes: boolean;
+  readonly index: boolean;
+  readonly conflicts: boolean;
+  readonly operation: boolean;
+  readonly worktrees: boolean;
+}
+
+const REFS = `
+Branches and tags
+
+The file "refs" lists them with their ids. This makes each of them again below refs/saved/:
+
+    for tag in $(git ls-tree --name-only "$rest" | sed -n 's/^tag-//p'); do
+      git cat-file blob "$rest:tag-$tag" | git hash-object -w -t tag --stdin
+    done
+    git cat-file blob "$rest:refs" | while read -r id ref; do
+      git update-ref "refs/saved/\${ref#refs/}" "$id"
+    done
+`;
+
+const STASHES = `
+Stashes
+
+This puts them on top of the stashes that are there:
+
+    git cat-file blob "$rest:refs" | sed -n 's|^\\([0-9a-f]*\\) refs/stash/.*|\\1|p' | while read -r id; do
+      git stash store -m "$(git show -s --format=%s "$id")" "$id"
+    done
+`;
+
+const INDEX_HEAD = `
+The index
+
+This replaces the index. It does not touch files:
+
+`;
+const INDEX = `    git read-tree "$rest:index"
+`;
+const CONFLICTS = `    for stage in 1 2 3; do
+      git ls-tree -r "$rest:conflicts-$stage" 2> /dev/null |
+        sed "s/^\\([0-9]*\\) blob \\([0-9a-f]*\\)/\\1 \\2 $stage/" | git update-index --index-info
+    done
+`;
+
+const OPERATION = `
+An operation in progress
+
+The directory "state" has git's own files of a merge, rebase, cherry-pick, revert or bisection. To continue it, make the
+branch that it works on again, check out the commit that HEAD was on, restore files and index, and then run:
+
+    git archive "$rest:state" | tar -x -C "$(git rev-parse --absolute-git-dir)"
+`;
+
+const WORKTREES = `
+Other worktrees
+
+The file "worktrees" lists them. worktree-1 has the files of the first, worktree-1-index its index. This writes its
+files into the directory where it is run:
+
+    git archive "$rest:worktree-1" | tar -x
+`;
+
+/** Commands stand in lines that begin with four blanks. They expect the commit's id in \`rest\`. */
+export const restReadme = (session: string, trees: RestTrees): string =>
+  [
+    `Session ${session} had this in its repository when its sandbox ended, besides its files. The commands expect the id of\n` +
+      "this commit in the variable rest. The saved commit's message sets it.\n",
+    trees.refs ? REFS : "",
+    trees.stashes ? STASHES : "",
+    trees.index || trees.conflicts ? INDEX_HEAD + (trees.index ? INDEX : "") : "",
+    trees.conflicts ? CONFLICTS : "",
+    trees.operation ? OPERATION : "",
+    trees.worktrees ? WORKTREES : "",
+  ].join("");
