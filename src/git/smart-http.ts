@@ -6,7 +6,7 @@
  *  H2 git lives as long as somebody runs `body`, and not a minute longer than bytes flow.
  *  H3 a body that git did not finish ends as an error, never as a clean end.
  *  H4 nothing is written but by refs that the policy allows, one by one; a push of which no ref is allowed leaves no
- *     object behind.
+ *     object behind. Nothing is written after the credential has ended (standing.ts).
  */
 import * as NodeStream from "@effect/platform-node/NodeStream";
 import * as Clock from "effect/Clock";
@@ -24,6 +24,7 @@ import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "./places.t
 import type { PushHeard } from "./pushed.ts";
 import { atomicity, converse } from "./receive.ts";
 import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
+import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
 
@@ -43,6 +44,8 @@ export interface GitCall {
   readonly policy: WritePolicy;
   /** Hears of the refs that a push has written, and may say something of them to whoever pushed. */
   readonly pushed?: PushHeard;
+  /** Whether the credential still stands; absent: it does. */
+  readonly standing?: Standing;
   /** The `Git-Protocol` header. */
   readonly protocol: string | undefined;
   /**
@@ -204,15 +207,17 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
 const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      yield* wanted.options.takePlace(wanted.call.repository.projectId);
-      const { repository, policy, service } = wanted.call;
+      const { repository, policy, service, standing } = wanted.call;
+      const over = untilEnded(standing);
+      yield* Effect.raceFirst(wanted.options.takePlace(repository.projectId), over);
       // Opened before git starts, and so closed after it has ended.
       const { elsewhere } = wanted.options;
       const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
       const git = yield* start(wanted);
       const { observe, isAtomic } = atomicity();
       if (service === "git-receive-pack") {
-        const judge = pushJudge(policy, forward, isAtomic);
+        const judged = pushJudge(policy, forward, isAtomic);
+        const judge = standingJudge(judged, standing, forward !== null);
         yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
       }
       let lastByteAt = yield* Clock.currentTimeMillis;
@@ -239,6 +244,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         );
       const stalled = end(`No byte was moved for ${limit / 1000} s.`);
       yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
+      yield* Effect.forkScoped(Effect.catch(over, ({ message }) => end(message)));
       if (wanted.call.service === "git-receive-pack") {
         const longest = wanted.options.maxPushMs ?? maxPushMs;
         yield* Effect.forkScoped(

@@ -68,6 +68,7 @@ const callerOf = (account: number): Principal => ({
   projectId: null,
   sessionId: null,
   sandboxId: null,
+  expiresAt: null,
 });
 
 const at = <A>(of: readonly A[], which: number): A | null =>
