@@ -105,6 +105,10 @@ class Register {
   readonly isSooner = Latch.makeUnsafe(false);
   #sleepsUntil = Infinity;
 
+  get isIdle(): boolean {
+    return this.#groups.size === 0;
+  }
+
   hold(held: Held, cut: () => void): () => void {
     const key = keyOf(held);
     let group = this.#groups.get(key);
@@ -185,8 +189,11 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
 
     let nextPollAt = 0;
     const check = Effect.gen(function* () {
+      const wasIdle = register.isIdle;
       yield* register.isHeld.await;
       const before = yield* Clock.currentTimeMillis;
+      // Its authentication is as good as a check.
+      if (wasIdle) nextPollAt = before + POLL_MS;
       // A clock that is set back delays no poll.
       if (nextPollAt - before > POLL_MS) nextPollAt = before;
       const waitMs = Math.max(0, nextPollAt - before);
