@@ -134,7 +134,9 @@ export class Proxy {
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       waiting.end();
       client.off("readable", look).off("end", leave);
-      if (!writeHead(response, answer, { ...to, more: UPGRADE })) {
+      // An upstream that speaks something else on the connection was not asked to.
+      const isWebSocket = answer.headers.upgrade?.trim().toLowerCase() === "websocket";
+      if (!isWebSocket || !writeHead(response, answer, { ...to, more: UPGRADE })) {
         socket.destroy();
         return waiting.fail("unreachable");
       }
