@@ -1,6 +1,7 @@
 /** The daemon's own answers: JSON, errors in the one shape of api.md 1. */
 import type { ServerResponse } from "node:http";
 import type { UserContextRefusal } from "../src/domain/user-context.ts";
+import type { HandshakeFault } from "../src/proxy/handshake.ts";
 import type { Failure, Upstream } from "../src/proxy/proxy.ts";
 import type { Refusal } from "./route.ts";
 
@@ -58,6 +59,11 @@ export const answerMalformed = (response: ServerResponse, instead: string): void
     error: `The request is malformed: ${instead}.`,
     code: "malformed_request",
   });
+};
+
+export const answerHandshake = (response: ServerResponse, fault: HandshakeFault): void => {
+  for (const [name, value] of Object.entries(fault.headers)) response.setHeader(name, value);
+  answerError(response, fault.status, { error: fault.error, code: fault.code });
 };
 
 export const answerUnauthenticated = (response: ServerResponse, reason: UserContextRefusal): void =>

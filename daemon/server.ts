@@ -12,12 +12,14 @@ import {
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
 import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
+import { handshakeFault } from "../src/proxy/handshake.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
 import { Proxy, type Upstream } from "../src/proxy/proxy.ts";
 import { responseOn } from "../src/proxy/tunnel.ts";
 import {
   answerError,
   answerFailure,
+  answerHandshake,
   answerJson,
   answerMalformed,
   answerNotReady,
@@ -127,15 +129,17 @@ export class DaemonServer {
     const response = responseOn(request, socket);
     const ambiguity = upgradeAmbiguityOf(request);
     if (ambiguity !== null) return answerMalformed(response, ambiguity);
+    const fault = handshakeFault(request);
+    if (fault !== null) return answerHandshake(response, fault);
     const refusal = this.#refusal(request);
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     const route = this.#route(request);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
-    if (request.headers.upgrade?.toLowerCase() !== "websocket" || !("path" in route)) {
+    if (!("path" in route)) {
       return answerRefusal(response, {
         status: 400,
         code: "bad_request",
-        error: "Only WebSocket upgrades of proxied paths are offered.",
+        error: "Only proxied paths take a WebSocket.",
       });
     }
     const to = this.#upstream(route, request);

@@ -51,6 +51,7 @@ import { identityHandlers } from "./http/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
 import { liveRoutes } from "./http/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
+import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/preview.ts";
 import { projectsHandlers } from "./http/projects.ts";
 import { makeRelay } from "./http/relay.ts";
@@ -236,6 +237,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       NodeHttpServer.layerHttpServices,
       requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
     ).pipe(
+      Layer.provideMerge(openingsLayer),
       Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),
       Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),

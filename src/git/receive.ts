@@ -4,10 +4,13 @@ import * as FiberSet from "effect/FiberSet";
 import type { Duplex } from "node:stream";
 import { listen } from "./channel.ts";
 import { type PushHeard, pushListener } from "./pushed.ts";
-import type { pushJudge } from "./ref-policy.ts";
+import { refusal, type pushJudge } from "./ref-policy.ts";
 
 /** One line of a hook: two commits and a ref name of at most one packet (64 KiB). */
 const maxHookLineBytes = 128 * 1024;
+
+/** The answer when the connection of a push ended before its verdict. */
+const LEFT = refusal("The connection ended before the push was decided.");
 
 interface Talk {
   readonly judge: ReturnType<typeof pushJudge>;
@@ -18,12 +21,21 @@ interface Talk {
 export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, pushed }: Talk) {
   const run = yield* FiberSet.makeRuntime<never, void, never>();
   const written = pushListener(pushed);
+  let isOver = false;
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isOver = true;
+    }),
+  );
   const tell = (reply: string): void => void channel.write(reply);
   listen(channel, maxHookLineBytes, (line) => {
     if (written.hear(line)) return;
     const reply = judge(line);
     if (typeof reply === "string") tell(reply);
-    else if (reply !== null) run(Effect.map(reply, tell));
+    else if (reply === null) return;
+    else if (isOver) tell(LEFT);
+    // A hook that is left without an answer would hold git until it is killed.
+    else run(Effect.onInterrupt(Effect.map(reply, tell), () => Effect.sync(() => tell(LEFT))));
   });
   yield* Effect.forkScoped(written.answer(channel));
 });

@@ -20,7 +20,7 @@ import { foldedName, isMangled, isSessionBranch, parseBranchName } from "../doma
 import type { GitError } from "./port.ts";
 
 /** What a push must leave alone, as it is now. */
-export interface Standing {
+export interface Protection {
   /** Several while the default branch changes. */
   readonly defaultBranches: readonly string[];
   readonly mayReplaceInitialCommit: boolean;
@@ -36,7 +36,7 @@ export type Writer =
 export interface WritePolicy {
   readonly writer: Writer;
   /** Reads W5. */
-  readonly standing: Effect.Effect<Standing, GitError>;
+  readonly protection: Effect.Effect<Protection, GitError>;
 }
 
 /** One ref of a push; forty zeros stand for "absent": an old one makes a creation, a new one a deletion. */
@@ -57,7 +57,7 @@ export const maxRefsPerPush = 1000;
 const branchPrefix = "refs/heads/";
 const tagPrefix = "refs/tags/";
 
-const protects = ({ defaultBranches }: Standing, branch: string): boolean =>
+const protects = ({ defaultBranches }: Protection, branch: string): boolean =>
   defaultBranches.some((name) => foldedName(name) === foldedName(branch));
 
 const defaultBranchFault = (branch: string): string =>
@@ -71,13 +71,13 @@ const nameFault = (name: string, update: RefUpdate): string | null => {
   return Result.isFailure(parsed) ? parsed.failure.message : null;
 };
 
-const judgeSession = (sessionId: string, standing: Standing, update: RefUpdate): string | null => {
+const judgeSession = (sessionId: string, protection: Protection, update: RefUpdate): string | null => {
   const own = update.ref === `${branchPrefix}${sessionId}`;
   const wip = update.ref === `refs/wip/${sessionId}`;
   if (!own && !wip) {
     return `This session may push to its own branch ${sessionId} only, not to ${update.ref}.`;
   }
-  if (own && protects(standing, sessionId)) return defaultBranchFault(sessionId);
+  if (own && protects(protection, sessionId)) return defaultBranchFault(sessionId);
   if (update.newCommit === absent) return "A session may not delete its branch.";
   if (own && update.oldCommit !== absent && !update.fastForward) {
     return "The session branch moves forward only: pull first, then push without force.";
@@ -85,11 +85,11 @@ const judgeSession = (sessionId: string, standing: Standing, update: RefUpdate):
   return null;
 };
 
-const judgeUserBranch = (standing: Standing, branch: string, update: RefUpdate): string | null => {
-  if (protects(standing, branch)) {
+const judgeUserBranch = (protection: Protection, branch: string, update: RefUpdate): string | null => {
+  if (protects(protection, branch)) {
     const replacesInitial =
-      standing.mayReplaceInitialCommit &&
-      standing.defaultBranches.includes(branch) &&
+      protection.mayReplaceInitialCommit &&
+      protection.defaultBranches.includes(branch) &&
       update.oldCommit === initialCommit &&
       update.newCommit !== absent;
     return replacesInitial ? null : defaultBranchFault(branch);
@@ -101,11 +101,11 @@ const judgeUserBranch = (standing: Standing, branch: string, update: RefUpdate):
 };
 
 /** @returns null where the update may be made, else the sentence that git shows to the person who pushes. */
-export const judgeRefUpdate = (writer: Writer, standing: Standing, update: RefUpdate): string | null => {
+export const judgeRefUpdate = (writer: Writer, protection: Protection, update: RefUpdate): string | null => {
   if (writer.kind === "none") return "This credential may read the repository and not push to it.";
-  if (writer.kind === "session") return judgeSession(writer.sessionId, standing, update);
+  if (writer.kind === "session") return judgeSession(writer.sessionId, protection, update);
   if (update.ref.startsWith(branchPrefix)) {
-    return judgeUserBranch(standing, update.ref.slice(branchPrefix.length), update);
+    return judgeUserBranch(protection, update.ref.slice(branchPrefix.length), update);
   }
   if (update.ref.startsWith(tagPrefix)) return nameFault(update.ref.slice(tagPrefix.length), update);
   return `${update.ref} is neither a branch nor a tag: only those can be pushed.`;
@@ -120,6 +120,9 @@ const words = (sentences: readonly string[], last: string): string =>
 
 const reply = (accept: boolean, sentences: readonly string[]): string =>
   words(sentences, accept ? "accept" : "refuse");
+
+/** Refuses what a hook asks about. */
+export const refusal = (sentence: string): string => reply(false, [sentence]);
 
 /** What is said of a push that was taken. Its last word is no verdict: a hook that waits for one takes it for a refusal. */
 export const sayings = (sentences: readonly string[]): string => words(sentences, "over");
@@ -189,7 +192,7 @@ const forwarded = (
  * @returns the answer to write back, null where the line asks nothing.
  */
 export const pushJudge = (
-  { writer, standing }: WritePolicy,
+  { writer, protection }: WritePolicy,
   forward: Forward | null = null,
   isAtomic: () => boolean = () => false,
 ): ((line: string) => string | Effect.Effect<string> | null) => {
@@ -200,7 +203,7 @@ export const pushJudge = (
     entries: readonly Announced[],
     answer: () => string | Effect.Effect<string>,
   ): Effect.Effect<string> =>
-    standing.pipe(
+    protection.pipe(
       Effect.flatMap((now) => {
         // What was refused once stays refused.
         for (const entry of entries) entry.refusal ??= judgeRefUpdate(writer, now, entry.update);

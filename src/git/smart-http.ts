@@ -6,7 +6,7 @@
  *  H2 git lives as long as somebody runs `body`, and not a minute longer than bytes flow.
  *  H3 a body that git did not finish ends as an error, never as a clean end.
  *  H4 nothing is written but by refs that the policy allows, one by one; a push of which no ref is allowed leaves no
- *     object behind.
+ *     object behind. Nothing is written after the credential has ended (standing.ts).
  */
 import * as NodeStream from "@effect/platform-node/NodeStream";
 import * as Clock from "effect/Clock";
@@ -25,6 +25,7 @@ import type { PushHeard } from "./pushed.ts";
 import { atomicity, converse } from "./receive.ts";
 import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { readHead } from "./read.ts";
+import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
 
@@ -44,6 +45,8 @@ export interface GitCall {
   readonly policy: WritePolicy;
   /** Hears of the refs that a push has written, and may say something of them to whoever pushed. */
   readonly pushed?: PushHeard;
+  /** Whether the credential still stands; absent: it does. */
+  readonly standing?: Standing;
   /** The `Git-Protocol` header. */
   readonly protocol: string | undefined;
   /**
@@ -202,9 +205,9 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
   });
 
 /** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
-const standingHere = ({ writer, standing }: WritePolicy, path: string): WritePolicy => ({
+const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
   writer,
-  standing: Effect.zipWith(standing, readHead(path), (now, head) => ({
+  protection: Effect.zipWith(protection, readHead(path), (now, head) => ({
     ...now,
     defaultBranches: [...now.defaultBranches, head],
   })),
@@ -214,19 +217,17 @@ const standingHere = ({ writer, standing }: WritePolicy, path: string): WritePol
 const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      yield* wanted.options.takePlace(wanted.call.repository.projectId);
-      const { repository, policy, service } = wanted.call;
+      const { repository, policy, service, standing } = wanted.call;
+      const over = untilEnded(standing);
+      yield* Effect.raceFirst(wanted.options.takePlace(repository.projectId), over);
       // Opened before git starts, and so closed after it has ended.
       const { elsewhere } = wanted.options;
       const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
       const git = yield* start(wanted);
       const { observe, isAtomic } = atomicity();
       if (service === "git-receive-pack") {
-        const judge = pushJudge(
-          forward === null ? standingHere(policy, wanted.path) : policy,
-          forward,
-          isAtomic,
-        );
+        const enforced = forward === null ? protectionHere(policy, wanted.path) : policy;
+        const judge = standingJudge(pushJudge(enforced, forward, isAtomic), standing, forward !== null);
         yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
       }
       let lastByteAt = yield* Clock.currentTimeMillis;
@@ -253,6 +254,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         );
       const stalled = end(`No byte was moved for ${limit / 1000} s.`);
       yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
+      yield* Effect.forkScoped(Effect.catch(over, ({ message }) => end(message)));
       if (wanted.call.service === "git-receive-pack") {
         const longest = wanted.options.maxPushMs ?? maxPushMs;
         yield* Effect.forkScoped(

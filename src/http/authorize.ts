@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
@@ -18,7 +19,8 @@ import { answering } from "./answers.ts";
 import { Access, Authorized, Caller, type Power } from "./api/access.ts";
 import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
-import { DashboardSessions } from "./dashboard-sessions.ts";
+import { DashboardSessions, type ShownToken } from "./dashboard-sessions.ts";
+import { heldBy, Openings } from "./openings.ts";
 
 export const unauthorized = (): Unauthorized =>
   new Unauthorized({
@@ -38,13 +40,13 @@ export const authenticator = Effect.gen(function* () {
   const dashboard = yield* DashboardSessions;
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const header = request.headers["authorization"];
-    const hash =
-      header === undefined
-        ? yield* dashboard.tokenHashOf(request)
-        : tokenHashOfBearer(BEARER.exec(header)?.[1]);
-    if (hash === null) return yield* unauthorized();
-    const caller = yield* identity.authenticate(hash, yield* Clock.currentTimeMillis);
-    return caller ?? (yield* unauthorized());
+    const shown =
+      header === undefined ? yield* dashboard.tokenOf(request) : tokenOfBearer(BEARER.exec(header)?.[1]);
+    if (shown === null) return yield* unauthorized();
+    const caller = yield* identity.authenticate(shown.hash, yield* Clock.currentTimeMillis);
+    if (caller === null) return yield* unauthorized();
+    const expiresAt = Math.min(shown.expiresAt, caller.expiresAt ?? Infinity);
+    return { ...caller, expiresAt: expiresAt === Infinity ? null : expiresAt };
   });
 });
 
@@ -57,8 +59,8 @@ const sandboxEnded = (): Forbidden =>
     code: "forbidden",
   });
 
-const tokenHashOfBearer = (token: string | undefined): string | null =>
-  token === undefined || tokenKind(token) === null ? null : tokenHash(token);
+const tokenOfBearer = (token: string | undefined): ShownToken | null =>
+  token === undefined || tokenKind(token) === null ? null : { hash: tokenHash(token), expiresAt: Infinity };
 
 const powerOf = (endpoint: HttpApiEndpoint.Top) => Context.getOption(endpoint.annotations, Access);
 
@@ -67,6 +69,18 @@ export const authorizedLayer = Layer.effect(
   Authorized,
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
+    const { ending } = yield* Openings;
+    /** Nothing is done on a body's word that was still arriving when its token ended. */
+    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Principal) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const ended = yield* ending(heldBy(caller, { projectId: null, session: null }));
+          yield* Effect.raceFirst(
+            awaitBody(request, JSON_LIMIT_BYTES),
+            Effect.andThen(Deferred.await(ended), unauthorized()),
+          );
+        }),
+      );
     const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null) =>
       answering(authenticate(request)).pipe(
         // The key of an ended sandbox is told what every other token is told there (api.md 6: anything else 403).
@@ -90,7 +104,7 @@ export const authorizedLayer = Layer.effect(
           return yield* notFound("project");
         }
         // Read before it is decoded: the decoder takes what has arrived, and knows neither limit nor time.
-        if (endpoint.payload.size > 0) yield* awaitBody(request, JSON_LIMIT_BYTES);
+        if (endpoint.payload.size > 0) yield* bodyOf(request, caller);
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);
       }),
     );

@@ -26,6 +26,13 @@ export interface DashboardSession {
   readonly maxAgeSeconds: number;
 }
 
+/** A token as a request shows it. */
+export interface ShownToken {
+  readonly hash: string;
+  /** When what stands for the token ends; Infinity: not before the token. */
+  readonly expiresAt: number;
+}
+
 export class DashboardSessions extends Context.Service<
   DashboardSessions,
   {
@@ -35,10 +42,10 @@ export class DashboardSessions extends Context.Service<
     readonly issueCode: (tokenHash: string) => Effect.Effect<string>;
     /** The token hash behind a code, once. */
     readonly redeem: (code: string) => Effect.Effect<string | null>;
-    /** The token hash behind a request's cookie; null without a valid one. An unsafe request must bring its CSRF token. */
-    readonly tokenHashOf: (
+    /** The token behind a request's cookie; null without a valid one. An unsafe request must bring its CSRF token. */
+    readonly tokenOf: (
       request: Pick<HttpServerRequest.HttpServerRequest, "cookies" | "headers" | "method">,
-    ) => Effect.Effect<string | null, Forbidden>;
+    ) => Effect.Effect<ShownToken | null, Forbidden>;
     readonly csrfOf: (cookie: string) => string;
   }
 >()("platform/http/DashboardSessions") {}
@@ -62,10 +69,10 @@ export const dashboardSessionsLayer = Layer.effect(
     const csrfOf = (cookie: string) => mac(`csrf ${cookie}`);
     const codes = new Map<string, { readonly tokenHash: string; readonly expiresAt: number }>();
 
-    const read = (cookie: string, now: number): string | null => {
+    const read = (cookie: string, now: number): ShownToken | null => {
       const [hash = "", expiresAt = "", signature = "", ...rest] = cookie.split(".");
       if (rest.length > 0 || !equal(signature, mac(`${hash}.${expiresAt}`))) return null;
-      return Number(expiresAt) > now ? hash : null;
+      return Number(expiresAt) > now ? { hash, expiresAt: Number(expiresAt) } : null;
     };
 
     return DashboardSessions.of({
@@ -89,11 +96,11 @@ export const dashboardSessionsLayer = Layer.effect(
           codes.delete(code);
           return entry !== undefined && entry.expiresAt > now ? entry.tokenHash : null;
         }),
-      tokenHashOf: Effect.fnUntraced(function* (request) {
+      tokenOf: Effect.fnUntraced(function* (request) {
         const cookie = request.cookies[DASHBOARD_COOKIE];
-        const hash = cookie === undefined ? null : read(cookie, yield* Clock.currentTimeMillis);
-        if (cookie === undefined || hash === null || SAFE_METHODS.has(request.method)) return hash;
-        if (equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie))) return hash;
+        const token = cookie === undefined ? null : read(cookie, yield* Clock.currentTimeMillis);
+        if (cookie === undefined || token === null || SAFE_METHODS.has(request.method)) return token;
+        if (equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie))) return token;
         return yield* new Forbidden({
           error: `Requests with the dashboard's cookie need its ${CSRF_HEADER} header.`,
           code: "csrf_token_missing",

@@ -8,7 +8,6 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
-import type { StoreError } from "../store/journal.ts";
 import { Events } from "../store/port.ts";
 import type { StoredEvent } from "../store/records.ts";
 import { eventWire } from "./wire.ts";
@@ -22,24 +21,20 @@ export interface EventScope {
   readonly sessionId: string | null;
 }
 
-export interface EventReader {
-  /** The newest event it has read; null: it wants what comes from now on. */
-  readonly lastEventId: string | null;
-  /** Whether its token still opens this stream: a stream must not outlive it (threats.md T03). */
-  readonly isAllowed: Effect.Effect<boolean, StoreError>;
-}
-
-/** The stream of a project's or a session's events, from `lastEventId` on, or from now. */
-export const eventStream = Effect.fnUntraced(function* (scope: EventScope, reader: EventReader) {
+/**
+ * The stream of a project's or a session's events.
+ *
+ * @param lastEventId the newest event that its reader has read; null: it wants what comes from now on.
+ */
+export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastEventId: string | null) {
   const events = yield* Events;
-  const { lastEventId } = reader;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const page = (cursor: string) =>
     Effect.gen(function* () {
       const next = yield* events.after({ ...scope, cursor, limit: PAGE });
       if (next.events.length > 0) return [frames(next), Option.some(next.cursor)] as const;
       yield* Effect.raceFirst(events.changed(scope.projectId), Effect.sleep(POLL));
-      return [[], (yield* reader.isAllowed) ? Option.some(next.cursor) : Option.none()] as const;
+      return [[], Option.some(next.cursor)] as const;
     });
   // A first frame at once tells the reader where it stands, so that a reconnect before the first event has a place. It
   // stands before the events that follow: their places would be passed over if the connection broke in between.
@@ -48,24 +43,27 @@ export const eventStream = Effect.fnUntraced(function* (scope: EventScope, reade
     ...(first.reset ? ["event: reset\ndata: {}\n\n"] : []),
     `id: ${place}\nevent: open\ndata: {}\n\n`,
   ];
-  const live = Stream.concat(
+  return Stream.concat(
     Stream.fromIterable([...opening, ...frames(first)]),
     Stream.paginate(first.cursor, page),
   );
-  return keptOpen(live);
 });
 
-/** With a comment now and then, for as long as the stream itself goes on. */
-export const keptOpen = <E, R>(frames: Stream.Stream<string, E, R>): Stream.Stream<string, E, R> =>
-  Stream.merge(
-    frames,
-    Stream.map(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), () => ": keep\n\n"),
-    { haltStrategy: "left" },
-  );
+/** With a comment now and then, until `end` completes or the stream itself ends. */
+const keptOpen = <E, R>(
+  frames: Stream.Stream<string, E, R>,
+  end: Effect.Effect<void>,
+): Stream.Stream<string, E, R> => {
+  const comments = Stream.map(Stream.fromSchedule(Schedule.spaced(KEEP_ALIVE)), () => ": keep\n\n");
+  return Stream.merge(frames, Stream.interruptWhen(comments, end), { haltStrategy: "either" });
+};
 
-/** The answer that sends them. */
-export const eventResponse = <E>(events: Stream.Stream<string, E>): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Stream.encodeText(events), {
+/** The answer that sends them until `end` completes. */
+export const eventResponse = <E>(
+  events: Stream.Stream<string, E>,
+  end: Effect.Effect<void>,
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(Stream.encodeText(keptOpen(events, end)), {
     contentType: "text/event-stream",
     headers: { "cache-control": "no-store", "x-accel-buffering": "no" },
   });

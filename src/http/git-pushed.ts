@@ -56,13 +56,13 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
   const heard: PushHeard = Effect.fnUntraced(function* (written) {
     faults("push.written");
     yield* moved(projectId);
-    const standing = yield* Effect.orElseSucceed(policy.standing, () => ({
+    const protection = yield* Effect.orElseSucceed(policy.protection, () => ({
       defaultBranches: [] as readonly string[],
     }));
     const branches = written
       .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
       .map(({ ref }) => ref.slice("refs/heads/".length))
-      .filter((branch) => !standing.defaultBranches.includes(branch));
+      .filter((branch) => !protection.defaultBranches.includes(branch));
     const told = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
       openOf(projectId, branch).pipe(
         Effect.map((request) =>

@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { NodeHttpServerRequest } from "@effect/platform-node";
@@ -11,8 +12,9 @@ import * as Stream from "effect/Stream";
 import { Manifests } from "../actors/manifests.ts";
 import { tokenHash, tokenKind } from "../domain/ids.ts";
 import { GitError } from "../git/port.ts";
-import type { Standing, WritePolicy } from "../git/ref-policy.ts";
+import type { Protection, WritePolicy } from "../git/ref-policy.ts";
 import { parseGitPath, type GitResponse, type GitRoute, type SmartHttp } from "../git/smart-http.ts";
+import type { Standing } from "../git/standing.ts";
 import type { StoreError } from "../store/journal.ts";
 import { CloneCredentials, Identity, Projects, Sessions } from "../store/port.ts";
 import type { Principal } from "../store/records.ts";
@@ -20,6 +22,7 @@ import { reaches } from "./access.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "./api/errors.ts";
 import { answering } from "./answers.ts";
 import { pushHeard } from "./git-pushed.ts";
+import { heldBy, Openings, type Held } from "./openings.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 import { gitFailed } from "./sessions.ts";
 
@@ -30,7 +33,7 @@ const serve = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const route = parseGitPath(request.url);
   if (route === null) return yield* notFound("repository");
-  const policy = yield* policyFor(request, route);
+  const { policy, held } = yield* accessFor(request, route);
   const method = route.kind === "advertise" ? "GET" : "POST";
   if (request.method !== method) return wrongMethod(method);
   if (route.service === null) {
@@ -40,25 +43,30 @@ const serve = Effect.gen(function* () {
     });
   }
   const endpoint = yield* GitEndpoint;
+  const standing = yield* standingOf(held);
   const call = {
     repository: { projectId: route.projectId },
     service: route.service,
     policy,
+    standing,
     pushed: yield* pushHeard(route.projectId, policy),
     protocol: request.headers["git-protocol"],
     disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
   };
-  const answer =
+  const ended = Effect.andThen(Deferred.await(standing.ended), credentialsNeeded());
+  const answer = yield* Effect.raceFirst(
     route.kind === "advertise"
-      ? yield* endpoint.advertise(call)
-      : yield* endpoint.serve({
+      ? endpoint.advertise(call)
+      : endpoint.serve({
           ...call,
           body: request.stream,
           contentType: request.headers["content-type"],
           contentEncoding: request.headers["content-encoding"],
-        });
+        }),
+    ended,
+  );
   const mayBeFirst = route.service === "git-receive-pack" && policy.writer.kind === "user";
-  const isFirstPush = mayBeFirst && (yield* policy.standing).mayReplaceInitialCommit;
+  const isFirstPush = mayBeFirst && (yield* policy.protection).mayReplaceInitialCommit;
   return respond(
     isFirstPush ? { ...answer, body: Stream.ensuring(answer.body, yield* rereading(route)) } : answer,
   );
@@ -75,10 +83,24 @@ const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
   );
 });
 
+/** The standing of a request's credential, for as long as it is being answered. */
+const standingOf = Effect.fnUntraced(function* (held: Held) {
+  const identity = yield* Identity;
+  const ended = yield* (yield* Openings).ending(held);
+  const holds = Clock.currentTimeMillis.pipe(
+    Effect.flatMap((now) => identity.ended([held], now)),
+    Effect.map((over) => over.length === 0),
+    Effect.orElseSucceed(() => false),
+  );
+  const standing: Standing = { ended, holds };
+  return standing;
+});
+
 const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
 
-const policyFor = Effect.fnUntraced(function* (
+/** What the caller may write, and what the request is held by. */
+const accessFor = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   route: GitRoute,
 ) {
@@ -89,12 +111,22 @@ const policyFor = Effect.fnUntraced(function* (
   // A minted password never has the form of a token.
   if (tokenKind(password) !== null) {
     const caller = yield* (yield* Identity).authenticate(hash, now);
-    return caller === null ? yield* credentialsNeeded() : yield* userPolicy(caller, route);
+    if (caller === null) return yield* credentialsNeeded();
+    const held = heldBy(caller, { projectId: route.projectId, session: null });
+    return { policy: yield* userPolicy(caller, route), held };
   }
   const minted = yield* (yield* CloneCredentials).find(hash, now);
   if (minted === null) return yield* credentialsNeeded();
   if (minted.projectId !== route.projectId) return yield* notFound("repository");
-  return yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+  const policy = yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+  const held: Held = {
+    credential: { kind: "password", hash },
+    projectId: minted.projectId,
+    session: null,
+    endsWith: [minted.sessionId],
+    expiresAt: minted.expiresAt,
+  };
+  return { policy, held };
 });
 
 const lookup = (message: string) => new GitError({ code: "unavailable", message });
@@ -112,7 +144,7 @@ export const writePolicy = Effect.fnUntraced(function* (
 ) {
   const projects = yield* Projects;
   const sessions = yield* Sessions;
-  const standing = Effect.gen(function* (): Effect.fn.Return<Standing, StoreError | GitError> {
+  const protection = Effect.gen(function* (): Effect.fn.Return<Protection, StoreError | GitError> {
     const project = yield* projects.get(projectId);
     if (project === null) return yield* lookup("The project is not there any more.");
     const mayReplaceInitialCommit = isOwner && !(yield* sessions.anyIn(projectId));
@@ -120,7 +152,7 @@ export const writePolicy = Effect.fnUntraced(function* (
   });
   const policy: WritePolicy = {
     writer,
-    standing: Effect.catchTag(standing, "StoreError", () =>
+    protection: Effect.catchTag(protection, "StoreError", () =>
       Effect.fail(lookup("The project could not be looked up. Push again.")),
     ),
   };

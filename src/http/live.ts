@@ -1,4 +1,5 @@
 /** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
@@ -10,6 +11,7 @@ import { answering, projectFor, sessionFor } from "./answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
 import { eventResponse, eventStream } from "./events.ts";
 import { logStream, logText } from "./logs.ts";
+import { heldBy, Openings } from "./openings.ts";
 import { apiErrorResponse } from "./respond.ts";
 
 interface LiveParams {
@@ -61,13 +63,10 @@ const tooManyStreams = () =>
     details: { limit: STREAMS_MAX },
   });
 
-/** Whether the request's token opens what it asks for, asked again while it is answered (threats.md T03). */
-const stillAllowed = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.map(authenticator, (authenticate) =>
-    authenticate(request).pipe(
-      Effect.as(true),
-      Effect.catchIf(isApiError, () => Effect.succeed(false)),
-    ),
+/** Completes when the caller's token ends: what it opened must not outlive it (threats.md T03). */
+const endOf = (caller: Principal, projectId: string) =>
+  Effect.flatMap(Openings, ({ ending }) =>
+    Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
   );
 
 const events = (counted: ReturnType<typeof streamCounter>) =>
@@ -76,12 +75,10 @@ const events = (counted: ReturnType<typeof streamCounter>) =>
       if (sid === null) yield* projectFor(caller, pid);
       else yield* sessionFor(caller, { pid, sid });
       const request = yield* HttpServerRequest.HttpServerRequest;
-      const isAllowed = yield* stillAllowed(request);
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
-      return eventResponse(
-        yield* eventStream({ projectId: pid, sessionId: sid }, { lastEventId, isAllowed }),
-      );
+      const end = yield* endOf(caller, pid);
+      return eventResponse(yield* eventStream({ projectId: pid, sessionId: sid }, lastEventId), end);
     }),
   );
 
@@ -95,14 +92,10 @@ const logs = (counted: ReturnType<typeof streamCounter>) =>
       if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
       if (follow !== "1") return yield* badRequest("follow", "expected 0 or 1");
       const lastEventId = request.headers["last-event-id"] ?? null;
-      const isAllowed = yield* stillAllowed(request);
       yield* counted(caller.tokenId);
-      return eventResponse(
-        yield* logStream(
-          { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin },
-          { lastEventId, isAllowed },
-        ),
-      );
+      const end = yield* endOf(caller, pid);
+      const scope = { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin };
+      return eventResponse(yield* logStream(scope, lastEventId), end);
     }),
   );
 

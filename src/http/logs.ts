@@ -9,7 +9,6 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { linked } from "../actors/answered.ts";
 import { Keyring } from "../actors/keyring.ts";
@@ -31,7 +30,7 @@ import type { StoreError } from "../store/journal.ts";
 import { Events } from "../store/port.ts";
 import { SessionLogs, type LoggedBoot } from "../store/session-logs.ts";
 import { nodeAway } from "./relay.ts";
-import { keptOpen, POLL, type EventReader } from "./events.ts";
+import { POLL } from "./events.ts";
 
 /** Whose log is read, and by whom. */
 export interface LogScope {
@@ -79,20 +78,13 @@ export const logText = Effect.fnUntraced(function* (sessionId: string) {
 });
 
 /** The stream of a session's log from `lastEventId` on, or from its beginning; it waits for what comes. */
-export const logStream = Effect.fnUntraced(function* (scope: LogScope, reader: EventReader) {
+export const logStream = Effect.fnUntraced(function* (scope: LogScope, lastEventId: string | null) {
   const services = yield* Effect.context<Needs>();
-  const follower = new Follower(scope, reader.lastEventId);
+  const follower = new Follower(scope, lastEventId);
   const frames = Stream.flatMap(Stream.fromEffectRepeat(follower.round), (round) => round).pipe(
     Stream.provideContext(services),
   );
-  // The token is asked about all the while, also while a daemon is followed.
-  const revoked = Effect.repeat(Effect.delay(reader.isAllowed, POLL), {
-    while: (allowed) => allowed,
-    schedule: Schedule.forever,
-  });
-  return keptOpen(
-    Stream.concat(Stream.succeed("event: open\ndata: {}\n\n"), Stream.interruptWhen(frames, revoked)),
-  );
+  return Stream.concat(Stream.succeed("event: open\ndata: {}\n\n"), frames);
 });
 
 type Needs = DaemonClient | Events | Keyring | SandboxProvider | SessionLogs;

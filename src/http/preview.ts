@@ -11,7 +11,8 @@
  *     to it, which no cache keeps, and no referrer tells it.
  *  V3 The cookie takes the link's place: host-only, HttpOnly, SameSite=Lax, for 8 hours at most. Each request asks anew
  *     whether it is of this session and port, whether the token that made its link still has the relay's power, and whether
- *     the sandbox is still the one that it was made for: a stop ends it for good. Streams that are open end with the sandbox.
+ *     the sandbox is still the one that it was made for: a stop ends it for good. Connections that are open end with the
+ *     cookie, with that token, and with the sandbox.
  *  V4 The API takes no cookie of ours, and a preview no token: `Authorization` reaches neither daemon nor app (api.md 7).
  *  V5 The app is the agent's, so it is a stranger. It never sees our cookie, and cannot set it: its Set-Cookie of our name
  *     is dropped, a script cannot overwrite what is HttpOnly, and one that is put beside ours opens nothing, since ours is
@@ -45,7 +46,7 @@ import {
   type PreviewAddress,
   type PreviewPlace,
 } from "../domain/preview.ts";
-import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
+import { Proxy, type AnswerFailure } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { Identity } from "../store/port.ts";
 import { Previews } from "../store/previews.ts";
@@ -54,7 +55,8 @@ import { Forbidden, NotFound, Unauthorized } from "./api/errors.ts";
 import { answeredBy } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
-import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
+import { heldBy, Openings } from "./openings.ts";
+import { holdRequest, holdUpgrade, relayFailure, runningSession, upstreamOf, type Passage } from "./relay.ts";
 import { requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 import { instant } from "./wire.ts";
@@ -137,8 +139,7 @@ const previewOf = Effect.fnUntraced(function* (
 
 /** What is done with a request: passed on, or led to the app with the cookie that its link gave it. */
 type Decision =
-  | { readonly kind: "pass"; readonly to: Upstream }
-  | { readonly kind: "opened"; readonly cookie: string | null };
+  ({ readonly kind: "pass" } & Passage) | { readonly kind: "opened"; readonly cookie: string | null };
 
 /** Spends the link. One that is spent leads on whoever holds its cookie: a link is pressed twice, or reloaded. */
 const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: PreviewPlace, secret: string) {
@@ -197,10 +198,19 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
     host: previewHost(address, place),
     proto: address.scheme,
   };
-  return { kind: "pass", to: { ...upstream, forwarded, rewrite } } satisfies Decision;
+  const { projectId, sandboxId } = preview;
+  const held = heldBy(caller, { projectId, session: { id: place.sessionId, sandboxId } });
+  const expiresAt = Math.min(preview.expiresAt, held.expiresAt ?? Infinity);
+  return {
+    kind: "pass",
+    to: { ...upstream, forwarded, rewrite },
+    held: { ...held, expiresAt },
+  } satisfies Decision;
 });
 
 const answerFailure: AnswerFailure = (response, to, why) => answerPage(response, relayFailure(to, why));
+
+const refuse = (response: ServerResponse): void => answerPage(response, noAccess());
 
 const stranger = (): NotFound =>
   new NotFound({ error: "There is no preview at this address.", code: "not_found" });
@@ -210,6 +220,7 @@ export const makePreviews = Effect.gen(function* () {
   type Needs = Effect.Services<ReturnType<typeof decide>>;
   const context = yield* Effect.context<Needs>();
   const scope = yield* Effect.scope;
+  const { hold } = yield* Openings;
   const { previews: address, publicUrl } = yield* Addresses;
   const ownHost = new URL(publicUrl).host;
   const proxy = yield* Effect.acquireRelease(
@@ -226,7 +237,7 @@ export const makePreviews = Effect.gen(function* () {
   const answer = (
     request: IncomingMessage,
     response: ServerResponse,
-    pass: (to: Upstream) => void,
+    pass: (passage: Passage) => void,
   ): boolean => {
     const place = named(request);
     if (place === null) return false;
@@ -235,7 +246,7 @@ export const makePreviews = Effect.gen(function* () {
       return true;
     }
     const decided = Effect.map(decide(request, place), (decision) => {
-      if (decision.kind === "pass") pass(decision.to);
+      if (decision.kind === "pass") pass(decision);
       else answerOpened(response, decision.cookie);
     });
     const answered = answeredBy(decided, (error) => answerPage(response, error));
@@ -244,12 +255,18 @@ export const makePreviews = Effect.gen(function* () {
   };
 
   const routes: RawRoutes = {
-    request: (request, response) => answer(request, response, (to) => proxy.pass(request, response, to)),
+    request: (request, response) =>
+      answer(request, response, ({ to, held }) =>
+        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      ),
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (named(request) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
-      return answer(request, response, (to) => proxy.upgrade(request, response, { socket, head, to }));
+      return answer(request, response, ({ to, held }) => {
+        holdUpgrade(hold, { held, socket });
+        proxy.upgrade(request, response, { socket, head, to });
+      });
     },
   };
   return routes;

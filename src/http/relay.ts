@@ -16,7 +16,7 @@ import { signUserContext, USER_CONTEXT_HEADER } from "../domain/user-context.ts"
 import { Activity } from "../actors/activity.ts";
 import { linked } from "../actors/answered.ts";
 import { Keyring } from "../actors/keyring.ts";
-import { Proxy, type AnswerFailure, type Failure, type Upstream } from "../proxy/proxy.ts";
+import { Proxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../sandbox/port.ts";
 import { Identity } from "../store/port.ts";
@@ -32,6 +32,7 @@ import {
 } from "./api/errors.ts";
 import { answeredBy, sessionFor } from "./answers.ts";
 import { forbidden, unauthorized } from "./authorize.ts";
+import { heldBy, Openings, type Held } from "./openings.ts";
 import { answerRaw, requestId } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
 
@@ -46,6 +47,39 @@ const RELAY =
   /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort|refresh)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
 /** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
 const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
+
+/** Where a request goes, and the credential that it ends with. */
+export interface Passage {
+  readonly to: Upstream;
+  readonly held: Held;
+}
+
+type Hold = Openings["Service"]["hold"];
+
+/** Cuts a request that is being passed on when its credential ends. */
+export const holdRequest = (
+  hold: Hold,
+  { held, response, cut }: { readonly held: Held; readonly response: ServerResponse; readonly cut: Cut },
+  refuseWith: (response: ServerResponse) => void,
+): void => {
+  if (!response.closed)
+    response.on(
+      "close",
+      hold(held, () => cut(refuseWith)),
+    );
+};
+
+/** The same of an upgraded connection, from before its handshake on. */
+export const holdUpgrade = (
+  hold: Hold,
+  { held, socket }: { readonly held: Held; readonly socket: Duplex },
+): void => {
+  if (!socket.destroyed)
+    socket.on(
+      "close",
+      hold(held, () => socket.destroy()),
+    );
+};
 
 /** What a request relays to; null: it is no relay's. */
 export function relayTarget(target: string, method = "GET"): Target | null {
@@ -119,11 +153,15 @@ export const upstreamOf = Effect.fnUntraced(function* (
   return upstream;
 });
 
-/** Where an authentic request goes. */
-const upstreamFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
+/** Where an authentic request goes, and what it is held by. */
+const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
   const caller = yield* bearer(request);
   const { method } = request;
-  return yield* upstreamOf(caller, yield* runningSession(caller, target), { method, path: target.path });
+  const session = yield* runningSession(caller, target);
+  const to = yield* upstreamOf(caller, session, { method, path: target.path });
+  const { id, projectId, sandboxId } = session;
+  const passage: Passage = { to, held: heldBy(caller, { projectId, session: { id, sandboxId } }) };
+  return passage;
 });
 
 const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
@@ -151,20 +189,27 @@ export const relayFailure = ({ host }: Upstream, why: Failure): ApiError =>
 
 const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
 
+const refuse = (response: ServerResponse): void => answerRaw(response, unauthorized());
+
 /** The relay's raw routes, for the listener; they live as long as the scope. */
 export const makeRelay = Effect.gen(function* () {
-  type Needs = Effect.Services<ReturnType<typeof upstreamFor>>;
+  type Needs = Effect.Services<ReturnType<typeof passageFor>>;
   const context = yield* Effect.context<Needs>();
+  const { hold } = yield* Openings;
   const scope = yield* Effect.scope;
   const proxy = yield* Effect.acquireRelease(
     Effect.sync(() => new Proxy(answerFailure)),
     (opened) => Effect.sync(() => opened.close()),
   );
 
-  const decide = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void => {
+  const decide = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    pass: (passage: Passage) => void,
+  ): void => {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
-    const decided = Effect.map(upstreamFor(request, target), pass);
+    const decided = Effect.map(passageFor(request, target), pass);
     const answered = answeredBy(decided, (error) => answerRaw(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answered, scope));
   };
@@ -172,14 +217,19 @@ export const makeRelay = Effect.gen(function* () {
   const routes: RawRoutes = {
     request: (request, response) => {
       if (relayTarget(request.url ?? "", request.method) === null) return false;
-      decide(request, response, (to) => proxy.pass(request, response, to));
+      decide(request, response, ({ to, held }) =>
+        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      );
       return true;
     },
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (relayTarget(request.url ?? "", request.method) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
-      decide(request, response, (to) => proxy.upgrade(request, response, { socket, head, to }));
+      decide(request, response, ({ to, held }) => {
+        holdUpgrade(hold, { held, socket });
+        proxy.upgrade(request, response, { socket, head, to });
+      });
       return true;
     },
   };

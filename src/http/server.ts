@@ -13,10 +13,19 @@ import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
+import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
+import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { InFlight } from "./in-flight.ts";
 import { routeMiss } from "./routes.ts";
-import { answerError, answerRaw, apiErrorResponse, requestId, RETRY_AFTER_SECONDS } from "./respond.ts";
+import {
+  answerError,
+  answerJson,
+  answerRaw,
+  apiErrorResponse,
+  requestId,
+  RETRY_AFTER_SECONDS,
+} from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node looks for requests that are too slow. */
@@ -81,8 +90,10 @@ export const openListener = Effect.fnUntraced(function* ({
   server.on("upgrade", (request, socket, head) => {
     // Node has let go of the socket: a reset that nobody listens for would end the process.
     socket.on("error", () => socket.destroy());
-    if (protocolFault(request, upgradeAmbiguityOf(request)) === null) upgrade(request, socket, head);
-    else refuseUpgrade(socket);
+    if (protocolFault(request, upgradeAmbiguityOf(request)) !== null) return refuseUpgrade(socket);
+    const fault = handshakeFault(request);
+    if (fault === null) upgrade(request, socket, head);
+    else answerHandshake(request, socket, fault);
   });
   yield* Effect.acquireRelease(listen(server, host, port), () => drain(server));
   const address = server.address() as AddressInfo;
@@ -125,6 +136,14 @@ const counted = <R>(
   );
 
 const refuseEveryUpgrade = (_: IncomingMessage, socket: Duplex, _head: Buffer): void => refuseUpgrade(socket);
+
+/** Only WebSockets are passed on, by any route: an address that takes none says so to them. */
+const answerHandshake = (request: IncomingMessage, socket: Duplex, fault: HandshakeFault): void => {
+  const { status, error, code, headers } = fault;
+  const response = responseOn(request, socket);
+  response.setHeader("x-request-id", requestId(request));
+  answerJson(response, status, { body: { error, code }, headers });
+};
 
 const refuseUpgrade = (socket: Duplex): void => {
   endWith(socket, "404 Not Found", { error: "This address takes no upgrade.", code: "not_found" });

@@ -46,6 +46,9 @@ export type Failure = "unreachable" | "silent" | "body_stalled";
 /** Answers a client in the upstream's place; called while no byte of an answer was sent. */
 export type AnswerFailure = (response: ServerResponse, to: Upstream, why: Failure) => void;
 
+/** Ends a request that is under way. */
+export type Cut = (refuse: (response: ServerResponse) => void) => void;
+
 const UPGRADE = ["connection", "Upgrade", "upgrade", "websocket"];
 
 /** Idle connections are let go before an upstream resets them: a reset met by a request could not be retried (Q4). */
@@ -80,10 +83,14 @@ export class Proxy {
     this.#watch = new Watch(limits);
   }
 
-  /** Passes one request on and its answer back. */
-  pass(request: IncomingMessage, response: ServerResponse, to: Upstream): void {
+  /**
+   * Passes one request on and its answer back.
+   *
+   * @returns ends it early: an answer that has begun breaks off, and where none has, `refuse` gives one.
+   */
+  pass(request: IncomingMessage, response: ServerResponse, to: Upstream): Cut {
     // Q2: the client may have left while it was decided where its request goes.
-    if (response.closed) return;
+    if (response.closed) return () => undefined;
     const upstream = open(request, to, { agent: this.#agent });
     const waiting = this.#waitFor(upstream, { request, response, to });
     response.on("close", () => {
@@ -99,6 +106,12 @@ export class Proxy {
     });
     if (hasBody(request)) sendBody(request, upstream, to.heard);
     else upstream.end();
+    return (refuse) => {
+      waiting.end();
+      if (response.headersSent) breakOff(response);
+      else if (!response.closed) refuse(response);
+      upstream.destroy();
+    };
   }
 
   /**
@@ -121,7 +134,9 @@ export class Proxy {
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       waiting.end();
       client.off("readable", look).off("end", leave);
-      if (!writeHead(response, answer, { ...to, more: UPGRADE })) {
+      // An upstream that speaks something else on the connection was not asked to.
+      const isWebSocket = answer.headers.upgrade?.trim().toLowerCase() === "websocket";
+      if (!isWebSocket || !writeHead(response, answer, { ...to, more: UPGRADE })) {
         socket.destroy();
         return waiting.fail("unreachable");
       }

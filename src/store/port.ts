@@ -12,8 +12,10 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
+import type { Grant, HearEnding } from "./grants.ts";
 import type { Fenced, Memory, Stored } from "./journal.ts";
 import type {
   Account,
@@ -226,6 +228,10 @@ export class Identity extends Context.Service<
     }) => Stored<boolean>;
     /** Who presents the token with this hash; null for unknown, expired or revoked, or of an ended session (T03). */
     readonly authenticate: (tokenHash: string, now: number) => Stored<Principal | null>;
+    /** Of these grants, the ones that no longer hold. One statement checks all of them and writes nothing. */
+    readonly ended: (grants: readonly Grant[], now: number) => Stored<readonly Grant[]>;
+    /** Hears, for as long as the scope is open, of tokens and sessions that end on any node. */
+    readonly endings: (hear: HearEnding) => Effect.Effect<void, never, Scope.Scope>;
     readonly account: (id: string) => Stored<Account | null>;
     readonly setTier: (accountId: string, tier: string, cap: number) => Stored<void>;
     /** Caps of every tier as configured now, applied to all accounts; a lower cap ends nothing (R07). */

@@ -29,6 +29,8 @@ export interface Preview {
   readonly port: number;
   /** Of the token that made its link: whether that lives is the authentication's to say. */
   readonly tokenHash: string;
+  /** The cookie's end. */
+  readonly expiresAt: number;
 }
 
 export class Previews extends Context.Service<

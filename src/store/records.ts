@@ -40,6 +40,8 @@ export interface Principal {
   /** The session whose sandbox carries it. */
   readonly sessionId: string | null;
   readonly sandboxId: string | null;
+  /** When the token ends by itself; null: never. */
+  readonly expiresAt: number | null;
 }
 
 export interface Token {

@@ -55,6 +55,7 @@ const scene = Effect.gen(function* () {
     sandboxId: sandbox.id,
     port: PORT,
     tokenHash: token.hash,
+    expiresAt: NOON + 5000,
   };
   return { ...previews, issue, opening, stands };
 });

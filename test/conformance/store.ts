@@ -6,6 +6,7 @@ import { checkAdmission } from "./store-admission.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
+import { checkGrants } from "./store-grants.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
@@ -29,6 +30,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRequests(check);
     checkAccounts(check);
     checkRecords(check);
+    checkGrants(check);
     checkPreviews(check);
     checkLogs(check);
     checkNodes(check);

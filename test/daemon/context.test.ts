@@ -2,6 +2,8 @@ import { createHmac } from "node:crypto";
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BAD_HANDSHAKES } from "../proxy/handshake-cases.ts";
+import { parseAnswer } from "../support/raw-http.ts";
 import { signUserContext } from "../../src/domain/user-context.ts";
 import {
   BLOCKED_PORT,
@@ -217,7 +219,13 @@ const handshake = (headers: Record<string, string>, path = "/ws") =>
   httpRequest({
     socketPath: served.socketPath,
     path,
-    headers: { connection: "Upgrade", upgrade: "websocket", "sec-websocket-key": "k", ...headers },
+    headers: {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      ...headers,
+    },
   });
 /** An upstream that accepts any upgrade and echoes; it tells each handshake. */
 const echo = async (): Promise<{ port: number; seen: IncomingMessage[] }> => {
@@ -294,10 +302,23 @@ describe("a WebSocket", () => {
     expect((await outcome(handshake(withContext(signed())))).status).toBe(503);
   });
 
-  test("is the only upgrade there is: h2c is refused [X08]", async () => {
-    expect((await outcome(handshake({ ...withContext(signed()), upgrade: "h2c" }))).status).toBe(400);
-    expect(reached).toEqual([]);
-  });
+  test.each(BAD_HANDSHAKES)(
+    "is the only upgrade there is: $name is refused with $status [X08]",
+    async (bad) => {
+      const { port, seen } = await echo();
+      const head = [
+        `${bad.method ?? "GET"} /proxy/${port}/ HTTP/1.1`,
+        "Host: daemon",
+        `X-Platform-User-Context: ${signed()}`,
+        "Connection: Upgrade",
+        ...bad.lines,
+      ];
+      const answer = parseAnswer(await served.raw([...head, "", ""].join("\r\n")));
+      expect(answer.status).toBe(bad.status);
+      expect(answer.headers.get("sec-websocket-version")).toBe(bad.status === 426 ? "13" : undefined);
+      expect([seen, reached]).toEqual([[], []]);
+    },
+  );
 
   test("ends for the client when the upstream dies", async () => {
     const server = createServer();

@@ -186,6 +186,8 @@ describe("an upgraded connection", () => {
     const headers = {
       connection: "Upgrade",
       upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
       "x-platform-user-context": contextHeader(),
     };
     // Such a client says itself when its half ends.

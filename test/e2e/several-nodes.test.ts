@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
@@ -27,8 +28,8 @@ const WAIT = { timeout: 60_000, interval: 50 };
 
 /** An agent runtime of a few lines: it says where it is asked, and says back what comes over an upgraded connection. */
 const AGENT = [
-  'const/**/s=require("http").createServer((q,r)=>r.end("agent:"+q.url));',
-  's.on("upgrade",(q,k)=>{k.write("HTTP/1.1\\x20101\\x20Switching\\r\\nconnection:\\x20upgrade\\r\\nupgrade:\\x20echo\\r\\n\\r\\n");k.pipe(k)});',
+  'const/**/s=require("http").createServer((q,r)=>q.url=="/endless"?r.write("begun"):r.end("agent:"+q.url));',
+  's.on("upgrade",(q,k)=>{k.write("HTTP/1.1\\x20101\\x20Switching\\r\\nconnection:\\x20upgrade\\r\\nupgrade:\\x20websocket\\r\\n\\r\\n");k.pipe(k)});',
   's.listen(4096,"127.0.0.1")',
 ].join("");
 
@@ -111,9 +112,33 @@ const ask = async ({ life }: Node, below: string, method = "GET") => {
   return { status: answer.status, retryAfter: answer.headers.get("retry-after"), text: await answer.text() };
 };
 
+const WEBSOCKET = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+/** Opens what does not end by itself, and reads it. */
+const openedAt = async (
+  { life }: Node,
+  below: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Readable> => {
+  const asked = request(`${life.url}${below}`, { headers, agent: false });
+  asked.end();
+  const [answer, socket] = (await Promise.race([once(asked, "upgrade"), once(asked, "response")])) as [
+    IncomingMessage,
+    Socket | undefined,
+  ];
+  expect(answer.statusCode).toBe(socket === undefined ? 200 : 101);
+  const stream = socket ?? answer;
+  return stream.on("error", () => undefined).resume();
+};
+
 /** What comes back over an upgraded connection to the session's agent. */
 const echoed = async ({ life }: Node, session: string, text: string): Promise<string> => {
-  const headers = { authorization: `Bearer ${TOKEN}`, connection: "Upgrade", upgrade: "echo" };
+  const headers = { authorization: `Bearer ${TOKEN}`, ...WEBSOCKET };
   const asked = request(`${life.url}${target(session, "/runtime/socket")}`, { headers, agent: false });
   asked.end();
   const [, socket] = (await once(asked, "upgrade")) as [IncomingMessage, Socket];
@@ -170,6 +195,30 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
           });
           expect(await echoed(node, session, "over two nodes")).toBe("over two nodes");
         }
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "cut what a token opened, at either and through either, when it is revoked at either [T03]",
+    async () => {
+      for (const revoker of [first, second]) {
+        const made = await first.life.call("POST", "/v1/tokens", { name: "to be revoked" });
+        const authorization = `Bearer ${String(made["token"])}`;
+        const opened: Readable[] = [];
+        for (const node of [first, second]) {
+          for (const owner of [first, second]) {
+            const [session = ""] = await sessionsOn(owner);
+            opened.push(await openedAt(node, target(session, "/runtime/endless"), { authorization }));
+            opened.push(
+              await openedAt(node, target(session, "/runtime/socket"), { authorization, ...WEBSOCKET }),
+            );
+          }
+          opened.push(await openedAt(node, `/v1/projects/${project}/events`, { authorization }));
+        }
+        await revoker.life.call("DELETE", `/v1/tokens/${String(made["id"])}`);
+        await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
       }
     },
     TIMEOUT_MS,

@@ -1,12 +1,12 @@
 /** What credentials may write, in a project whose default branch is `main`. */
 import * as Effect from "effect/Effect";
-import type { Standing, WritePolicy } from "../../src/git/ref-policy.ts";
+import type { Protection, WritePolicy } from "../../src/git/ref-policy.ts";
 
-export const standing: Standing = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
+export const protection: Protection = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
 
-export const policyOf = (writer: WritePolicy["writer"], change: Partial<Standing> = {}): WritePolicy => ({
+export const policyOf = (writer: WritePolicy["writer"], change: Partial<Protection> = {}): WritePolicy => ({
   writer,
-  standing: Effect.succeed({ ...standing, ...change }),
+  protection: Effect.succeed({ ...protection, ...change }),
 });
 export const sessionPolicy = (sessionId: string): WritePolicy => policyOf({ kind: "session", sessionId });
 export const userPolicy: WritePolicy = policyOf({ kind: "user" });

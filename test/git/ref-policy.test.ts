@@ -9,13 +9,13 @@ import {
   pushJudge,
   sayings,
   type RefUpdate,
-  type Standing,
+  type Protection,
   type Writer,
 } from "../../src/git/ref-policy.ts";
 
 const sessionId = "0190a5a0-0000-7000-8000-000000000001";
 const [a, b] = ["a".repeat(40), "b".repeat(40)];
-const main: Standing = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
+const main: Protection = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
 const session: Writer = { kind: "session", sessionId };
 const user: Writer = { kind: "user" };
 
@@ -81,10 +81,10 @@ describe("the write policy", () => {
   });
 
   it("lets no session write a default branch that is named like it", () => {
-    const standing = { ...main, defaultBranches: [sessionId] };
+    const protection = { ...main, defaultBranches: [sessionId] };
     const forward = { ref: `refs/heads/${sessionId}`, ...courses.forward };
-    expect(judgeRefUpdate(session, standing, forward)).toContain("is the default branch");
-    expect(judgeRefUpdate(user, standing, forward)).toContain("is the default branch");
+    expect(judgeRefUpdate(session, protection, forward)).toContain("is the default branch");
+    expect(judgeRefUpdate(user, protection, forward)).toContain("is the default branch");
   });
 });
 
@@ -97,12 +97,12 @@ describe("what is said of a push that was taken", () => {
 describe("the judge of a push", () => {
   const branch = `refs/heads/${sessionId}`;
 
-  /** The judge, its answers as they come; `standing` is asked each time. */
+  /** The judge, its answers as they come; `protection` is asked each time. */
   const judgeOf = (
     writer: Writer,
-    standing: () => Effect.Effect<Standing, GitError> = () => Effect.succeed(main),
+    protection: () => Effect.Effect<Protection, GitError> = () => Effect.succeed(main),
   ) => {
-    const judge = pushJudge({ writer, standing: Effect.suspend(standing) });
+    const judge = pushJudge({ writer, protection: Effect.suspend(protection) });
     return (line: string): string | null => {
       const answer = judge(line);
       return Effect.isEffect(answer) ? Effect.runSync(answer) : answer;

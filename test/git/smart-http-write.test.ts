@@ -1,5 +1,7 @@
 /** Native git pushes through the smart-HTTP functions, over a real server. */
 import { randomUUID } from "node:crypto";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -14,6 +16,45 @@ import { beginPush } from "./slow-push.ts";
 useScene();
 
 describe("writing", () => {
+  it.each([
+    ["refs/heads/a", "refs/heads/b"],
+    ["--atomic", "refs/heads/a", "refs/heads/b"],
+  ])(
+    "moves no ref once its credential has ended, though all of the push is there: %s [T03]",
+    async (...args) => {
+      const refs = args.filter((arg) => arg.startsWith("refs/"));
+      const http = smartHttp({ directory: scene.directory });
+      const asked: string[] = [];
+      const answers = [true, true, false];
+      const standing = {
+        ended: Deferred.makeUnsafe<void>(),
+        // It stands for the push as a whole and for the first of its refs.
+        holds: Effect.sync(() => {
+          asked.push("asked");
+          return answers.shift() ?? false;
+        }),
+      };
+      const server = await startGitServer(
+        { advertise: http.advertise, serve: (call) => http.serve({ ...call, standing }) },
+        scene.policies,
+      );
+      const head = await commit("change.txt");
+      const pushed = await git(
+        scene.work,
+        "push",
+        ...args.filter((arg) => arg.startsWith("--")),
+        server.url(scene.projectId, scene.person),
+        ...refs.map((ref) => `HEAD:${ref}`),
+      );
+      await server.close();
+      expect(pushed.code).not.toBe(0);
+      expect(pushed.stderr).toContain("The credential of this push has ended");
+      expect(asked).toHaveLength(3);
+      const isAtomic = args.length > refs.length;
+      expect(await Promise.all(refs.map(tip))).toEqual([isAtomic ? "" : head, ""]);
+    },
+  );
+
   it("tells git why a ref was refused [G09]", async () => {
     await commit("change.txt");
     const pushed = await git(scene.work, "push", "origin", "HEAD:refs/heads/main");

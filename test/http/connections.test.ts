@@ -59,7 +59,9 @@ const textOf = async (socket: Socket): Promise<string> => {
   return text;
 };
 
-const UPGRADE = "GET /x HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n";
+const UPGRADE =
+  "GET /x HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n" +
+  "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 describe("a connection", () => {
   it("that asks for an upgrade and is reset ends nothing but itself", async () => {

@@ -110,6 +110,8 @@ describe("what Node's parser lets through", () => {
       "host: a",
       "upgrade: websocket",
       "connection: upgrade",
+      "sec-websocket-version: 13",
+      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
       "",
       "",
     );
@@ -163,6 +165,8 @@ describe("a relayed upgrade", () => {
       "host: a",
       "upgrade: websocket",
       "connection: upgrade",
+      "sec-websocket-version: 13",
+      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
       "",
       "",
     );

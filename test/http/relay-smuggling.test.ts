@@ -3,12 +3,14 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { NodeHttpServer } from "@effect/platform-node";
 import { HttpServerResponse } from "effect/http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openListener } from "../../src/http/server.ts";
 import { Activity } from "../../src/actors/activity.ts";
+import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-cases.ts";
@@ -33,7 +35,9 @@ beforeAll(async () => {
   const routes = await service.inside(
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
+      const openings = yield* Scope.provide(Layer.build(openingsLayer), scope);
       return yield* makeRelay.pipe(
+        Effect.provideContext(openings),
         Effect.provideService(SandboxProvider, { ...provider, link }),
         Effect.provideService(Activity, recordedActivity()),
         Scope.provide(scope),

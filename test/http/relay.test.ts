@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LogRing } from "../../daemon/log-ring.ts";
@@ -15,6 +16,7 @@ import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
 import { Activity } from "../../src/actors/activity.ts";
 import { signUserContext, verifyUserContext } from "../../src/domain/user-context.ts";
+import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { recordedActivity } from "../support/activity.ts";
@@ -85,7 +87,9 @@ beforeAll(async () => {
   const routes = await service.inside(
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
+      const openings = yield* Scope.provide(Layer.build(openingsLayer), scope);
       return yield* makeRelay.pipe(
+        Effect.provideContext(openings),
         Effect.provideService(SandboxProvider, { ...provider, link }),
         Effect.provideService(Activity, recordedActivity(touched)),
         Scope.provide(scope),

@@ -40,6 +40,12 @@ it("cuts the upstream of an upgraded connection when its client is cut, and the 
   await again.until(({ ended }) => ended !== null);
 });
 
+it("takes no other protocol from an upstream than the one it asked for", async () => {
+  front = await Front.start();
+  front.answers(AGREED.replace("websocket", "h2c"));
+  expect(statusesIn(await front.ask(UPGRADE))).toEqual(["502"]);
+});
+
 it("answers an upgrade that its upstream does not, for 502 and 504 alike [X16]", async () => {
   front = await Front.start({ answerMs: 100 });
   front.upstream.onBytes = (socket) => void socket.destroy();

@@ -70,6 +70,7 @@ const callerOf = (account: number): Principal => ({
   projectId: null,
   sessionId: null,
   sandboxId: null,
+  expiresAt: null,
 });
 
 const at = <A>(of: readonly A[], which: number): A | null =>

@@ -69,7 +69,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     name: "default-branch-pushed-to-by-a-session",
     file: "src/git/ref-policy.ts",
     find: "if (!own && !wip) {",
-    put: "if (!own && !wip && protects(standing, sessionId)) {",
+    put: "if (!own && !wip && protects(protection, sessionId)) {",
     seed: 17,
   },
   {

@@ -1,6 +1,7 @@
 /** Accounts, users and tokens in memory: see postgres/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type { Grant } from "../grants.ts";
 import { Identity } from "../port.ts";
 import type { NewToken, Principal, Token } from "../records.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
@@ -51,7 +52,34 @@ const authenticate = (tables: TableSet, hash: string, now: number): Principal | 
     projectId: row.projectId,
     sessionId: row.sessionId,
     sandboxId: row.sandboxId,
+    expiresAt: row.expiresAt,
   };
+};
+
+const isMinted = (tables: TableSet, { credential, projectId }: Grant, now: number): boolean => {
+  const minted = credential.kind === "password" ? tables.cloneCredentials.get(credential.hash) : undefined;
+  if (minted === undefined || minted.projectId !== projectId || minted.expiresAt <= now) return false;
+  return tables.isSandboxLive(minted.sandboxId) && tables.isSessionLive(minted.sessionId);
+};
+
+const isToken = (tables: TableSet, { credential, projectId }: Grant, now: number): boolean => {
+  const row = credential.kind === "token" ? tables.tokens.get(credential.id) : undefined;
+  if (row === undefined || !isAlive(tables, row, now)) return false;
+  if (projectId === null) return true;
+  const owner = tables.projects.get(projectId)?.record.accountId;
+  return owner === row.accountId && (row.projectId === null || row.projectId === projectId);
+};
+
+const holds = (tables: TableSet, grant: Grant, now: number): boolean => {
+  if (!isToken(tables, grant, now) && !isMinted(tables, grant, now)) return false;
+  if (grant.session === null) return true;
+  const session = tables.sessions.get(grant.session.id)?.record;
+  return (
+    session?.projectId === grant.projectId &&
+    session.deletedAt === null &&
+    session.status === "running" &&
+    session.sandboxId === grant.session.sandboxId
+  );
 };
 
 const setCap = (tables: TableSet, id: string, change: { readonly tier?: string; readonly cap: number }) => {
@@ -92,6 +120,12 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     bootstrap: bootstrap(tables),
     authenticate: (hash, now) => Effect.sync(() => authenticate(tables, hash, now)),
+    ended: (grants, now) => Effect.sync(() => grants.filter((grant) => !holds(tables, grant, now))),
+    endings: (hear) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void tables.endings.add(hear)),
+        () => Effect.sync(() => tables.endings.delete(hear)),
+      ),
     account: (id) =>
       Effect.sync(() => {
         const account = tables.accounts.get(id);
@@ -128,6 +162,7 @@ export const layer = Layer.effect(
         const row = tables.tokens.get(id);
         if (row?.accountId !== accountId || row.sandboxId !== null || row.revokedAt !== null) return false;
         tables.tokens.set(id, { ...row, revokedAt: now });
+        tables.sayEnded(id);
         return true;
       }),
   })),

@@ -38,8 +38,9 @@ export const layer = Layer.effect(
         const session = tables.sessions.get(row.sessionId)?.record;
         const token = tables.tokens.get(row.tokenId);
         if (session === undefined || token === undefined) return null;
-        const { sessionId, sandboxId, port } = row;
-        return { projectId: session.projectId, sessionId, sandboxId, port, tokenHash: token.hash };
+        const { sessionId, sandboxId, port, expiresAt } = row;
+        const { projectId } = session;
+        return { projectId, sessionId, sandboxId, port, tokenHash: token.hash, expiresAt };
       }),
   })),
 );

@@ -21,6 +21,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SandboxChang
   if (change.completes !== null) tables.sandboxOutbox.remove(id, [change.completes]);
   const pending = tables.sandboxOutbox.append(id, change.commands);
   const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
+  if (record.endedAt !== null) tables.sayEnded(record.sessionId);
   if (before.state !== after.state && projectId !== undefined) {
     tables.events.append([
       sandboxStatusEvent(

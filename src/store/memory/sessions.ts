@@ -49,6 +49,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
     provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
   });
   if (record.deletedAt !== null) tables.logs.delete(id);
+  if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
   const pending = tables.sessionOutbox.append(id, change.commands);
   if (before.state !== after.state) {

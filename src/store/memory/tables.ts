@@ -12,6 +12,7 @@ import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts"
 import type { PlannedFire } from "../admission-plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
+import type { HearEnding } from "../grants.ts";
 import type { PendingCommand } from "../journal.ts";
 import type { NewPreview } from "../previews.ts";
 import type {
@@ -195,6 +196,12 @@ export class TableSet {
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the secret that stands for it now. */
   readonly previews = new Map<string, PreviewRow>();
+  readonly endings = new Set<HearEnding>();
+
+  /** Tells who listens that a token or session has ended. */
+  sayEnded(id: string): void {
+    for (const hear of this.endings) hear(id);
+  }
 
   isSandboxLive(id: string): boolean {
     const status = this.sandboxes.get(id)?.record.status;

@@ -3,8 +3,10 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
+import type { Grant } from "../grants.ts";
 import { Identity } from "../port.ts";
 import type { Account, NewToken, Principal, Token } from "../records.ts";
+import { Endings } from "./endings.ts";
 import { after, at, json, stored } from "./statement.ts";
 
 /** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
@@ -20,23 +22,70 @@ interface PrincipalRow extends Omit<Principal, "user"> {
   readonly lastUsedAt: number | null;
 }
 
+/** Tokens, each with the sandbox and the session that it lives in. */
+const TOKENS = `tokens AS token
+  LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = token.sandbox_id
+  LEFT JOIN project_sessions AS session ON session.id = token.session_id`;
+
+/**
+ * What lives in a sandbox ends with the sandbox or with the session, whichever is first: a stop while it boots ends the
+ * session at once, and the sandbox as soon as it is told (threats.md T03, I15).
+ */
+const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
+  token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
+  AND (token.sandbox_id IS NULL
+    OR sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running'))`;
+
+const makeEnded = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  return Effect.fnUntraced(function* (grants: readonly Grant[], now: number) {
+    const listed = grants.map(({ credential, projectId, session }, place) => ({
+      place,
+      token: credential.kind === "token" ? credential.id : null,
+      password: credential.kind === "password" ? credential.hash : null,
+      project: projectId,
+      session: session?.id ?? null,
+      sandbox: session?.sandboxId ?? null,
+    }));
+    const rows = yield* sql<{ readonly place: number }>`
+      SELECT held.place
+      FROM jsonb_to_recordset(${json(listed)}::jsonb)
+        AS held (place integer, token uuid, password text, project uuid, session uuid, sandbox uuid)
+      WHERE NOT (
+        EXISTS (
+          SELECT FROM ${sql.literal(TOKENS)}
+          WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL
+            OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
+              SELECT FROM projects WHERE projects.id = held.project AND projects.account_id = token.account_id
+            ))
+        ) OR EXISTS (
+          SELECT FROM clone_credentials AS minted
+          JOIN session_sandboxes AS sandbox ON sandbox.id = minted.sandbox_id
+          JOIN project_sessions AS session ON session.id = minted.session_id
+          WHERE minted.hash = held.password AND minted.project_id = held.project AND minted.expires_at > ${at(now)}
+            AND sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running')
+        )
+      ) OR held.session IS NOT NULL AND NOT EXISTS (
+        SELECT FROM project_sessions AS reached
+        WHERE reached.id = held.session AND reached.project_id = held.project AND reached.deleted_at IS NULL
+          AND reached.status = 'running' AND reached.state_context ->> 'sandboxId' = held.sandbox::text
+      )`;
+    const places = new Set(rows.map(({ place }) => place));
+    return grants.filter((_, place) => places.has(place));
+  });
+});
+
 const makeAuthenticate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (hash: string, now: number) {
-    // What lives in a sandbox ends with the sandbox or with the session, whichever is first: a stop while it boots ends
-    // the session at once, and the sandbox as soon as it is told (threats.md T03, I15).
     const [row] = yield* sql<PrincipalRow>`
       SELECT token.id AS "tokenId", token.kind, token.origin, token.account_id AS "accountId",
         token.user_id AS "userId", users.name AS "userName", token.project_id AS "projectId",
-        token.session_id AS "sessionId", token.sandbox_id AS "sandboxId", token.last_used_at AS "lastUsedAt"
-      FROM tokens AS token
+        token.session_id AS "sessionId", token.sandbox_id AS "sandboxId", token.last_used_at AS "lastUsedAt",
+        token.expires_at AS "expiresAt"
+      FROM ${sql.literal(TOKENS)}
       JOIN users ON users.id = token.user_id
-      LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = token.sandbox_id
-      LEFT JOIN project_sessions AS session ON session.id = token.session_id
-      WHERE token.hash = ${hash} AND token.revoked_at IS NULL
-        AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
-        AND (token.sandbox_id IS NULL
-          OR sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running'))`;
+      WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
     if (row === undefined) return null;
     const { userId, userName, lastUsedAt, ...principal } = row;
     if (lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS) {
@@ -81,6 +130,7 @@ const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request
 
 const makeTokens = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const { say } = yield* Endings;
   const listTokens: (typeof Identity)["Service"]["listTokens"] = Effect.fnUntraced(function* (
     accountId,
     { cursor, limit },
@@ -105,6 +155,8 @@ const makeTokens = Effect.gen(function* () {
       UPDATE tokens SET revoked_at = ${at(now)}
       WHERE id = ${id} AND account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
       RETURNING id`.pipe(
+      Effect.tap((rows) => (rows.length > 0 ? say([id]) : Effect.void)),
+      sql.withTransaction,
       Effect.map((rows) => rows.length > 0),
       stored("identity.deleteToken"),
     );
@@ -116,9 +168,13 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const authenticate = yield* makeAuthenticate;
+    const ended = yield* makeEnded;
+    const { listen } = yield* Endings;
     return {
       ...(yield* makeTokens),
       authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
+      ended: (grants, now) => ended(grants, now).pipe(stored("identity.ended")),
+      endings: listen,
       bootstrap: (request) => sql.withTransaction(bootstrap(sql, request)).pipe(stored("identity.bootstrap")),
       account: (id) =>
         sql<Account>`

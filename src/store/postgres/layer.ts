@@ -8,6 +8,7 @@ import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Counters from "./counters.ts";
+import * as Endings from "./endings.ts";
 import * as EventLog from "./event-log.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
@@ -47,4 +48,4 @@ export const postgresStore = Layer.mergeAll(
   SessionLogs.layer,
   Sessions.layer,
   healthLayer,
-).pipe(Layer.provide(Layer.mergeAll(EventLog.layer, ProjectChanges.layer)));
+).pipe(Layer.provide(Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer)));

@@ -39,7 +39,8 @@ export const layer = Layer.effect(
       find: (cookieHash, now) =>
         sql<Preview>`
           SELECT session.project_id AS "projectId", preview.session_id AS "sessionId",
-            preview.sandbox_id AS "sandboxId", preview.port, token.hash AS "tokenHash"
+            preview.sandbox_id AS "sandboxId", preview.port, token.hash AS "tokenHash",
+            preview.expires_at AS "expiresAt"
           FROM previews AS preview
           JOIN project_sessions AS session ON session.id = preview.session_id
           JOIN tokens AS token ON token.id = preview.token_id

@@ -11,6 +11,7 @@ import { Sandboxes } from "../port.ts";
 import type { OutdatedSandbox, Sandbox } from "../records.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
 import { violatedConstraint } from "./errors.ts";
+import { Endings } from "./endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
 import { at, json, stored } from "./statement.ts";
@@ -39,6 +40,7 @@ const first = ([row]: readonly Sandbox[]): Sandbox | null => row ?? null;
 const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
+  const endings = yield* Endings;
 
   const load = (id: string) =>
     Effect.map(
@@ -68,6 +70,7 @@ const makeMemory = Effect.gen(function* () {
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
     const pending = yield* appendFor(sql, actor, change);
     if (before.state !== after.state) {
+      if (columns.endedAt !== undefined) yield* endings.say([saved.sessionId]);
       yield* events.append([
         sandboxStatusEvent(
           { projectId: saved.projectId, sessionId: saved.sessionId, at: now },

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Failure } from "../../domain/failure.ts";
-import type { WrittenSessionStatus } from "../../domain/session.ts";
+import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
 import type {
   SessionCommand,
   SessionContext,
@@ -16,6 +16,7 @@ import { Fenced, type Change, type Memory, type PendingCommand } from "../journa
 import { Sessions } from "../port.ts";
 import type { OwnerlessSession, Session } from "../records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
+import { Endings } from "./endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
@@ -72,6 +73,7 @@ interface Saved {
 const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
+  const endings = yield* Endings;
 
   const load = (id: string) =>
     Effect.map(
@@ -104,6 +106,7 @@ const makeMemory = Effect.gen(function* () {
       RETURNING account_id AS "accountId", project_id AS "projectId", version`;
     if (saved === undefined) return yield* new Fenced({ id });
     if (columns.deletedAt !== undefined) yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
+    if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
     const actor = { kind: "session", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
     const pending = yield* appendFor(sql, actor, change);

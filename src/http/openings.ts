@@ -1,0 +1,247 @@
+/**
+ * What is open on this node by each credential: relayed requests and WebSockets, previews, git exchanges, streams, bodies
+ * that are still arriving. All of it is cut when the credential ends.
+ *
+ *  N1 Everything that lasts is held here from its authentication until it is over.
+ *  N2 One statement a second checks everything that is held, and none runs while nothing is. The store's signal checks at
+ *     once what it names, so a lost signal costs a second.
+ *  N3 An expiry needs no statement: it cuts at its instant, also while the database is away.
+ *  N4 An outage cuts nothing. What could not be checked is checked again a second later.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Layer from "effect/Layer";
+import type * as Scope from "effect/Scope";
+import type { Grant } from "../store/grants.ts";
+import { Identity } from "../store/port.ts";
+import type { Principal } from "../store/records.ts";
+
+/** What is held, and by what it ends. */
+export interface Held extends Grant {
+  /** Ids of the tokens and sessions whose end may end it: the store's signals name them. */
+  readonly endsWith: readonly string[];
+  /** null: it does not end by itself. */
+  readonly expiresAt: number | null;
+}
+
+/** A caller's use of a project, and of a session's sandbox where the connection leads there. */
+export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session">): Held => ({
+  ...reach,
+  credential: { kind: "token", id: caller.tokenId },
+  endsWith: [caller.tokenId, caller.sessionId, reach.session?.id].filter((id) => typeof id === "string"),
+  expiresAt: caller.expiresAt,
+});
+
+export class Openings extends Context.Service<
+  Openings,
+  {
+    /**
+     * Holds a connection.
+     *
+     * @param cut ends it, and is called once at most: when its credential ends.
+     * @returns releases it, when it is over by itself.
+     */
+    readonly hold: (held: Held, cut: () => void) => () => void;
+    /** Completes when the credential ends; held until the scope closes. */
+    readonly ending: (held: Held) => Effect.Effect<Deferred.Deferred<void>, never, Scope.Scope>;
+  }
+>()("platform/http/Openings") {}
+
+/** How long a lost signal may leave something open. */
+const POLL_MS = 1000;
+/** Timers of Node's cannot be set for longer than 24 days: a later expiry is looked at again. */
+const LONGEST_SLEEP_MS = 60 * 60 * 1000;
+
+/** Everything that is held alike. It leaves at a poll, so that a caller who comes again and again finds it there. */
+class Group {
+  readonly held: Held;
+  /** Places that are taken and left: a Set that grows and shrinks costs the relay more (proxy/watch.ts). */
+  readonly #cuts: ((() => void) | null)[] = [];
+  readonly #free: number[] = [];
+
+  constructor(held: Held) {
+    this.held = held;
+  }
+
+  get isEmpty(): boolean {
+    return this.#free.length === this.#cuts.length;
+  }
+
+  add(cut: () => void): () => void {
+    const place = this.#free.pop() ?? this.#cuts.length;
+    this.#cuts[place] = cut;
+    return () => {
+      if (this.#cuts[place] !== cut) return;
+      this.#cuts[place] = null;
+      this.#free.push(place);
+    };
+  }
+
+  takeAll(): readonly (() => void)[] {
+    this.#free.length = 0;
+    return this.#cuts.splice(0).filter((cut) => cut !== null);
+  }
+}
+
+const keyOf = ({ credential, projectId, session, expiresAt }: Held): string =>
+  [
+    credential.kind === "token" ? credential.id : credential.hash,
+    projectId,
+    session?.id,
+    session?.sandboxId,
+    expiresAt,
+  ].join(" ");
+
+class Register {
+  readonly #groups = new Map<string, Group>();
+  readonly #named = new Set<string>();
+  #isAllNamed = false;
+  readonly isHeld = Latch.makeUnsafe(false);
+  readonly isNamed = Latch.makeUnsafe(false);
+  /** Something expires sooner than what is slept for. */
+  readonly isSooner = Latch.makeUnsafe(false);
+  #sleepsUntil = Infinity;
+
+  get isIdle(): boolean {
+    return this.#groups.size === 0;
+  }
+
+  hold(held: Held, cut: () => void): () => void {
+    const key = keyOf(held);
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      group = new Group(held);
+      this.#groups.set(key, group);
+      this.isHeld.openUnsafe();
+      if ((held.expiresAt ?? Infinity) < this.#sleepsUntil) this.isSooner.openUnsafe();
+    }
+    return group.add(cut);
+  }
+
+  hear(id: string | null): void {
+    if (this.#groups.size === 0) return;
+    if (id === null) this.#isAllNamed = true;
+    else this.#named.add(id);
+    this.isNamed.openUnsafe();
+  }
+
+  /** What a round checks: everything where it is time, else what was named since the last one. */
+  toCheck(isTime: boolean): readonly Group[] {
+    const isAll = isTime || this.#isAllNamed;
+    const named = new Set(this.#named);
+    this.#named.clear();
+    this.#isAllNamed = false;
+    this.isNamed.closeUnsafe();
+    if (isTime) this.#leave();
+    const groups = [...this.#groups.values()].filter((group) => !group.isEmpty);
+    return isAll ? groups : groups.filter(({ held }) => held.endsWith.some((id) => named.has(id)));
+  }
+
+  cut(groups: readonly Group[]): readonly (() => void)[] {
+    return groups.flatMap((group) => {
+      const key = keyOf(group.held);
+      if (this.#groups.get(key) === group) this.#groups.delete(key);
+      return group.takeAll();
+    });
+  }
+
+  /** What has expired; and when the next does, which is what will be slept for. */
+  expired(now: number): { readonly groups: readonly Group[]; readonly next: number } {
+    this.isSooner.closeUnsafe();
+    const groups: Group[] = [];
+    let next = Infinity;
+    for (const group of this.#groups.values()) {
+      const { expiresAt } = group.held;
+      if (expiresAt === null) continue;
+      if (expiresAt <= now) groups.push(group);
+      else next = Math.min(next, expiresAt);
+    }
+    this.#sleepsUntil = next;
+    return { groups, next };
+  }
+
+  /** Forgets groups of which nothing is open any more. */
+  #leave(): void {
+    for (const [key, group] of this.#groups) if (group.isEmpty) this.#groups.delete(key);
+    if (this.#groups.size === 0) this.isHeld.closeUnsafe();
+  }
+}
+
+const cutAll = (cuts: readonly (() => void)[]) =>
+  Effect.forEach(
+    cuts,
+    (cut) =>
+      Effect.catchDefect(Effect.sync(cut), (defect) =>
+        Effect.logError("a connection could not be cut", defect),
+      ),
+    { discard: true },
+  );
+
+export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effect(
+  Openings,
+  Effect.gen(function* () {
+    const identity = yield* Identity;
+    const register = new Register();
+    yield* identity.endings((id) => register.hear(id));
+
+    let nextPollAt = 0;
+    const check = Effect.gen(function* () {
+      const wasIdle = register.isIdle;
+      yield* register.isHeld.await;
+      const before = yield* Clock.currentTimeMillis;
+      // Its authentication is as good as a check.
+      if (wasIdle) nextPollAt = before + POLL_MS;
+      // A clock that is set back delays no poll.
+      if (nextPollAt - before > POLL_MS) nextPollAt = before;
+      const waitMs = Math.max(0, nextPollAt - before);
+      yield* Effect.raceFirst(Effect.sleep(waitMs), register.isNamed.await);
+      const now = yield* Clock.currentTimeMillis;
+      const isTime = now >= nextPollAt;
+      if (isTime) nextPollAt = now + POLL_MS;
+      const groups = register.toCheck(isTime);
+      if (groups.length === 0) return;
+      const ended = new Set(
+        yield* identity.ended(
+          groups.map(({ held }) => held),
+          now,
+        ),
+      );
+      yield* cutAll(register.cut(groups.filter(({ held }) => ended.has(held))));
+    });
+    const rounds = check.pipe(
+      Effect.catch((error) => Effect.logDebug("open connections could not be checked", { error })),
+      Effect.catchDefect((defect) => Effect.logError("a check of open connections crashed", defect)),
+    );
+    yield* Effect.forkScoped(Effect.forever(rounds));
+
+    const expire = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis;
+      const { groups, next } = register.expired(now);
+      yield* cutAll(register.cut(groups));
+      const sleepMs = Math.min(next - now, LONGEST_SLEEP_MS);
+      yield* next === Infinity
+        ? register.isSooner.await
+        : Effect.raceFirst(Effect.sleep(sleepMs), register.isSooner.await);
+    });
+    yield* Effect.forkScoped(Effect.forever(expire));
+
+    const hold = (held: Held, cut: () => void) => register.hold(held, cut);
+    return Openings.of({
+      hold,
+      ending: (held) =>
+        Effect.map(
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              const over = Deferred.makeUnsafe<void>();
+              return { over, release: hold(held, () => Deferred.doneUnsafe(over, Effect.void)) };
+            }),
+            ({ release }) => Effect.sync(release),
+          ),
+          ({ over }) => over,
+        ),
+    });
+  }),
+);

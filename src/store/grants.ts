@@ -1,0 +1,22 @@
+/** What callers hold open, as the store checks it: a relayed connection, a preview, a git exchange, a stream. */
+
+/** An access token, or a git password that was minted for a sandbox. */
+export type Credential =
+  { readonly kind: "token"; readonly id: string } | { readonly kind: "password"; readonly hash: string };
+
+/** One credential's use of one project, and of one session where the connection leads into its sandbox. */
+export interface Grant {
+  readonly credential: Credential;
+  /** null: the connection reaches no project. */
+  readonly projectId: string | null;
+  readonly session: GrantedSession | null;
+}
+
+/** The grant ends with this sandbox, with the session's run, and with the session's deletion. */
+export interface GrantedSession {
+  readonly id: string;
+  readonly sandboxId: string;
+}
+
+/** Called with the id of a token or session that has ended; null: some may have been missed. */
+export type HearEnding = (id: string | null) => void;

@@ -1,0 +1,140 @@
+/** Grants: what a caller holds open ends with its credential, its project and the session's sandbox. */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { describe, expect } from "vitest";
+import type { Grant } from "../../src/store/grants.ts";
+import { CloneCredentials, Identity } from "../../src/store/port.ts";
+import {
+  addProject,
+  admitSession,
+  hash,
+  makeWorld,
+  NOON,
+  openSandbox,
+  tellSandbox,
+  tellSession,
+  type Check,
+} from "./store-fixture.ts";
+
+/** A running session, a token of each kind, and what each of them holds open. */
+const scene = Effect.gen(function* () {
+  const world = yield* makeWorld(5);
+  const identity = yield* Identity;
+  const makeToken = (fields: { readonly projectId?: string; readonly expiresAt?: number } = {}) => {
+    const token = { id: randomUUID(), hash: hash() };
+    return Effect.as(
+      identity.createToken({
+        ...token,
+        accountId: world.accountId,
+        userId: world.userId,
+        projectId: null,
+        name: "grants",
+        origin: "user",
+        expiresAt: null,
+        now: NOON,
+        ...fields,
+      }),
+      token,
+    );
+  };
+  const sessionId = yield* admitSession(world);
+  const sandbox = yield* openSandbox(sessionId);
+  yield* tellSandbox(sandbox.id, { type: "daemon.ready" });
+  yield* tellSession(sessionId, { type: "sandbox.live", sandboxId: sandbox.id });
+  const { projectId } = world;
+  const minted = hash();
+  yield* (yield* CloneCredentials).mint({
+    hash: minted,
+    projectId,
+    sessionId,
+    sandboxId: sandbox.id,
+    expiresAt: NOON + 1000,
+    now: NOON,
+  });
+  const grant = (tokenId: string, fields: Partial<Grant> = {}): Grant => ({
+    credential: { kind: "token", id: tokenId },
+    projectId,
+    session: null,
+    ...fields,
+  });
+  const session = { id: sessionId, sandboxId: sandbox.id };
+  return { world, identity, makeToken, minted, grant, session, sandbox };
+});
+
+export const checkGrants = (check: Check): void => {
+  describe("grants", () => {
+    check(
+      "end with the token's revocation and its expiry, each of them alone",
+      Effect.gen(function* () {
+        const { world, identity, makeToken, grant } = yield* scene;
+        const [kept, revoked, expiring] = [
+          yield* makeToken(),
+          yield* makeToken(),
+          yield* makeToken({ expiresAt: NOON + 10 }),
+        ];
+        const all = [kept, revoked, expiring].map((token) => grant(token.id));
+        expect(yield* identity.ended(all, NOON)).toEqual([]);
+        expect(yield* identity.ended([], NOON)).toEqual([]);
+        yield* identity.deleteToken(world.accountId, revoked.id, NOON);
+        expect(yield* identity.ended(all, NOON + 9)).toEqual([all[1]]);
+        expect(yield* identity.ended(all, NOON + 10)).toEqual([all[1], all[2]]);
+        expect(yield* identity.ended([grant(randomUUID())], NOON)).toHaveLength(1);
+      }),
+    );
+
+    check(
+      "hold in projects that the token reaches, and in no other",
+      Effect.gen(function* () {
+        const { world, identity, makeToken, grant } = yield* scene;
+        const bound = yield* makeToken({ projectId: world.projectId });
+        const wide = yield* makeToken();
+        const other = yield* addProject(world);
+        const grants = [bound, wide].flatMap((token) =>
+          [world.projectId, other, randomUUID(), null].map((projectId) => grant(token.id, { projectId })),
+        );
+        const ended = yield* identity.ended(grants, NOON);
+        expect(grants.map((one) => !ended.includes(one))).toEqual([
+          ...[true, false, false, true],
+          ...[true, true, false, true],
+        ]);
+      }),
+    );
+
+    check(
+      "end with the session's run and its sandbox",
+      Effect.gen(function* () {
+        const { identity, makeToken, minted, grant, session, sandbox } = yield* scene;
+        const cli = (yield* identity.authenticate(sandbox.cliHash, NOON))?.tokenId ?? "";
+        const token = yield* makeToken();
+        const [into, beside] = [grant(token.id, { session }), grant(token.id)];
+        const stale = grant(token.id, { session: { ...session, sandboxId: randomUUID() } });
+        const own = [grant(cli), grant(cli, { credential: { kind: "password", hash: minted } })];
+        expect(yield* identity.ended([into, beside, stale, ...own], NOON)).toEqual([stale]);
+        expect(yield* identity.ended(own, NOON + 1000)).toEqual([own[1]]);
+        const failure = { code: "sandbox_lost" as const, message: "It is gone." };
+        yield* tellSession(session.id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
+        expect(yield* identity.ended([into, beside, ...own], NOON)).toEqual([into, ...own]);
+      }),
+    );
+
+    check(
+      "are told of each ending, for as long as somebody listens",
+      Effect.gen(function* () {
+        const { world, identity, makeToken, session, sandbox } = yield* scene;
+        const [heard, later] = [yield* makeToken(), yield* makeToken()];
+        const told = new Set<string | null>();
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* identity.endings((id) => void told.add(id));
+            yield* identity.deleteToken(world.accountId, heard.id, NOON);
+            const failure = { code: "sandbox_lost" as const, message: "It is gone." };
+            yield* tellSession(session.id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
+          }),
+        );
+        yield* identity.deleteToken(world.accountId, later.id, NOON);
+        told.delete(null);
+        expect([...told]).toEqual([heard.id, session.id]);
+      }),
+    );
+  });
+};

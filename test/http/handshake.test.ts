@@ -1,0 +1,84 @@
+/** Which upgrades the service passes on, by the relay and by previews: a WebSocket's handshake and nothing else. */
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { BAD_HANDSHAKES, GOOD_HANDSHAKES } from "../proxy/handshake-cases.ts";
+import { exchange, parseAnswer } from "../support/raw-http.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { expectStatus, fields, makeProject, runSession } from "./world.ts";
+
+let service: TestService;
+let daemon: Server;
+let relayed = "";
+let preview: readonly string[] = [];
+/** What the daemon was asked to become. */
+const upgrades: (string | undefined)[] = [];
+
+beforeAll(async () => {
+  daemon = createServer((_, response) => response.end());
+  daemon.on("upgrade", (asked, socket) => {
+    upgrades.push(asked.headers.upgrade);
+    socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => {
+    daemon.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = daemon.address() as AddressInfo;
+  service = await startTestService({}, { link: () => ({ kind: "url", url: `http://127.0.0.1:${port}` }) });
+  const pid = await makeProject(service);
+  const session = `/v1/projects/${pid}/sessions/${await runSession(service, pid)}`;
+  relayed = `${session}/runtime/socket`;
+  const made = await service.request("POST", `${session}/preview`, { body: { port: 5173 } });
+  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
+  const opening = request({
+    host: "127.0.0.1",
+    port: service.port,
+    path: `${pathname}${search}`,
+    headers: { host },
+  }).end();
+  const [opened] = (await once(opening, "response")) as [IncomingMessage];
+  opened.resume();
+  preview = [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+});
+beforeEach(() => {
+  upgrades.length = 0;
+});
+afterAll(async () => {
+  daemon.closeAllConnections();
+  daemon.close();
+  await service.close();
+});
+
+const ways = {
+  "the relay": (): readonly [string, readonly string[]] => [
+    relayed,
+    ["Host: platform.example", `Authorization: Bearer ${service.token}`],
+  ],
+  "a preview": (): readonly [string, readonly string[]] => ["/socket", preview],
+};
+
+describe.each(Object.entries(ways))("%s", (_, way) => {
+  const ask = async (lines: readonly string[], method = "GET") => {
+    const [target, headers] = way();
+    const head = [`${method} ${target} HTTP/1.1`, ...headers, "Connection: Upgrade", ...lines, "", ""];
+    return parseAnswer(await exchange(service.port, head.join("\r\n")));
+  };
+
+  it.each(GOOD_HANDSHAKES)("passes %s on", async (...lines) => {
+    expect((await ask(lines)).status).toBe(101);
+    expect(upgrades).toEqual(["websocket"]);
+  });
+
+  it.each(BAD_HANDSHAKES)("refuses $name with $status [X08]", async ({ lines, method, status }) => {
+    const answer = await ask(lines, method);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.body)).toEqual({
+      error: expect.stringMatching(/^[A-Z].*\.$/),
+      code: status === 426 ? "unsupported_websocket_version" : "invalid_upgrade",
+    });
+    expect(answer.headers.get("sec-websocket-version")).toBe(status === 426 ? "13" : undefined);
+    expect(answer.headers.get("upgrade")).toBe(status === 426 ? "websocket" : undefined);
+    expect(upgrades).toEqual([]);
+  });
+});
