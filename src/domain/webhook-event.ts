@@ -20,8 +20,8 @@ const ACTION_PATHS = ["action", "object_attributes.action"] as const;
 const TARGET_PATHS = ["pull_request.base.ref", "object_attributes.target_branch"] as const;
 const BRANCH_PREFIX = "refs/heads/";
 
-/** One value a header, as the receiver hands them on. */
-export type EventHeaders = Readonly<Record<string, string | undefined>>;
+/** As Node gives them; a list is no name of an event. */
+export type EventHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface WebhookEvent {
   /** As the header spells it, e.g. `push` or `Merge Request Hook`; null: no header names one. */
@@ -51,8 +51,13 @@ const branchOf = (body: JsonValue): string | null => {
 };
 
 /** The name of the event as its sender spells it; null: no header names one. */
-export const eventName = (headers: EventHeaders): string | null =>
-  EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined && value !== "") ?? null;
+export const eventName = (headers: EventHeaders): string | null => {
+  for (const name of EVENT_HEADERS) {
+    const value = headers[name];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return null;
+};
 
 export const webhookEvent = (headers: EventHeaders, body: JsonValue): WebhookEvent => ({
   name: eventName(headers),

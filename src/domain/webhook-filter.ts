@@ -10,8 +10,8 @@
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { valueAt, type JsonObject } from "./prompt.ts";
-import type { WebhookEvent } from "./webhook-event.ts";
+import { valueAt, type JsonObject, type JsonValue } from "./prompt.ts";
+import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-event.ts";
 
 const FilterValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]);
 type FilterValue = typeof FilterValue.Type;
@@ -67,6 +67,14 @@ export const matchesFilter = (
   (events === null || matchesEvent(events, event)) &&
   (branches === null || matchesBranch(branches, event)) &&
   conditions.every(({ path, equals }) => valueAt(variables, path) === equals);
+
+/** Whether a delivery to a trigger with this filter, or with none, is to start nothing. */
+export const isFiltered = (
+  filter: WebhookFilter | undefined,
+  delivery: { readonly headers: EventHeaders; readonly body: JsonValue; readonly variables: JsonObject },
+): boolean =>
+  filter !== undefined &&
+  !matchesFilter(filter, webhookEvent(delivery.headers, delivery.body), delivery.variables);
 
 const matchesEvent = (events: readonly string[], { name, action }: WebhookEvent): boolean =>
   name !== null && (events.includes(name) || (action !== null && events.includes(`${name}.${action}`)));

@@ -14,7 +14,8 @@ import * as ProjectEndpoints from "../../src/http/projects.ts";
 import * as SecretEndpoints from "../../src/http/secrets.ts";
 import * as SessionEndpoints from "../../src/http/sessions.ts";
 import { fire } from "../../src/http/triggers.ts";
-import { deliveryOf, type Answer } from "../../src/http/webhooks.ts";
+import type { Answer } from "../../src/http/webhook-answers.ts";
+import { deliveryOf } from "../../src/http/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity, Projects } from "../../src/store/port.ts";
 import type { Principal } from "../../src/store/records.ts";
@@ -161,7 +162,7 @@ export class Actions {
       const project = this.#project(which);
       const value = `another simulated secret ${how}`;
       this.#world.secrecy.keep(value);
-      const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, value);
+      const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, { value });
       this.#ask("other", { account: project.account, id: null }, put);
     },
     orphan: () => plantOrphan(this.#world),
