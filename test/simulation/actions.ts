@@ -304,6 +304,7 @@ export class Actions {
       projectId: this.#project(which).id,
       body,
       signature: key === null ? "" : signBody(body, key),
+      isPing: how % 16 === 7,
       attempts: [],
     };
     this.#ledger.deliveries.push(delivery);
@@ -330,7 +331,11 @@ export class Actions {
     const attempt: Attempt = { wall: wall.now, answer: "lost", sessionId: null };
     delivery.attempts.push(attempt);
     if (life === null || !process.isUp) return;
-    const headers = { "x-platform-signature": delivery.signature, "x-platform-delivery": delivery.id };
+    const headers = {
+      "x-platform-signature": delivery.signature,
+      "x-platform-delivery": delivery.id,
+      "x-github-event": delivery.isPing ? "ping" : "push",
+    };
     const place = { pid: delivery.projectId, slug: HOOK, headers };
     life.receive(deliveryOf(place, delivery.body), (answer) => {
       if (process.isDead) return;
@@ -365,6 +370,9 @@ const sessionIdOf = (value: unknown): string | null => {
 const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
   if ("body" in answer) {
     const sessionId = sessionIdOf(answer.body);
+    const { status } = answer.body as { readonly status?: string };
+    if (status === "pong") return { answer: "pong", sessionId };
+    if (status === "skipped") return { answer: "filtered", sessionId };
     return { answer: sessionId === null ? "queued" : "fired", sessionId };
   }
   const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;
