@@ -286,7 +286,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/session.ts",
     find: '          if (cut._tag === "Failure") return branchFailed(cut.failure);',
     put: '          if (cut._tag === "Failure") return undefined;',
-    seed: 2,
+    seed: 15,
   },
   {
     name: "done-command-not-marked",
