@@ -152,13 +152,15 @@ CREATE TABLE fires (
   attempts integer NOT NULL,
   replay_of uuid,
   fired_at timestamp with time zone,
+  verified_with text,
   CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
   CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
   CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),
   CONSTRAINT fires_pkey PRIMARY KEY (id),
   CONSTRAINT fires_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT fires_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
-  CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text])))
+  CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text]))),
+  CONSTRAINT fires_verified_with_known CHECK ((verified_with = ANY (ARRAY['current'::text, 'previous'::text])))
 );
 CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (delivery_id, project_id, trigger_slug) WHERE answers_delivery;
 CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at, id) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
@@ -235,11 +237,16 @@ CREATE TABLE project_secrets (
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
   updated_by uuid,
+  previous_envelope bytea,
+  previous_version integer,
+  previous_until timestamp with time zone,
   CONSTRAINT project_secrets_pkey PRIMARY KEY (project_id, name),
+  CONSTRAINT project_secrets_previous_whole CHECK (((num_nonnulls(previous_envelope, previous_version, previous_until) = ANY (ARRAY[0, 3])) AND ((previous_envelope IS NULL) OR (envelope IS NOT NULL)))),
   CONSTRAINT project_secrets_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT project_secrets_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
   CONSTRAINT project_secrets_version_positive CHECK ((version > 0))
 );
+CREATE INDEX project_secrets_previous_idx ON public.project_secrets USING btree (previous_until) WHERE (previous_until IS NOT NULL);
 
 CREATE TABLE project_sessions (
   id uuid NOT NULL,
@@ -415,3 +422,23 @@ CREATE TABLE users (
   CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 CREATE INDEX users_account_idx ON public.users USING btree (account_id);
+
+CREATE TABLE webhook_refusals (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  slug text NOT NULL,
+  status integer NOT NULL,
+  code text NOT NULL,
+  reason text NOT NULL,
+  delivery_id text,
+  event text,
+  declared_bytes bigint,
+  body_bytes bigint,
+  address text NOT NULL,
+  forwarded_for text,
+  CONSTRAINT webhook_refusals_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_refusals_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_refusals_at_idx ON public.webhook_refusals USING btree (at);
+CREATE INDEX webhook_refusals_project_idx ON public.webhook_refusals USING btree (project_id, at DESC, id DESC);

@@ -35,6 +35,7 @@ import { sweeperLayer } from "./actors/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { unclaimedLayer } from "./actors/unclaimed.ts";
+import { webhookRecordLayer } from "./actors/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { localPreviews } from "./domain/preview.ts";
@@ -62,6 +63,7 @@ import { sessionsHandlers } from "./http/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggersHandlers } from "./http/triggers.ts";
+import { webhookRefusalsHandlers } from "./http/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import type { SandboxProvider } from "./sandbox/port.ts";
@@ -81,6 +83,7 @@ import type { ChangeRequests } from "./store/change-requests.ts";
 import type { Counters } from "./store/counters.ts";
 import type { Previews } from "./store/previews.ts";
 import type { SessionLogs } from "./store/session-logs.ts";
+import type { WebhookRefusals } from "./store/webhook-refusals.ts";
 
 /** Everything the service touches the world through. */
 export type Ports =
@@ -98,6 +101,7 @@ export type Ports =
   | SessionLogs
   | Sessions
   | StoreHealth
+  | WebhookRefusals
   | GitBackend
   | SandboxProvider
   | DaemonClient
@@ -209,6 +213,7 @@ const handlers = Layer.mergeAll(
   secretsHandlers,
   triggersHandlers,
   firesHandlers,
+  webhookRefusalsHandlers,
   changeRequestsHandlers,
   sandboxHandlers,
 );
@@ -235,6 +240,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
     Layer.mergeAll(
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
+      webhookRecordLayer,
       requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
     ).pipe(
       Layer.provideMerge(openingsLayer),

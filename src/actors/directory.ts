@@ -14,13 +14,14 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
-import { parseManifest, withAgentFiles, type Manifest, type ManifestError } from "../domain/manifest.ts";
+import type { ManifestError } from "../domain/manifest-error.ts";
+import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest.ts";
 import { unsealSecret } from "../domain/secret.ts";
 import { signatureKey } from "../domain/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
-import type { GoodManifest, Project, ProjectState } from "../store/records.ts";
+import type { GoodManifest, Project, ProjectState, SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
 import { dutyRound, dutyRounds } from "./supervisor.ts";
 
@@ -46,7 +47,14 @@ export interface KnownProject {
   readonly manifest: ReadManifest;
   readonly triggers: ReadonlyMap<string, TriggerDefinition>;
   /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
-  readonly keys: ReadonlyMap<string, KeyObject>;
+  readonly keys: ReadonlyMap<string, SigningKeys>;
+}
+
+/** The keys of one secret. */
+export interface SigningKeys {
+  readonly current: KeyObject;
+  /** Of the value before, which verifies as well until an instant. */
+  readonly previous: { readonly key: KeyObject; readonly until: number } | null;
 }
 
 export class Directory extends Context.Service<
@@ -96,16 +104,23 @@ const keysOf = (
   { secrets }: ProjectState,
   triggers: readonly TriggerDefinition[],
   keyring: Keyring["Service"],
-): ReadonlyMap<string, KeyObject> => {
+): ReadonlyMap<string, SigningKeys> => {
+  const keyOf = (sealed: SealedSecret): KeyObject | null => {
+    const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
+    return Result.isSuccess(value) ? signatureKey(value.success) : null;
+  };
   const names = new Set(
     triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : [])),
   );
   return new Map(
     secrets.flatMap((sealed) => {
       if (!names.has(sealed.name)) return [];
-      const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
-      const key = Result.isSuccess(value) ? signatureKey(value.success) : null;
-      return key === null ? [] : [[sealed.name, key] as const];
+      const current = keyOf(sealed);
+      if (current === null) return [];
+      const { previous } = sealed;
+      const key = previous === null ? null : keyOf({ ...sealed, ...previous });
+      const keys = { current, previous: previous === null || key === null ? null : { key, until: previous.until } };
+      return [[sealed.name, keys] as const];
     }),
   );
 };

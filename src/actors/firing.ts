@@ -13,7 +13,7 @@ import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/journal.ts";
 import type { Admission, AdmissionRequest } from "../store/port.ts";
-import type { FireKind, FirePrompt, NewFire, NewSession, Project, StoredRequest } from "../store/records.ts";
+import type { FireKind, FirePrompt, NewFire, NewSession, Project, StoredRequest, VerifiedWith } from "../store/records.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
 
@@ -34,6 +34,8 @@ export interface FireRequest {
   /** The user the session acts for: who fired it, else who made the project. */
   readonly userId: string;
   readonly deliveryId: string | null;
+  /** Of a webhook. */
+  readonly verifiedWith?: VerifiedWith;
   readonly scheduledFor: number | null;
   /** The fire that this one is a repetition of. */
   readonly replayOf: string | null;
@@ -117,6 +119,7 @@ const newFire = (
   receivedAt: now,
   deliveryId: request.deliveryId,
   replayOf: request.replayOf,
+  ...(request.verifiedWith !== undefined && { verifiedWith: request.verifiedWith }),
   prompt: request.prompt,
   request: request.request,
   queueTtlMs,

@@ -1,9 +1,13 @@
-/** Removes what has been kept long enough, in small steps: the ledger with its requests (api.md 4), events (api.md 1). */
+/**
+ * Removes what has been kept long enough, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous
+ * values of secrets, events (api.md 1).
+ */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import { Events, Fires } from "../store/port.ts";
+import { Events, Fires, Secrets } from "../store/port.ts";
+import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/webhook-refusals.ts";
 import { dutyRound } from "./supervisor.ts";
 
 export interface RetentionOptions {
@@ -23,6 +27,10 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   const now = yield* Clock.currentTimeMillis;
   const before = now - fireRetentionMs;
   while ((yield* fires.prune({ before, requestBytes: REQUEST_BYTES })) > 0) yield* Effect.sleep(BREATH);
+  const refusals = yield* WebhookRefusals;
+  while ((yield* refusals.prune(now - REFUSALS_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
+  const secrets = yield* Secrets;
+  while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
   yield* (yield* Events).prune(now);
 });
 

@@ -162,8 +162,10 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
   const values = new Set<number>();
   for (const item of text.split(",")) {
     const [span = "", step] = item.split("/");
-    const [from = low, to = step === undefined ? from : high] =
+    const [from = low, end = step === undefined ? from : high] =
       span === "*" ? [low, high] : span.split("-").map(numberOf);
+    // A week that is written from Monday on ends with its Sunday: MON-SUN is 1-7, and SUN-MON stays 0-1.
+    const to = end < from && /-sun$/i.test(span) ? high : end;
     if (from < low || from > to || to > high)
       return Result.fail(`${span} does not lie within ${low}-${high}`);
     if (Number(step) === 0) return Result.fail("a step is at least 1");

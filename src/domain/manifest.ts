@@ -1,17 +1,18 @@
 /**
- * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, the agent's config directory and the names of
- * the secrets a project wants. Reading it never throws: a file that cannot be read is one fatal error, with its line,
+ * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, the agent's config directory and the
+ * names of the secrets a project wants. Reading it never throws: a file that cannot be read is one fatal error, with its line,
  * and a bad part is an error beside the good ones.
  *
  * Whether an agent's file exists is not known here: whoever reads the repository looks up `agentFile(configDir, agent)`
  * for each agent of the triggers but `default`, and passes those it found to `withAgentFiles`.
  */
-import { isUtf8 } from "node:buffer";
 import * as Result from "effect/Result";
-import { TomlError, parse } from "smol-toml";
 import { DEFAULT_AGENT, agentFile } from "./agent.ts";
 import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
+import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
+import { withFilters } from "./manifest-filters.ts";
 import { checkSecretName } from "./secret.ts";
+import { parseToml, type Table } from "./toml.ts";
 import { readTriggerEntry } from "./trigger.ts";
 import type { EntryFault, TriggerDefinition } from "./trigger.ts";
 
@@ -23,24 +24,6 @@ export const MANIFEST_LIMIT_BYTES = 1024 * 1024;
 export const TRIGGER_LIMIT = 1000;
 /** Most names in each list of `[env]`. */
 const ENV_LIMIT = 1000;
-
-/** One thing to mend, as the trigger listing shows it; null where it cannot be told. */
-export interface ManifestError {
-  /** The entry's slug as written, where it has one that fits. */
-  readonly slug: string | null;
-  /** Number of the entry in the file, from 0. */
-  readonly index: number | null;
-  /** The field, e.g. `triggers[2].cron`. */
-  readonly path: string | null;
-  readonly message: string;
-  /** Line in the file, from 1: of the mistake, or of the entry's header. */
-  readonly line: number | null;
-}
-
-export interface EntryPlace {
-  readonly index: number;
-  readonly line: number | null;
-}
 
 export interface Manifest {
   readonly triggers: readonly TriggerDefinition[];
@@ -64,10 +47,12 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (bytes.length > MANIFEST_LIMIT_BYTES) {
     return unreadable(`${MANIFEST_FILE} is larger than ${MANIFEST_LIMIT_BYTES} bytes.`, null);
   }
-  if (!isUtf8(bytes)) return unreadable(`${MANIFEST_FILE} is not UTF-8 text.`, null);
+  const document = parseToml(bytes);
+  if (Result.isFailure(document)) {
+    const { what, line } = document.failure;
+    return unreadable(`${MANIFEST_FILE} ${what}.`, { path: null, line });
+  }
   const text = new TextDecoder().decode(bytes);
-  const document = parseToml(text);
-  if (Result.isFailure(document)) return document.failure;
   const entries = fieldOf(document.success, "triggers") ?? [];
   if (!Array.isArray(entries)) {
     return unreadable("Triggers are written with double brackets, [[triggers]], one for each.", {
@@ -75,13 +60,14 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
-  const { triggers, places, errors } = readTriggers(entries, headerLines(text, entries.length));
+  const read = readTriggers(entries, headerLines(text, entries.length));
+  const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
   const env = readEnv(document.success, text);
   return {
-    triggers,
-    places,
-    errors: [...configDir.errors, ...env.errors, ...errors],
+    triggers: filtered.triggers,
+    places: read.places,
+    errors: [...configDir.errors, ...env.errors, ...read.errors, ...filtered.errors],
     env: { required: env.required, optional: env.optional },
     configDir: configDir.path,
     fatal: false,
@@ -106,8 +92,6 @@ export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): 
   };
 };
 
-type Table = Readonly<Record<string, unknown>>;
-
 const unreadable = (
   message: string,
   where: { path: string | null; line: number | null } | null,
@@ -119,21 +103,6 @@ const unreadable = (
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
 });
-
-const parseToml = (text: string): Result.Result<Table, Manifest> => {
-  try {
-    // Numbers no trigger has a use for must not make the whole file unreadable (threats.md M09).
-    return Result.succeed(parse(text, { integersAsBigInt: "asNeeded" }));
-  } catch (error) {
-    if (!(error instanceof TomlError)) {
-      // The parser itself failed, as by running out of stack: no file may become a defect of the service.
-      return Result.fail(unreadable(`${MANIFEST_FILE} cannot be read.`, null));
-    }
-    const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
-    const message = `${MANIFEST_FILE} is not valid TOML: ${reason}, at column ${error.column}.`;
-    return Result.fail(unreadable(message, { path: null, line: error.line }));
-  }
-};
 
 const readTriggers = (
   entries: readonly unknown[],
@@ -218,12 +187,6 @@ const fieldOf = (value: unknown, field: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, field)
     ? (value as Table)[field]
     : undefined;
-
-/** Number of the first line that matches, from 1. */
-const lineOf = (text: string, pattern: RegExp): number | null => {
-  const index = text.split("\n").findIndex((line) => pattern.test(line));
-  return index === -1 ? null : index + 1;
-};
 
 /**
  * Lines of the entries' headers. A prompt of many lines may hold one that only looks like a header: where the count does

@@ -48,7 +48,7 @@ export const renderPrompt = (
       open = template.indexOf("{{", open + 1);
     } else {
       output.append(template.slice(copied, open));
-      output.append(renderValue(lookUp(variables, placeholder.token)));
+      output.append(renderValue(valueAt(variables, placeholder.token)));
       copied = placeholder.end;
       open = template.indexOf("{{", copied);
     }
@@ -121,7 +121,7 @@ const readPlaceholder = (text: string, open: number): { token: string; end: numb
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /** Follows a dotted path over own properties. An empty segment (`a..b`, `.a`, `a.`) leads nowhere, as keys go. */
-const lookUp = (variables: JsonObject, path: string): JsonValue | undefined => {
+export const valueAt = (variables: JsonValue, path: string): JsonValue | undefined => {
   let value: JsonValue | undefined = variables;
   for (const segment of path.split(".")) {
     if (segment === "" || typeof value !== "object" || value === null) return undefined;
@@ -239,17 +239,45 @@ export const headerText = (value: string | undefined): string =>
  * (threats.md W15), nothing at all as `{}` (W12). What is not UTF-8, not JSON, or nested deeper than
  * `BODY_DEPTH_LIMIT` becomes `{raw: text}`, with replacement characters where bytes were no text (W13, W14, W22).
  * Of a repeated key the last counts; numbers are doubles, as everywhere in JSON (W24).
+ *
+ * A form whose field `payload` holds JSON, as GitHub sends one, becomes that JSON. JSON itself comes first: many
+ * programs send it under the content type of forms.
  */
-export const parseWebhookBody = (bytes: Uint8Array): JsonValue => {
+export const parseWebhookBody = (bytes: Uint8Array, contentType?: string): JsonValue => {
   const text = new TextDecoder("utf-8").decode(bytes);
   if (text === "") return {};
   // A replacement character was sent as such, or stands for bytes that were no text: only then look closer.
   if (text.includes("\ufffd") && !isUtf8(bytes)) return { raw: text };
+  const body = parseJson(text) ?? (isForm(contentType) ? parsePayload(text) : null);
+  return body === null ? { raw: text } : body.json;
+};
+
+const parseJson = (text: string): { readonly json: JsonValue } | null => {
   try {
-    const body = JSON.parse(text) as JsonValue;
-    return isDeeperThan(body, BODY_DEPTH_LIMIT) ? { raw: text } : body;
+    const json = JSON.parse(text) as JsonValue;
+    return isDeeperThan(json, BODY_DEPTH_LIMIT) ? null : { json };
   } catch {
-    return { raw: text };
+    return null;
+  }
+};
+
+/** Whether a content type is that of forms. */
+export const isForm = (contentType: string | undefined): boolean =>
+  /^[ \t]*application\/x-www-form-urlencoded[ \t]*(?:;|$)/i.test(contentType ?? "");
+
+const PAYLOAD = "payload=";
+
+/** Cut out of the text: a body of 25 MiB may have as many fields. A second field of that name leaves it unclear. */
+const parsePayload = (text: string): { readonly json: JsonValue } | null => {
+  const from = text.startsWith(PAYLOAD) ? 0 : text.indexOf(`&${PAYLOAD}`) + 1;
+  if (from === 0 && !text.startsWith(PAYLOAD)) return null;
+  const end = text.indexOf("&", from);
+  if (end !== -1 && text.includes(`&${PAYLOAD}`, end)) return null;
+  const value = text.slice(from + PAYLOAD.length, end === -1 ? text.length : end);
+  try {
+    return parseJson(decodeURIComponent(value.replaceAll("+", " ")).replace(/^\ufeff/, ""));
+  } catch {
+    return null;
   }
 };
 

@@ -8,6 +8,7 @@ import { DEFAULT_AGENT, isAgentName } from "./agent.ts";
 import { parseCron } from "./cron.ts";
 import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
 import { SECRET_NAME_LIMIT } from "./secret.ts";
+import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
 
 const DEFAULT_TIMEZONE = "UTC";
@@ -43,6 +44,8 @@ const WebhookTrigger = Schema.Struct({
   type: Schema.tag("webhook"),
   /** Name of the project secret that holds the HMAC secret. */
   secretEnv: Schema.String,
+  /** Of `[webhooks.<slug>]`; absent: every delivery fires. */
+  filter: Schema.optionalKey(WebhookFilter),
 });
 
 /** A valid entry with its defaults filled in: what the store keeps and actors work with. */

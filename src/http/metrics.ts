@@ -7,6 +7,7 @@ import { PrometheusMetrics } from "effect/observability";
 import { BootPlaces } from "../actors/boot-places.ts";
 import { Directory } from "../actors/directory.ts";
 import { Scheduler } from "../actors/scheduler.ts";
+import { WebhookRecord } from "../actors/webhook-record.ts";
 import { Identity } from "../store/port.ts";
 import { hasPower } from "./access.ts";
 import { isApiError, notFound } from "./api/errors.ts";
@@ -17,7 +18,24 @@ import { apiErrorResponse } from "./respond.ts";
 const set = (name: string, description: string, value: number) =>
   Metric.update(Metric.gauge(name, { description }), value);
 
-/** Accounts see their own sessions and queue; the scheduler is the service's. */
+/** What webhooks were answered since this process began. */
+const countWebhooks = Effect.fnUntraced(function* () {
+  const { answers, dropped } = (yield* WebhookRecord).counts();
+  const webhooks = Metric.counter("webhooks_total", {
+    description: "Webhooks since the start of this process, by what they were answered.",
+    incremental: true,
+  });
+  for (const { status, answer, count } of answers) {
+    yield* Metric.update(Metric.withAttributes(webhooks, { status: String(status), answer }), count);
+  }
+  const lost = Metric.counter("webhook_refusals_dropped_total", {
+    description: "Refused webhooks that are not in their project's record: too many came at once.",
+    incremental: true,
+  });
+  yield* Metric.update(lost, dropped);
+});
+
+/** Accounts see their own sessions and queue; the scheduler and the receiver are the service's. */
 const gauges = Effect.fnUntraced(function* (accountId: string) {
   const account = yield* (yield* Identity).account(accountId);
   if (account === null) return yield* notFound("account");
@@ -47,6 +65,7 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   );
   yield* set("sessions_cap", "Sessions the account may have live at once.", account.sessionCap);
   yield* set("fires_queued", "The account's fires that wait for a free slot.", account.queuedFires);
+  yield* countWebhooks();
   return yield* PrometheusMetrics.format({ prefix: "platform" });
 });
 

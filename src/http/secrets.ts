@@ -24,11 +24,13 @@ import { BadRequest, Conflict, notFound } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { instant } from "./wire.ts";
 
-const secretWire = (secret: StoredSecret) => ({
+const secretWire = (secret: StoredSecret, now: number) => ({
   name: secret.name,
   created_at: instant(secret.createdAt),
   updated_at: instant(secret.updatedAt),
   updated_by: secret.updatedBy,
+  previous_valid_until:
+    secret.previousUntil === null || secret.previousUntil <= now ? null : instant(secret.previousUntil),
 });
 
 const refused = (path: "name" | "value", issue: SecretIssue) =>
@@ -42,18 +44,25 @@ const list = Effect.fnUntraced(function* (projectId: string) {
   const project = yield* projectFor(yield* Caller, projectId);
   const { secrets, revision } = yield* (yield* Secrets).list(project.id);
   const { env } = yield* (yield* Manifests).current(project);
+  const now = yield* Clock.currentTimeMillis;
   const names = new Set(secrets.map(({ name }) => name));
   const missing = env.required.filter((name) => !names.has(name));
   return {
-    secrets: secrets.map(secretWire),
+    secrets: secrets.map((secret) => secretWire(secret, now)),
     declared: { required: env.required, optional: env.optional, missing },
     revision: String(revision),
   };
 });
 
+interface NewValue {
+  readonly value: string;
+  /** For so long the value that it replaces verifies webhooks as well. */
+  readonly previous_valid_ms?: number;
+}
+
 export const put = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly name: string },
-  value: string,
+  { value, previous_valid_ms: previousValidMs = 0 }: NewValue,
 ) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, params.pid);
@@ -75,7 +84,14 @@ export const put = Effect.fnUntraced(function* (
   const envelope = sealSecret(keyring.secrets, place, { value, nonce: entropy(NONCE_BYTES) });
   const now = yield* Clock.currentTimeMillis;
   const isNew = yield* secrets
-    .put({ ...place, envelope }, { userId: caller.user.id, now })
+    .put(
+      { ...place, envelope },
+      {
+        userId: caller.user.id,
+        now,
+        ...(previousValidMs > 0 && { previousUntil: now + previousValidMs }),
+      },
+    )
     .pipe(
       Effect.catchTag("Fenced", () =>
         Effect.fail(
@@ -87,7 +103,7 @@ export const put = Effect.fnUntraced(function* (
   yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
-  return { isNew, secret: secretWire(stored) };
+  return { isNew, secret: secretWire(stored, now) };
 });
 
 export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =>
@@ -95,7 +111,7 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
     .handle("list", ({ params }) => answering(list(params.pid)))
     .handle("put", ({ params, payload }) =>
       answering(
-        Effect.map(put(params, payload.value), ({ isNew, secret }) =>
+        Effect.map(put(params, payload), ({ isNew, secret }) =>
           HttpServerResponse.jsonUnsafe(secret, { status: isNew ? 201 : 200 }),
         ),
       ),

@@ -122,7 +122,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   return yield* reread(session.id);
 });
 
-const projectInactive = () =>
+export const projectInactive = () =>
   new Conflict({ error: "The project is archived; make it active first.", code: "project_not_active" });
 
 const reread = Effect.fnUntraced(function* (id: string) {

@@ -11,7 +11,9 @@ import { parseCron, upcomingInstants } from "../domain/cron.ts";
 import { apiUrl } from "../domain/environment.ts";
 import {
   cronVariables,
+  isForm,
   manualVariables,
+  parseWebhookBody,
   PROMPT_LIMIT_BYTES,
   renderPrompt,
   webhookVariables,
@@ -19,6 +21,8 @@ import {
   type JsonValue,
 } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
+import { isPing } from "../domain/webhook-event.ts";
+import { isFiltered, type WebhookFilter } from "../domain/webhook-filter.ts";
 import { Fires, Projects } from "../store/port.ts";
 import type { Fire, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
@@ -26,7 +30,7 @@ import { Api } from "./api/api.ts";
 import { badRequest, Internal, notFound, Unavailable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { Addresses } from "./limits.ts";
-import { capReached } from "./sessions.ts";
+import { capReached, projectInactive } from "./sessions.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 const UPCOMING = 5;
@@ -46,6 +50,15 @@ const upcomingOf = (trigger: TriggerDefinition, { project, now }: Known): readon
   return upcomingInstants(schedule, trigger.timezone, { afterMs: now, count: UPCOMING }).map(instant);
 };
 
+const filterWire = ({ events, branches, conditions }: WebhookFilter) => ({
+  events,
+  branches,
+  if:
+    conditions.length === 0
+      ? null
+      : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
+});
+
 const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   const upcoming = upcomingOf(trigger, known);
   const lastFire = known.lastFires.get(trigger.slug);
@@ -61,6 +74,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
       : {
           secret_env: trigger.secretEnv,
           webhook_url: `${apiUrl(known.baseUrl)}/webhooks/projects/${known.project.id}/${trigger.slug}`,
+          ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
         }),
     last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
     next_fire_at: upcoming[0] ?? null,
@@ -133,6 +147,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
   const firing = yield* Firing;
   for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
     const { project, trigger } = yield* triggerFor(path);
+    if (project.status !== "active") return yield* projectInactive();
     const fire = yield* make({ project, trigger });
     const admission = yield* firing.fire({
       ...fire,
@@ -145,6 +160,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
       return { status: "fired" as const, session_id: admission.sessionId };
     if (admission.outcome === "refused") return yield* capReached(admission);
     if (admission.outcome === "failed") return yield* promptTooLarge();
+    if (admission.outcome === "inactive") return yield* projectInactive();
     if (admission.outcome !== "stale") return yield* notFound("trigger");
   }
   return yield* new Unavailable({
@@ -191,7 +207,28 @@ interface PreviewRequest {
   readonly at?: string;
 }
 
-/** The prompt and its variables as such a fire would have them; starts nothing. */
+/** A request's headers, by their names in lower case. */
+const headersOf = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+/** The body as the receiver reads it: that of a form comes as its text. */
+const bodyOf = (request: PreviewRequest): JsonValue => {
+  const { body = {} } = request;
+  const contentType = headersOf(request)["content-type"];
+  return typeof body === "string" && isForm(contentType)
+    ? parseWebhookBody(Buffer.from(body), contentType)
+    : (body as JsonValue);
+};
+
+/** What becomes of such a delivery once its signature is found right. */
+const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variables: JsonObject) => {
+  if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
+  const headers = headersOf(request);
+  if (isPing(headers)) return "pong";
+  return isFiltered(trigger.filter, { headers, body: bodyOf(request), variables }) ? "filtered" : "fires";
+};
+
+/** The prompt and its variables as such a fire would have them, and whether it would fire; starts nothing. */
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);
@@ -201,9 +238,11 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const caller = yield* Caller;
   const lastFiredAtMs = (yield* (yield* Projects).lastFired(project.id)).get(trigger.slug) ?? null;
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });
+  const outcome = outcomeOf(trigger, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
-  if (Result.isFailure(prompt)) return yield* promptTooLarge();
-  return { prompt: prompt.success, variables };
+  if (Result.isSuccess(prompt)) return { prompt: prompt.success, variables, outcome } as const;
+  // What does not fire is not rendered either.
+  return outcome === "fires" ? yield* promptTooLarge() : ({ prompt: "", variables, outcome } as const);
 });
 
 const previewVariables = (
@@ -220,10 +259,10 @@ const previewVariables = (
     });
   }
   if (request.kind === "webhook") {
-    const { headers = {} } = request;
+    const headers = headersOf(request);
     return webhookVariables(trigger, {
       firedAtMs: now.at,
-      body: (request.body ?? {}) as JsonValue,
+      body: bodyOf(request),
       headers: {
         contentType: headers["content-type"],
         userAgent: headers["user-agent"],

@@ -4,18 +4,20 @@
  * router, where a request costs half.
  *
  * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no such listening trigger, 409 no secret, then the
- * body is read and its signature decides 401 or 202. The answer is sent after the fire's row is committed.
+ * body is read and its signature decides 401. What is authentic is 200 where it is a ping or does not match the trigger's
+ * filter, else 202. The answer is sent after the fire's row is committed. What is noted of a refusal is noted after it.
  */
-import { createHash, type KeyObject } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
-import { Directory, type KnownProject } from "../actors/directory.ts";
+import { Directory, type KnownProject, type SigningKeys } from "../actors/directory.ts";
 import { Firing, firePrompt } from "../actors/firing.ts";
 import { packRequest } from "../actors/stored-request.ts";
+import { WebhookRecord } from "../actors/webhook-record.ts";
 import { parseUuid } from "../domain/ids.ts";
 import {
   headerText,
@@ -24,25 +26,33 @@ import {
   type JsonValue,
   type WebhookHeaders,
 } from "../domain/prompt.ts";
-import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from "../domain/signature.ts";
-import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.ts";
-import { Faults } from "../store/faults.ts";
-import { StoreError } from "../store/journal.ts";
-import type { Admission } from "../store/port.ts";
-import type { StoredRequest } from "../store/records.ts";
 import {
-  BadRequest,
-  Conflict,
-  Internal,
-  NotFound,
-  Unauthorized,
-  Unavailable,
-  type ApiError,
-} from "./api/errors.ts";
+  HUB_SIGNATURE_HEADER,
+  PLATFORM_SIGNATURE_HEADER,
+  verifySignature,
+  type SignatureRefusal,
+} from "../domain/signature.ts";
+import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.ts";
+import { eventName, isPing } from "../domain/webhook-event.ts";
+import { isFiltered } from "../domain/webhook-filter.ts";
+import { Faults } from "../store/faults.ts";
+import type { StoredRequest, VerifiedWith } from "../store/records.ts";
+import { statusOf, type ApiError } from "./api/errors.ts";
 import { makeArriving } from "./arriving.ts";
 import { answerError, answerJson } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
-import { promptTooLarge } from "./triggers.ts";
+import {
+  answerFor,
+  badAddress,
+  failureFor,
+  noSuchTrigger,
+  notAuthentic,
+  notConfigured,
+  PONG,
+  refusedWith,
+  whyNotListening,
+  type Answer,
+} from "./webhook-answers.ts";
 
 /** GitHub's own maximum. */
 const BODY_LIMIT_BYTES = 25 * 1024 * 1024;
@@ -55,31 +65,10 @@ const STALE_MAX = 5;
 
 const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
 
-/** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
-const noSuchTrigger = () => new NotFound({ error: "There is no such webhook trigger.", code: "not_found" });
-
-const badAddress = () =>
-  new BadRequest({
-    error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
-    code: "invalid_webhook_address",
-  });
-
-const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
-  new Conflict({
-    error: `The secret ${secretEnv} of this trigger is not configured in the project's secrets.`,
-    code: "secret_not_configured",
-  });
-
-const badSignature = () =>
-  new Unauthorized({
-    error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
-    code: "invalid_signature",
-  });
-
 interface Listening {
   readonly known: KnownProject;
   readonly trigger: WebhookTriggerDefinition;
-  readonly key: KeyObject;
+  readonly keys: SigningKeys;
 }
 
 /** What listens at the address, by what is held in memory. */
@@ -95,18 +84,25 @@ const listening = (
   }
   const trigger = known.triggers.get(slug);
   if (trigger?.type !== "webhook" || !trigger.enabled) return Result.fail(noSuchTrigger());
-  const key = known.keys.get(trigger.secretEnv);
-  return key === undefined ? Result.fail(notConfigured(trigger)) : Result.succeed({ known, trigger, key });
+  const keys = known.keys.get(trigger.secretEnv);
+  return keys === undefined ? Result.fail(notConfigured(trigger)) : Result.succeed({ known, trigger, keys });
 };
 
-const isAuthentic = (body: Uint8Array, headers: IncomingHttpHeaders, key: KeyObject): boolean =>
-  Result.isSuccess(
-    verifySignature(
-      body,
-      { platform: single(headers[PLATFORM_SIGNATURE_HEADER]), hub: single(headers[HUB_SIGNATURE_HEADER]) },
-      key,
-    ),
-  );
+/** Which of a secret's values a body is signed with. The previous one counts until its instant. */
+const verifiedWith = (
+  { body, headers }: Delivery,
+  { current, previous }: SigningKeys,
+  now: number,
+): Result.Result<VerifiedWith, SignatureRefusal> => {
+  const given = {
+    platform: single(headers[PLATFORM_SIGNATURE_HEADER]),
+    hub: single(headers[HUB_SIGNATURE_HEADER]),
+  };
+  const verified = Result.map(verifySignature(body, given, current), () => "current" as const);
+  if (Result.isSuccess(verified) || verified.failure !== "mismatched") return verified;
+  if (previous === null || previous.until <= now) return verified;
+  return Result.map(verifySignature(body, given, previous.key), () => "previous" as const);
+};
 
 /** Node gives no list for these headers; a type says that it might. */
 const single = (value: string | string[] | undefined): string | undefined =>
@@ -137,56 +133,6 @@ const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
   return id.length > DELIVERY_ID_MAX ? createHash("sha256").update(id).digest("hex") : id;
 };
 
-const QUEUED = { status: "queued", reason: "account_session_cap" };
-
-export type Answer = { readonly body: object } | { readonly error: ApiError };
-
-const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>): Answer => {
-  switch (admission.outcome) {
-    case "admitted":
-      return { body: { status: "fired", session_id: admission.sessionId } };
-    case "queued":
-      return { body: QUEUED };
-    case "duplicate": {
-      const { sessionId } = admission.fire;
-      const now = sessionId === null ? QUEUED : { status: "fired", session_id: sessionId };
-      return { body: { ...now, duplicate: true } };
-    }
-    case "failed":
-      return { error: promptTooLarge() };
-    case "queue_full":
-      return {
-        error: new Unavailable({
-          error: `The account's queue is full (${admission.limit} fires); send it again later.`,
-          code: "queue_full",
-        }),
-      };
-    case "inactive":
-      return { error: noSuchTrigger() };
-    case "refused":
-      return { error: new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }) };
-  }
-};
-
-const failureFor = (cause: Cause.Cause<unknown>): ApiError => {
-  const error = Cause.squash(cause);
-  if (error instanceof StoreError) {
-    return new Unavailable({
-      error: "The database cannot be reached; try again in a moment.",
-      code: "database_unavailable",
-    });
-  }
-  return Cause.hasDies(cause)
-    ? new Internal({
-        error: "The service failed to answer; the failure is in its log.",
-        code: "internal_error",
-      })
-    : new Unavailable({
-        error: "The service is busy with this account; try again in a moment.",
-        code: "busy",
-      });
-};
-
 /** A delivery whose body is there. */
 interface Delivery {
   readonly pid: string;
@@ -199,8 +145,14 @@ interface Delivery {
 
 export const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, body: Uint8Array): Delivery => {
   let parsed: JsonValue | undefined;
-  return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body)) };
+  const { "content-type": contentType } = place.headers;
+  return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body, contentType)) };
 };
+
+/** A delivery whose signature was found right. */
+interface Authentic extends Listening {
+  readonly verifiedWith: VerifiedWith;
+}
 
 /** Decides a delivery: its signature, what it fires, and the answer after the commit. */
 export const makeReceive = Effect.gen(function* () {
@@ -211,7 +163,7 @@ export const makeReceive = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context());
 
   const fireOf = (
-    { known, trigger }: Listening,
+    { known, trigger, verifiedWith: value }: Authentic,
     { headers, parsed }: Delivery,
     request: StoredRequest | null,
   ) => {
@@ -220,14 +172,16 @@ export const makeReceive = Effect.gen(function* () {
       body: parsed(),
       headers: knownHeaders(headers),
     });
+    const isOut = isFiltered(trigger.filter, { headers, body: parsed(), variables });
     return {
       project: known.project,
       trigger,
       kind: "webhook" as const,
-      prompt: firePrompt(trigger.prompt, variables),
+      prompt: isOut ? ({ is: "filtered" } as const) : firePrompt(trigger.prompt, variables),
       request,
       userId: known.project.createdBy,
       deliveryId: deliveryIdOf(headers),
+      verifiedWith: value,
       scheduledFor: null,
       replayOf: null,
       atCap: "queue" as const,
@@ -235,35 +189,70 @@ export const makeReceive = Effect.gen(function* () {
   };
 
   /** Looked up again where the body took its time: the trigger may be another than when it began to come. */
-  const authentic = ({ pid, slug, headers, body }: Delivery): Result.Result<Listening, ApiError> => {
+  const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {
+    const { pid, slug } = delivery;
     const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return found;
-    return isAuthentic(body, headers, found.success.key) ? found : Result.fail(badSignature());
+    if (Result.isFailure(found)) return Result.fail(refusedWith(found.failure));
+    const verified = verifiedWith(delivery, found.success.keys, clock.currentTimeMillisUnsafe());
+    return Result.isSuccess(verified)
+      ? Result.succeed({ ...found.success, verifiedWith: verified.success })
+      : Result.fail(notAuthentic(verified.failure));
   };
 
   return (delivery: Delivery, answer: (answer: Answer) => void): void => {
-    const decide = (found: Listening, stored: StoredRequest | null, attempt: number): void =>
+    const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void =>
       firing.offer(fireOf(found, delivery, stored), (exit) => {
         if (Exit.isFailure(exit)) {
           run(Effect.logWarning("a webhook was not taken", exit.cause));
-          return answer({ error: failureFor(exit.cause) });
+          return answer(failureFor(exit.cause));
         }
         if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
-        if (attempt >= STALE_MAX) return answer({ error: failureFor(Cause.fail("stale")) });
+        if (attempt >= STALE_MAX) return answer(failureFor(Cause.fail("stale")));
         const again = Effect.sync(() => {
           const now = authentic(delivery);
-          if (Result.isFailure(now)) answer({ error: now.failure });
+          if (Result.isFailure(now)) answer(now.failure);
           else decide(now.success, stored, attempt + 1);
         });
         run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
       });
     const found = authentic(delivery);
-    if (Result.isFailure(found)) return answer({ error: found.failure });
+    if (Result.isFailure(found)) return answer(found.failure);
+    if (isPing(delivery.headers)) return answer(PONG);
     faults("webhook.verified");
     const headers = storedHeaders(knownHeaders(delivery.headers));
     packRequest(delivery.body, headers, (stored) => decide(found.success, stored, 1));
   };
 });
+
+/** Longest text of a sender's that a refusal is kept with. */
+const KEPT_LENGTH = 200;
+const SLUG_KEPT_LENGTH = 128;
+const kept = (text: string | undefined | null): string | null =>
+  text === undefined || text === null || text === "" ? null : headerText(text.slice(0, KEPT_LENGTH));
+
+/** What is kept of a refused request: no body, no signature. */
+const refusalOf = (request: IncomingMessage, bodyBytes: number | null) => {
+  const { headers, socket } = request;
+  const declared = Number(headers["content-length"] ?? Number.NaN);
+  return {
+    deliveryId: kept(deliveryIdOf(headers)),
+    event: kept(eventName(headers)),
+    declaredBytes: Number.isSafeInteger(declared) ? declared : null,
+    bodyBytes,
+    address: socket.remoteAddress ?? "",
+    forwardedFor: kept(single(headers["x-forwarded-for"])),
+  };
+};
+
+/** A request to the receiver's address. */
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly pid: string;
+  readonly slug: string;
+}
+
+const NOT_FOUND = 404;
 
 /** The receiver's raw route, for the listener; it lives as long as the scope. */
 export const makeReceiver = Effect.gen(function* () {
@@ -271,25 +260,47 @@ export const makeReceiver = Effect.gen(function* () {
   const faults = yield* Faults;
   const arriving = yield* makeArriving;
   const receive = yield* makeReceive;
+  const record = yield* WebhookRecord;
 
-  const take = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    [pid, slug]: readonly [string, string],
-  ) => {
+  /** Answers, and notes it after that (threats.md W36). `bodyBytes`: null where the body was not read. */
+  const respond = (
+    { request, response, pid, slug }: Asked,
+    answer: Answer,
+    bodyBytes: number | null,
+  ): void => {
+    if (!("error" in answer)) {
+      answerJson(response, answer.status, answer);
+      return record.answered(answer.status, answer.is);
+    }
+    const { error, reason } = answer;
+    const status = statusOf(error);
+    answerError(response, error);
+    record.answered(status, error.code);
+    if (reason === null) return;
+    record.refused({
+      ...refusalOf(request, bodyBytes),
+      projectId: pid,
+      slug: headerText(slug.slice(0, SLUG_KEPT_LENGTH)),
+      status,
+      code: error.code,
+      reason: reason === error.code && status === NOT_FOUND ? whyNotListening(directory, pid, slug) : reason,
+    });
+  };
+
+  const take = (asked: Asked) => {
+    const { request, pid, slug } = asked;
     const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return answerError(response, found.failure);
+    if (Result.isFailure(found)) return respond(asked, refusedWith(found.failure), null);
     const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
     arriving.read(
       request,
       { limitBytes: BODY_LIMIT_BYTES, sender },
       {
-        refused: (error) => answerError(response, error),
+        refused: (error) => respond(asked, refusedWith(error), null),
         body: (body, done) =>
           receive(deliveryOf({ pid, slug, headers: request.headers }, body), (answer) => {
             done();
-            if ("error" in answer) answerError(response, answer.error);
-            else answerJson(response, 202, answer);
+            respond(asked, answer, body.byteLength);
             faults("webhook.answered");
           }),
       },
@@ -301,7 +312,7 @@ export const makeReceiver = Effect.gen(function* () {
       const [, pid = "", slug = ""] = request.method === "POST" ? (PATH.exec(request.url ?? "") ?? []) : [];
       if (pid === "") return false;
       // The listener has seen to it that every escape is whole.
-      take(request, response, [decodeURIComponent(pid), decodeURIComponent(slug)]);
+      take({ request, response, pid: decodeURIComponent(pid), slug: decodeURIComponent(slug) });
       return true;
     },
     upgrade: () => false,

@@ -97,6 +97,7 @@ export const fireWire = (fire: Fire) => ({
   session_id: fire.sessionId,
   attempts: fire.attempts,
   replay_of: fire.replayOf,
+  verified_with: fire.verifiedWith,
 });
 
 export const queuedFireWire = (fire: QueuedFire) => ({

@@ -103,6 +103,7 @@ const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
   sessionId: null,
   attempts: (former?.attempts ?? 0) + 1,
   replayOf: fire.replayOf,
+  verifiedWith: fire.verifiedWith ?? null,
   firedAt: null,
   decidedAt: fire.receivedAt,
 });
@@ -116,7 +117,7 @@ type Former =
 /** A session with its fire's prompt in it. */
 export const promptedSession = (
   session: NewSession,
-  prompt: FirePrompt,
+  prompt: Exclude<FirePrompt, { readonly is: "filtered" }>,
   lastFiredAt: number | null,
 ): Result.Result<NewSession, FireFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
@@ -183,20 +184,23 @@ class Planner {
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
     const row = rowOf(fire, former.is === "retry" ? former.fire : null);
+    if (fire.prompt.is === "filtered") return this.#filter(row, fire);
     const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
     if (!hasSlot && request.atCap === "refuse") return this.#refusal();
-    if (fire.request !== null) this.#requests.set(row.id, fire.request);
-    else if (former.is === "retry") this.#forget(row.id);
+    this.#keep(row, fire);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
     if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
     return hasSlot ? this.#start(prompted.success, row, now) : this.#wait(request, fire, row);
   }
 
-  /** Also where the attempt before was of this batch. */
-  #forget(id: string): void {
-    this.#requests.delete(id);
-    this.#forgotten.push(id);
+  /** What the fire came with takes the place of what an attempt before came with, also of this batch. */
+  #keep(row: PlannedFire, { id, request }: NewFire): void {
+    if (request !== null) this.#requests.set(row.id, request);
+    else if (row.id !== id) {
+      this.#requests.delete(row.id);
+      this.#forgotten.push(row.id);
+    }
   }
 
   #refusal(): Admission {
@@ -223,6 +227,13 @@ class Planner {
       this.#fires.set(row.id, row);
     }
     return { outcome: "duplicate", fire: former };
+  }
+
+  /** It takes no slot and waits for none. Its row answers for its delivery, whatever the filter becomes. */
+  #filter(row: PlannedFire, fire: NewFire): Admission {
+    this.#keep(row, fire);
+    this.#write({ ...row, status: "skipped", reason: "filtered", attempts: 0 });
+    return { outcome: "filtered", fireId: row.id };
   }
 
   #fail(row: PlannedFire, reason: FireFailure): Admission {
@@ -326,8 +337,10 @@ export const planDrain = (
     const id = sessionIds[index] ?? "";
     const trigger = triggerKey(fire);
     const row = { ...fire, accountId, decidedAt: now };
-    const prompt: FirePrompt =
-      template === null ? { is: "rendered", text: session.initialPrompt ?? "" } : { is: "cron", template };
+    const prompt =
+      template === null
+        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
+        : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
     if (Result.isFailure(prompted)) {

@@ -77,6 +77,8 @@ export type Admission =
   | { readonly outcome: "queue_full"; readonly limit: number }
   /** The delivery id was seen within 24 h on a fired or queued row: that row as it is now. */
   | { readonly outcome: "duplicate"; readonly fire: Fire }
+  /** The trigger's filter does not match; it has its row. */
+  | { readonly outcome: "filtered"; readonly fireId: string }
   /** It has its row, which says why (api.md 4 "Ledger"). */
   | { readonly outcome: "failed"; readonly fireId: string; readonly reason: FireFailure }
   /** The project is of another version by now: nothing was written, whoever asks looks at it again. */
@@ -317,11 +319,19 @@ export class Secrets extends Context.Service<
     /** Fenced by version: `Fenced` when another value was written since `nextVersion`. True: the name was new. */
     readonly put: (
       secret: SealedSecret,
-      by: { readonly userId: string; readonly now: number },
+      by: {
+        readonly userId: string;
+        readonly now: number;
+        /** Until when the value that it replaces verifies webhooks; absent: it ends at once. */
+        readonly previousUntil?: number;
+      },
     ) => Stored<boolean, Fenced>;
+    /** Removes the secret's value, and the one before it. */
     readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
     /** What the master keys of this installation are known by (domain/master-key.ts); null before its first start. */
     readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
+    /** Removes previous values whose time is over. @returns how many; none: there is none left. */
+    readonly prunePrevious: (now: number) => Stored<number>;
     /** Master key check value of this installation; writes it when there is none, returns the one that stands. */
     readonly keyCheck: (value: string) => Stored<string>;
   }

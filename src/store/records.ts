@@ -130,7 +130,7 @@ export interface ProjectState {
   readonly project: Project;
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
-  readonly secrets: readonly SealedSecret[];
+  readonly secrets: readonly VerifyingSecret[];
 }
 
 /** A sealed value as it lies in the table; see domain/secret.ts for the envelope. */
@@ -140,11 +140,23 @@ export interface SealedSecret {
   readonly version: number;
   readonly envelope: Uint8Array;
 }
+/** The value before the current one, which verifies webhooks until an instant; never injected. */
+export interface PreviousSecret {
+  readonly version: number;
+  readonly envelope: Uint8Array;
+  readonly until: number;
+}
+/** What webhooks are verified with. */
+export interface VerifyingSecret extends SealedSecret {
+  readonly previous: PreviousSecret | null;
+}
 export interface StoredSecret {
   readonly name: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly updatedBy: string | null;
+  /** Until when the value before this one verifies webhooks; null: it does not. */
+  readonly previousUntil: number | null;
 }
 
 export interface Session {
@@ -239,6 +251,9 @@ export interface OwnerlessSession {
 export type FireKind = "cron" | "webhook" | "manual";
 export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 
+/** Which value of its secret a webhook was verified with. */
+export type VerifiedWith = "current" | "previous";
+
 export interface Fire {
   readonly id: string;
   readonly projectId: string;
@@ -252,6 +267,8 @@ export interface Fire {
   readonly sessionId: string | null;
   readonly attempts: number;
   readonly replayOf: string | null;
+  /** null: no signature was looked at. */
+  readonly verifiedWith: VerifiedWith | null;
 }
 
 /** What a fire came with (api.md 4 "Ledger"): for looking at it, and for firing it again. */
@@ -273,7 +290,9 @@ export type FirePrompt =
   /** Rendered at the fire, now or when a slot is free: it names the fire before it. */
   | { readonly is: "cron"; readonly template: CronTemplate }
   /** Over the limit: the fire fails, visible and replayable. */
-  | { readonly is: "too_large" };
+  | { readonly is: "too_large" }
+  /** The trigger's filter does not match: the fire is skipped, visible and replayable. */
+  | { readonly is: "filtered" };
 
 export interface NewFire {
   readonly id: string;
@@ -286,6 +305,8 @@ export interface NewFire {
   readonly deliveryId: string | null;
   readonly replayOf: string | null;
   readonly prompt: FirePrompt;
+  /** Of a webhook. */
+  readonly verifiedWith?: VerifiedWith;
   /** null: not stored, or nothing came with it. */
   readonly request: StoredRequest | null;
   /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may (PLATFORM_QUEUE_MAX). */

@@ -25,6 +25,7 @@ import type { Accounts } from "../../src/store/accounts.ts";
 import type { Nodes } from "../../src/store/nodes.ts";
 import type { Previews } from "../../src/store/previews.ts";
 import type { SessionLogs } from "../../src/store/session-logs.ts";
+import type { WebhookRefusals } from "../../src/store/webhook-refusals.ts";
 import type { NewFire, NewSession } from "../../src/store/records.ts";
 
 export type Store =
@@ -43,7 +44,8 @@ export type Store =
   | Secrets
   | SessionLogs
   | Sessions
-  | StoreHealth;
+  | StoreHealth
+  | WebhookRefusals;
 
 export type StoreLayer = Layer.Layer<Store, unknown>;
 

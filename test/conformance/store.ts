@@ -17,6 +17,7 @@ import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
+import { checkWebhooks } from "./store-webhooks.ts";
 
 export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
@@ -28,6 +29,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkBatches(check);
     checkTriggers(check);
     checkRequests(check);
+    checkWebhooks(check);
     checkAccounts(check);
     checkRecords(check);
     checkGrants(check);

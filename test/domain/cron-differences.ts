@@ -93,11 +93,6 @@ export const REFUSED_HERE: readonly Refused[] = [
 `),
   },
   {
-    reason: "SUN is 0, so that a range that ends with it goes backwards; 1-7 says it [C08]",
-    says: "The weekday field",
-    patterns: ["* * * * * MON-SUN"],
-  },
-  {
     reason: "a step has a range or * before it, also where croner is told to be sloppy",
     says: "it takes *,",
     patterns: ["/3 * * * * *", "* /10 * * * *"],

@@ -108,6 +108,20 @@ test("takes weekday 7 and names in any case [C06]", () => {
   expect(schedule("0 0 0 * * MON-FRI").weekdays).toEqual(schedule("0 0 0 * * mon-Fri").weekdays);
 });
 
+test.each([
+  ["MON-SUN", [0, 1, 2, 3, 4, 5, 6]],
+  ["fri-sun", [0, 5, 6]],
+  ["SAT-SUN", [0, 6]],
+  ["5-SUN", [0, 5, 6]],
+  ["MON-SUN/2", [0, 1, 3, 5]],
+  ["TUE,FRI-SUN", [0, 2, 5, 6]],
+  ["SUN-MON", [0, 1]],
+  ["SUN-SUN", [0]],
+  ["SUN-SAT", [0, 1, 2, 3, 4, 5, 6]],
+])("a range of weekdays ends with its Sunday: %s is %j [C06]", (weekday, expected) => {
+  expect(schedule(`0 0 0 * * ${weekday}`).weekdays).toEqual(expected);
+});
+
 test("either of day and weekday suffices where both are restricted [C07]", () => {
   expect(upcoming("0 0 0 13 * 5", "UTC", "2026-11-12T00:00:00Z", 4)).toEqual([
     "2026-11-13T00:00:00Z",
@@ -168,7 +182,9 @@ test.each([
   ["0 0 0 * 1jan *", "month"],
   ["0 0 0 * mon *", "month"],
   ["0 0 0 * * MONDAY", "weekday"],
-  ["0 0 0 * * fri-sun", "weekday"],
+  ["0 0 0 * * fri-mon", "weekday"],
+  ["0 0 0 * * 5-0", "weekday"],
+  ["0 0 0 * * MON-SUN/0", "weekday"],
 ])("refuses %j and names the %s field [C08]", (expression, field) => {
   expect(refusal(expression)).toContain(`The ${field} field`);
 });

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { parseManifest } from "../../src/domain/manifest.ts";
-import type { Manifest, ManifestError } from "../../src/domain/manifest.ts";
+import type { ManifestError } from "../../src/domain/manifest-error.ts";
+import type { Manifest } from "../../src/domain/manifest.ts";
 
 export const parse = (text: string): Manifest => parseManifest(Buffer.from(text));
 

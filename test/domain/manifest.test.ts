@@ -210,6 +210,17 @@ test.each([
   expect(manifest.errors).toHaveLength(1);
 });
 
+test("names the line of the first byte that is not UTF-8 [M13]", () => {
+  const bytes = Buffer.concat([Buffer.from('# \u00e4\na = "\u{1f600}"\nb = "'), Buffer.from([0xe4, 0x22, 0x0a])]);
+  expect(onlyError(parseManifest(bytes))).toMatchObject({
+    line: 3,
+    message: "platform.toml is not UTF-8 text.",
+  });
+  // A sequence that its line's end cuts short is of that line.
+  expect(onlyError(parseManifest(Buffer.from([0x23, 0xe2, 0x82, 0x0a, 0x23]))).line).toBe(1);
+  expect(onlyError(parseManifest(Buffer.from([0x23, 0x0a, 0x23, 0xf0, 0x9f]))).line).toBe(2);
+});
+
 test("an agent without a file is an error of its triggers; default needs none [M14]", () => {
   const manifest = parse(
     [webhook({ agent: '"review"' }), cron({ agent: '"ghost"' }), cron({ slug: '"plain"' })].join("\n"),

@@ -98,6 +98,48 @@ test.each(["nope", "{", '{"a":1} trailing', "a=1&b=2", " ", "{'a':1}", "NaN"])(
   },
 );
 
+const FORM = "application/x-www-form-urlencoded";
+const parseForm = (text: string, contentType = FORM): JsonValue =>
+  parseWebhookBody(Buffer.from(text), contentType);
+const encoded = (json: string): string => `payload=${encodeURIComponent(json).replaceAll("%20", "+")}`;
+
+test("the JSON in the field payload of a form is the body", () => {
+  const json = '{"action": "opened", "title": "a+b & \u00e4 = 100 %"}';
+  for (const text of [encoded(json), `x=1&${encoded(json)}&y=2`, encoded(`\ufeff${json}`)])
+    expect(parseForm(text)).toEqual({ action: "opened", title: "a+b & \u00e4 = 100 %" });
+  expect(parseForm(encoded(json), "Application/X-WWW-Form-Urlencoded; charset=utf-8")).toMatchObject({
+    action: "opened",
+  });
+  expect(parseForm(encoded("5"))).toBe(5);
+  expect(parseForm(encoded("null"))).toBeNull();
+});
+
+test("JSON under the content type of forms stays JSON", () => {
+  expect(parseForm('{"payload": 1}')).toEqual({ payload: 1 });
+});
+
+test.each([
+  "a=1",
+  "payload",
+  "payload=",
+  "payload=nope",
+  "payload=%7",
+  "payload=%ff",
+  "apayload=5",
+  "payload=1&payload=2",
+  "a=1&payload=1&b=2&payload=2",
+  encoded("[".repeat(BODY_DEPTH_LIMIT + 1) + "]".repeat(BODY_DEPTH_LIMIT + 1)),
+])("a form without one readable payload, %j, is kept as body.raw", (text) => {
+  expect(parseForm(text)).toEqual({ raw: text });
+});
+
+test.each([undefined, "", "text/plain", "application/json", "application/x-www-form-urlencoded-x"])(
+  "a payload under the content type %j is no form",
+  (contentType) => {
+    expect(parseWebhookBody(Buffer.from("payload=%7B%7D"), contentType)).toEqual({ raw: "payload=%7B%7D" });
+  },
+);
+
 test("bytes that are no UTF-8 become body.raw with replacement characters [W14]", () => {
   expect(parseWebhookBody(Buffer.from([0x7b, 0xff, 0x7d]))).toEqual({ raw: "{\ufffd}" });
   // Its text would parse, but it is not what was sent.

@@ -208,6 +208,7 @@ describe("a fire by hand", () => {
       session_id: sid,
       attempts: 1,
       replay_of: null,
+      verified_with: null,
     });
     expect(session).toMatchObject({ trigger_slug: "push", name: "On push", agent_name: "default" });
     const push = triggersOf(await listing())[0];

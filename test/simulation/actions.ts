@@ -16,7 +16,8 @@ import * as ProjectEndpoints from "../../src/http/projects.ts";
 import * as SecretEndpoints from "../../src/http/secrets.ts";
 import * as SessionEndpoints from "../../src/http/sessions.ts";
 import { fire } from "../../src/http/triggers.ts";
-import { deliveryOf, type Answer } from "../../src/http/webhooks.ts";
+import type { Answer } from "../../src/http/webhook-answers.ts";
+import { deliveryOf } from "../../src/http/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity, Projects } from "../../src/store/port.ts";
 import type { Principal } from "../../src/store/records.ts";
@@ -168,7 +169,7 @@ export class Actions {
       const project = this.#project(which);
       const value = `another simulated secret ${how}`;
       this.#world.secrecy.keep(value);
-      const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, value);
+      const put = SecretEndpoints.put({ pid: project.id, name: "EXTRA" }, { value });
       this.#ask("other", { account: project.account, id: null }, put);
     },
     orphan: () => plantOrphan(this.#world),
@@ -332,6 +333,7 @@ export class Actions {
       projectId: this.#project(which).id,
       body,
       signature: key === null ? "" : signBody(body, key),
+      isPing: how % 16 === 7,
       attempts: [],
     };
     this.#ledger.deliveries.push(delivery);
@@ -358,7 +360,11 @@ export class Actions {
     const attempt: Attempt = { wall: wall.now, answer: "lost", sessionId: null };
     delivery.attempts.push(attempt);
     if (life === null || !process.isUp) return;
-    const headers = { "x-platform-signature": delivery.signature, "x-platform-delivery": delivery.id };
+    const headers = {
+      "x-platform-signature": delivery.signature,
+      "x-platform-delivery": delivery.id,
+      "x-github-event": delivery.isPing ? "ping" : "push",
+    };
     const place = { pid: delivery.projectId, slug: HOOK, headers };
     life.receive(deliveryOf(place, delivery.body), (answer) => {
       if (process.isDead) return;
@@ -393,6 +399,9 @@ const sessionIdOf = (value: unknown): string | null => {
 const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
   if ("body" in answer) {
     const sessionId = sessionIdOf(answer.body);
+    const { status } = answer.body as { readonly status?: string };
+    if (status === "pong") return { answer: "pong", sessionId };
+    if (status === "skipped") return { answer: "filtered", sessionId };
     return { answer: sessionId === null ? "queued" : "fired", sessionId };
   }
   const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;

@@ -97,6 +97,20 @@ const spanOf = ({ attempts }: Delivery): number => {
   return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
 };
 
+/** What was told that it starts nothing has started nothing: a ping, and what its trigger's filter turned away. */
+const idleFaults = (
+  { id, isPing, attempts }: Delivery,
+  own: readonly { readonly status: string; readonly sessionId: string | null }[],
+): readonly string[] => {
+  const wasFiltered = attempts.some(({ answer }) => answer === "filtered");
+  const wasStarted = own.some(({ status }) => status !== "skipped");
+  const wasAccepted = attempts.some(({ answer }) => answer === "fired" || answer === "queued");
+  return [
+    ...(isPing && (own.length > 0 || wasAccepted) ? [`I4 the ping ${id} was taken for an event`] : []),
+    ...(wasFiltered && (wasStarted || wasAccepted) ? [`I5 ${id} was filtered and has started a session`] : []),
+  ];
+};
+
 /** I4, I5: what was accepted has its row, and one delivery has one session. */
 export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readonly string[] => {
   const rows = [...tables.fires.values()].filter(
@@ -112,13 +126,16 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
         ({ deliveryId, status, projectId }) =>
           deliveryId === delivery.id && projectId === delivery.projectId && status !== "duplicate",
       );
-      const accepted = delivery.attempts.filter(({ answer }) => answer === "fired" || answer === "queued");
+      const accepted = delivery.attempts.filter(
+        ({ answer }) => answer === "fired" || answer === "queued" || answer === "filtered",
+      );
       const faults =
         accepted.length > 0 && own.length === 0 ? [`I4 ${delivery.id} was accepted and has no row`] : [];
       if (spanOf(delivery) >= DAY_MS) return faults;
       const answers = new Set(accepted.flatMap(({ sessionId }) => sessionId ?? []));
       return [
         ...faults,
+        ...idleFaults(delivery, own),
         ...(own.length > 1 ? [`I5 ${delivery.id} has ${own.length} rows`] : []),
         ...(answers.size > 1 ? [`I5 ${delivery.id} was answered with ${answers.size} sessions`] : []),
         ...[...answers].flatMap((id) =>

@@ -23,13 +23,15 @@ export interface Delivery {
   readonly projectId: string;
   readonly body: Uint8Array;
   readonly signature: string;
+  /** The code host asks whether the address answers. */
+  readonly isPing: boolean;
   readonly attempts: Attempt[];
 }
 
 export interface Attempt {
   readonly wall: number;
   /** `lost`: there was no answer. */
-  answer: "fired" | "queued" | "refused" | "unavailable" | "lost";
+  answer: "fired" | "queued" | "filtered" | "pong" | "refused" | "unavailable" | "lost";
   sessionId: string | null;
 }
 

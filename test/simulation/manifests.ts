@@ -43,12 +43,19 @@ secret_env = "${HOOK_SECRET}"
 prompt = "look at {{ body.n }}"
 `;
 
-/** One of many manifests; some lack triggers, some do not parse. */
+/** Of some manifests alone: a delivery may be filtered, and come again when it would not be. */
+const HOOK_FILTER = `
+[webhooks.${HOOK}]
+if = { "body.wanted" = true }
+`;
+
+/** One of many manifests; some lack triggers or a filter, some do not parse. */
 export const manifestOf = (how: number): string => {
   if (how % 13 === 12) return "[[triggers]\n";
   const tick = how % 5 === 4 ? "" : cronTrigger("tick", how >> 3);
   const tock = how % 3 === 0 ? cronTrigger("tock", how >> 5) : "";
-  return HOOK_TRIGGER + tick + tock;
+  return HOOK_TRIGGER + (how % 2 === 0 ? HOOK_FILTER : "") + tick + tock;
 };
 
-export const bodyOf = (n: number): Uint8Array => Buffer.from(JSON.stringify({ n }));
+/** Two of three pass the filter. */
+export const bodyOf = (n: number): Uint8Array => Buffer.from(JSON.stringify({ n, wanted: n % 3 !== 1 }));

@@ -79,9 +79,11 @@ const SELDOM: Names = [
   "store.Fires.request",
   "store.Projects.update",
   "store.Secrets.nextVersion",
+  "store.Secrets.prunePrevious",
   "store.Secrets.put",
   "store.Sessions.rename",
   "store.Sessions.rename",
+  "store.WebhookRefusals.prune",
 ];
 /** All calls that can be marked. */
 export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM]);

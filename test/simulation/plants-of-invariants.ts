@@ -133,6 +133,27 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/actors/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 993,
+    seed: 67,
+  },
+  {
+    name: "filtered-delivery-retried",
+    file: "src/store/admission-plan.ts",
+    find: 'new Set(["failed", "expired", "cancelled"])',
+    put: 'new Set(["failed", "expired", "cancelled", "skipped"])',
+    seed: 136,
+  },
+  {
+    name: "filtered-delivery-without-a-row",
+    file: "src/store/admission-plan.ts",
+    find: '    this.#write({ ...row, status: "skipped", reason: "filtered", attempts: 0 });\n',
+    put: "",
+    seed: 1,
+  },
+  {
+    name: "ping-taken-for-an-event",
+    file: "src/http/webhooks.ts",
+    find: "    if (isPing(delivery.headers)) return answer(PONG);\n",
+    put: "",
+    seed: 2,
   },
 ];

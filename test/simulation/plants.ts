@@ -77,7 +77,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
     put: "",
-    seed: 4,
+    seed: 5,
   },
   {
     name: "teardown-forgotten-at-idle",
@@ -91,7 +91,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 128,
+    seed: 109,
   },
   {
     name: "deleted-restarts",
@@ -133,7 +133,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 66,
+    seed: 117,
   },
   {
     name: "lost-signal-while-draining",
@@ -189,7 +189,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: "return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();",
     put: "return this.#slots >= 0 ? this.#start(session, null, now) : this.#refusal();",
-    seed: 3,
+    seed: 5,
   },
   {
     name: "no-dedupe",
@@ -203,7 +203,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: '    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };',
     put: '    return { is: "retry", fire: known };',
-    seed: 3,
+    seed: 4,
   },
   {
     name: "fires-overtake-the-queue",
@@ -217,7 +217,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: '    if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };\n',
     put: "",
-    seed: 11,
+    seed: 19,
   },
   {
     name: "overlapped-fire-kept-waiting",
@@ -294,7 +294,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/session.ts",
     find: '          if (cut._tag === "Failure") return branchFailed(cut.failure);',
     put: '          if (cut._tag === "Failure") return undefined;',
-    seed: 2,
+    seed: 15,
   },
   {
     name: "done-command-not-marked",

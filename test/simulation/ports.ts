@@ -22,6 +22,7 @@ import {
 } from "../../src/store/port.ts";
 import { Previews } from "../../src/store/previews.ts";
 import { SessionLogs } from "../../src/store/session-logs.ts";
+import { WebhookRefusals } from "../../src/store/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
@@ -30,7 +31,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -99,6 +100,7 @@ export const STORE = [
   SessionLogs,
   Sessions,
   StoreHealth,
+  WebhookRefusals,
 ] as const;
 
 type StoreServices = Context.Service.Identifier<(typeof STORE)[number]>;

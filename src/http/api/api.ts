@@ -9,6 +9,7 @@ import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
 import { SessionsGroup } from "./sessions.ts";
 import { TriggersGroup } from "./triggers.ts";
+import { WebhookRefusalsGroup } from "./webhook-refusals.ts";
 
 export class Api extends HttpApi.make("platform")
   .add(IdentityGroup)
@@ -17,6 +18,7 @@ export class Api extends HttpApi.make("platform")
   .add(SecretsGroup)
   .add(TriggersGroup)
   .add(FiresGroup)
+  .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
   // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.

@@ -19,6 +19,7 @@ const FireWire = Schema.Struct({
   session_id: nullable(Uuid),
   attempts: Schema.Finite,
   replay_of: nullable(Uuid),
+  verified_with: nullable(Schema.Literals(["current", "previous"])),
 }).annotate({ identifier: "Fire" });
 
 /** What a fire came with. Text where the body is text, else base64. */

@@ -179,8 +179,21 @@ const webhook: RawOperation = {
     headerParameter("X-Platform-Signature", "`sha256=` (optional) and the hex HMAC-SHA256 of the raw body."),
     headerParameter("X-Hub-Signature-256", "The same, as code hosts send it; read where ours is absent."),
     headerParameter("X-Platform-Delivery", "The delivery's id: the same one again starts nothing."),
+    headerParameter("X-GitHub-Event", "The event, for the trigger's filter. `ping` is answered and starts nothing."),
   ],
   responses: {
+    200: json(
+      {
+        type: "object",
+        properties: {
+          status: { type: "string", enum: ["pong", "skipped"] },
+          reason: { type: "string", enum: ["filtered"] },
+          duplicate: { type: "boolean" },
+        },
+        required: ["status"],
+      },
+      "The signature is valid; it is a ping, or the trigger's filter does not match. Nothing was started.",
+    ),
     202: json(
       {
         type: "object",

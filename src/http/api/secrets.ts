@@ -9,6 +9,8 @@ const SecretWire = Schema.Struct({
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),
+  /** Until when the value before this one verifies webhooks; null: it does not. */
+  previous_valid_until: Schema.NullOr(Instant),
 }).annotate({ identifier: "Secret" });
 
 const Listing = Schema.Struct({
@@ -22,7 +24,18 @@ const Listing = Schema.Struct({
 });
 
 const secretParams = { ...projectParams, name: Schema.String };
-const Value = Schema.Struct({ value: Schema.String });
+/** 7 days: long enough to change a secret at every sender. */
+const PREVIOUS_VALID_MAX_MS = 7 * 24 * 60 * 60 * 1000;
+const Value = Schema.Struct({
+  value: Schema.String,
+  /** For so long the value that this one replaces verifies webhooks as well. */
+  previous_valid_ms: Schema.optionalKey(
+    Schema.Finite.check(
+      Schema.isInt(),
+      Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS }),
+    ),
+  ),
+});
 
 /** Project secrets: names are listed, values never come back (api.md 5). */
 export class SecretsGroup extends HttpApiGroup.make("secrets")

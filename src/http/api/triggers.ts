@@ -1,13 +1,20 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { BadRequest, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, Json, optionalText, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 /** Spec 8. */
 const SLUG_MAX = 128;
 export const Slug = optionalText(SLUG_MAX);
+
+/** What a delivery must match (`[webhooks.<slug>]`); null where a part is not written. */
+const FilterWire = Schema.Struct({
+  events: nullable(Schema.Array(Schema.String)),
+  branches: nullable(Schema.Array(Schema.String)),
+  if: nullable(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))),
+}).annotate({ identifier: "WebhookFilter" });
 
 const TriggerWire = Schema.Struct({
   slug: Slug,
@@ -20,6 +27,7 @@ const TriggerWire = Schema.Struct({
   timezone: Schema.optionalKey(Schema.String),
   secret_env: Schema.optionalKey(Schema.String),
   webhook_url: Schema.optionalKey(Schema.String),
+  filter: Schema.optionalKey(FilterWire),
   last_fired_at: nullable(Instant),
   next_fire_at: nullable(Instant),
   upcoming: Schema.Array(Instant),
@@ -78,12 +86,16 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       success: Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
         HttpApiSchema.status(202),
       ),
-      error: [NotFound, TooMany, Internal, Unprocessable],
+      error: [NotFound, Conflict, TooMany, Internal, Unprocessable],
     }).annotate(Access, "work"),
     HttpApiEndpoint.post("preview", "/projects/:pid/triggers/:slug/preview", {
       params: triggerParams,
       payload: PreviewRequest,
-      success: Schema.Struct({ prompt: Schema.String, variables: Schema.Unknown }),
+      success: Schema.Struct({
+        prompt: Schema.String,
+        variables: Schema.Unknown,
+        outcome: Schema.Literals(["fires", "pong", "filtered"]),
+      }),
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "work"),
   )

@@ -207,6 +207,7 @@ const skip = (tables: TableSet, request: Skip): boolean => {
       sessionId: null,
       attempts: 0,
       replayOf: null,
+      verifiedWith: null,
       firedAt: null,
       decidedAt: now,
     };

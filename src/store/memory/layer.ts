@@ -17,6 +17,7 @@ import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
+import * as WebhookRefusals from "./webhook-refusals.ts";
 import { Tables } from "./tables.ts";
 
 /** The services over tables that somebody else can look into. */
@@ -36,6 +37,7 @@ export const overTables = Layer.mergeAll(
   Secrets.layer,
   SessionLogs.layer,
   Sessions.layer,
+  WebhookRefusals.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
 );
 

@@ -90,8 +90,9 @@ const states = (tables: TableSet, ids: readonly string[]): readonly ProjectState
   ids.flatMap((id) => {
     const row = tables.projects.get(id);
     if (row === undefined) return [];
-    const secrets = [...(tables.secrets.get(id)?.values() ?? [])].flatMap(({ name, version, envelope }) =>
-      envelope === null ? [] : [{ projectId: id, name, version, envelope }],
+    const secrets = [...(tables.secrets.get(id)?.values() ?? [])].flatMap(
+      ({ name, version, envelope, previous }) =>
+        envelope === null ? [] : [{ projectId: id, name, version, envelope, previous }],
     );
     const { record: project, manifest, manifestFailure } = row;
     return [{ project, manifest, manifestFailure, secrets }];

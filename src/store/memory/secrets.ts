@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fenced } from "../journal.ts";
 import { Secrets } from "../port.ts";
-import type { SealedSecret } from "../records.ts";
+import type { PreviousSecret, SealedSecret } from "../records.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 
 const KEY_CHECK = "master_key_check";
@@ -29,6 +29,23 @@ const write = (tables: TableSet, projectId: string, row: SecretRow): void => {
   bumpRevision(tables, projectId);
 };
 
+/** What goes on verifying webhooks beside a new value. */
+const previousOf = (former: SecretRow | undefined, until: number | undefined): PreviousSecret | null =>
+  former === undefined || former.envelope === null || until === undefined
+    ? null
+    : { version: former.version, envelope: former.envelope, until };
+
+const prunePrevious = (tables: TableSet, now: number): number => {
+  let removed = 0;
+  for (const [projectId, secrets] of tables.secrets) {
+    const ended = [...secrets.values()].filter(({ previous }) => previous !== null && previous.until <= now);
+    for (const row of ended) secrets.set(row.name, { ...row, previous: null });
+    if (ended.length > 0) tables.markChanged(projectId);
+    removed += ended.length;
+  }
+  return removed;
+};
+
 const put: (tables: TableSet) => (typeof Secrets)["Service"]["put"] = (tables) => (secret, by) =>
   Effect.suspend(() => {
     const { projectId, name, version, envelope } = secret;
@@ -42,6 +59,7 @@ const put: (tables: TableSet) => (typeof Secrets)["Service"]["put"] = (tables) =
       createdAt: isNew ? by.now : former.createdAt,
       updatedAt: by.now,
       updatedBy: by.userId,
+      previous: previousOf(former, by.previousUntil),
     });
     return Effect.succeed(isNew);
   });
@@ -53,11 +71,12 @@ export const layer = Layer.effect(
     return {
       list: (projectId) =>
         Effect.sync(() => ({
-          secrets: setOf(tables, projectId).map(({ name, createdAt, updatedAt, updatedBy }) => ({
+          secrets: setOf(tables, projectId).map(({ name, createdAt, updatedAt, updatedBy, previous }) => ({
             name,
             createdAt,
             updatedAt,
             updatedBy,
+            previousUntil: previous?.until ?? null,
           })),
           revision: tables.projects.get(projectId)?.secretsRevision ?? 0,
         })),
@@ -74,13 +93,14 @@ export const layer = Layer.effect(
         Effect.sync(() => {
           const row = rowOf(projectId, name);
           if (row === undefined || row.envelope === null) return false;
-          write(tables, projectId, { ...row, envelope: null, updatedAt: now });
+          write(tables, projectId, { ...row, envelope: null, previous: null, updatedAt: now });
           return true;
         }),
       masterKey: Effect.sync(() => {
         const check = tables.settings.get(KEY_CHECK);
         return check === undefined ? null : { check, former: null };
       }),
+      prunePrevious: (now) => Effect.sync(() => prunePrevious(tables, now)),
       keyCheck: (value) =>
         Effect.sync(() => {
           const known = tables.settings.get(KEY_CHECK) ?? value;

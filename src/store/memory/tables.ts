@@ -25,6 +25,7 @@ import type {
   NewSession,
   NewToken,
   PageRequest,
+  PreviousSecret,
   Project,
   Sandbox,
   Session,
@@ -34,6 +35,7 @@ import type {
   TriggerCursor,
 } from "../records.ts";
 import { Waiting } from "../waiting.ts";
+import type { WebhookRefusal } from "../webhook-refusals.ts";
 
 export interface AccountRow {
   readonly name: string;
@@ -107,10 +109,11 @@ export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
   /** A cookie has taken the link's place. */
   readonly isOpen: boolean;
 }
-export interface SecretRow extends StoredSecret {
+export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly version: number;
   /** null: removed; the row keeps the version. */
   readonly envelope: Uint8Array | null;
+  readonly previous: PreviousSecret | null;
 }
 
 /** The commands of one kind of actor that are not known to be done, by actor. */
@@ -186,6 +189,7 @@ export class TableSet {
   readonly fires = new Map<string, FireRow>();
   /** In the order of arrival. */
   queue: readonly QueueRow[] = [];
+  refusals: readonly WebhookRefusal[] = [];
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequest>();
   /** By project, then by name. */

@@ -86,24 +86,26 @@ const fireRow = (fire: PlannedFire) => ({
   attempts: fire.attempts,
   replay_of: fire.replayOf,
   fired_at: fire.firedAt,
+  verified_with: fire.verifiedWith,
 });
 
 const FIRE_FIELDS = `id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text, status text, reason text,
   scheduled_for bigint, received_at bigint, delivery_id text, answers_delivery boolean, session_id uuid, attempts integer,
-  replay_of uuid, fired_at bigint`;
+  replay_of uuid, fired_at bigint, verified_with text`;
 
 const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO fires (id, account_id, project_id, trigger_slug, kind, status, reason, scheduled_for, received_at,
-    delivery_id, answers_delivery, session_id, attempts, replay_of, fired_at)
+    delivery_id, answers_delivery, session_id, attempts, replay_of, fired_at, verified_with)
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
     to_timestamp(received_at / 1000.0), delivery_id, answers_delivery, session_id, attempts, replay_of,
-    to_timestamp(fired_at / 1000.0)
+    to_timestamp(fired_at / 1000.0), verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
 /** Rows that are tried again, or have waited, go on under their ids. */
 const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
-    session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0)
+    session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0),
+    verified_with = f.verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
   WHERE fires.id = f.id`;
 

@@ -21,6 +21,7 @@ import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
+import * as WebhookRefusals from "./webhook-refusals.ts";
 import { stored } from "./statement.ts";
 
 const healthLayer = Layer.effect(
@@ -47,5 +48,6 @@ export const postgresStore = Layer.mergeAll(
   Secrets.layer,
   SessionLogs.layer,
   Sessions.layer,
+  WebhookRefusals.layer,
   healthLayer,
 ).pipe(Layer.provide(Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer)));

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../port.ts";
-import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor, TriggerKey } from "../records.ts";
+import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor, TriggerKey, VerifyingSecret } from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
@@ -75,6 +75,18 @@ interface ManifestRow {
   readonly line: number | null;
 }
 
+interface VerifyingRow extends SealedSecret {
+  readonly previousVersion: number | null;
+  readonly previousEnvelope: Uint8Array | null;
+  readonly previousUntil: number | null;
+}
+
+const verifyingOf = (row: VerifyingRow): VerifyingSecret => {
+  const { previousVersion: version, previousEnvelope: envelope, previousUntil: until, ...secret } = row;
+  const isWhole = version !== null && envelope !== null && until !== null;
+  return { ...secret, previous: isWhole ? { version, envelope, until } : null };
+};
+
 const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest" | "manifestFailure"> => {
   if (row === undefined) return { manifest: null, manifestFailure: null };
   const { commit, text, agents, message, path, line } = row;
@@ -126,14 +138,15 @@ const makeManifests = Effect.gen(function* () {
         SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents",
           error AS message, error_path AS path, error_line AS line
         FROM project_manifests WHERE project_id = ANY(${[...ids]}::uuid[])`;
-      const secrets = yield* sql<SealedSecret>`
-        SELECT project_id AS "projectId", name, version, envelope FROM project_secrets
-        WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
+      const secrets = yield* sql<VerifyingRow>`
+        SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
+          previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
+        FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
       const manifestOf = new Map(manifests.map((manifest) => [manifest.projectId, manifest]));
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
       return rows.map((row) =>
         Object.assign(
-          { project: projectOf(row), secrets: secretsOf.get(row.id) ?? [] },
+          { project: projectOf(row), secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf) },
           manifestsOf(manifestOf.get(row.id)),
         ),
       );

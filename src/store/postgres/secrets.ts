@@ -10,6 +10,8 @@ import { at, stored } from "./statement.ts";
 
 export const KEY_CHECK = "master_key_check";
 export const FORMER_KEYS = "former_master_keys";
+/** Projects that one step of pruning looks at. */
+const PRUNE_STEP = 100;
 
 const makePut = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -20,7 +22,8 @@ const makePut = Effect.gen(function* () {
       changes.mark(projectId),
     );
 
-  const put = Effect.fnUntraced(function* (secret: SealedSecret, by: { userId: string; now: number }) {
+  type Writing = { readonly userId: string; readonly now: number; readonly previousUntil?: number };
+  const put = Effect.fnUntraced(function* (secret: SealedSecret, by: Writing) {
     const { projectId, name, version, envelope } = secret;
     // The project's row first: two writes to one project wait for each other, and the second sees the first.
     yield* bumpRevision(projectId);
@@ -29,12 +32,16 @@ const makePut = Effect.gen(function* () {
       WHERE project_id = ${projectId} AND name = ${name}`;
     if (version !== (former?.version ?? 0) + 1) return yield* new Fenced({ id: name });
     const isNew = former === undefined || !former.isSet;
+    const keepsFormer = !isNew && by.previousUntil !== undefined;
     yield* sql`
       INSERT INTO project_secrets (project_id, name, version, envelope, created_at, updated_at, updated_by)
       VALUES (${projectId}, ${name}, ${version}, ${Buffer.from(envelope)}, ${at(by.now)}, ${at(by.now)}, ${by.userId})
       ON CONFLICT (project_id, name) DO UPDATE SET
         version = excluded.version, envelope = excluded.envelope, updated_at = excluded.updated_at,
         updated_by = excluded.updated_by,
+        previous_envelope = CASE WHEN ${keepsFormer} THEN project_secrets.envelope END,
+        previous_version = CASE WHEN ${keepsFormer} THEN project_secrets.version END,
+        previous_until = CASE WHEN ${keepsFormer} THEN ${at(by.previousUntil ?? null)}::timestamptz END,
         created_at = CASE WHEN ${isNew} THEN excluded.created_at ELSE project_secrets.created_at END`;
     return isNew;
   });
@@ -43,19 +50,36 @@ const makePut = Effect.gen(function* () {
     // As `put` does: the other way round the two would wait for each other.
     yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     const removed = yield* sql`
-      UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)}
+      UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)},
+        previous_envelope = NULL, previous_version = NULL, previous_until = NULL
       WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL RETURNING name`;
     if (removed.length > 0) yield* bumpRevision(projectId);
     return removed.length > 0;
   });
-  return { put, remove };
+
+  /** The project's row first, as above. Its version rises, so that nobody holds the value any longer. */
+  const prunePrevious = Effect.fnUntraced(function* (now: number) {
+    const ended = yield* sql<{ readonly projectId: string }>`
+      SELECT DISTINCT project_id AS "projectId" FROM project_secrets
+      WHERE previous_until <= ${at(now)} ORDER BY project_id LIMIT ${PRUNE_STEP}`;
+    let removed = 0;
+    for (const { projectId } of ended) {
+      yield* changes.mark(projectId);
+      const rows = yield* sql`
+        UPDATE project_secrets SET previous_envelope = NULL, previous_version = NULL, previous_until = NULL
+        WHERE project_id = ${projectId} AND previous_until <= ${at(now)} RETURNING name`;
+      removed += rows.length;
+    }
+    return removed;
+  });
+  return { put, remove, prunePrevious };
 });
 
 export const layer = Layer.effect(
   Secrets,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
-    const { put, remove } = yield* makePut;
+    const { put, remove, prunePrevious } = yield* makePut;
     const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope`);
     return {
       list: (projectId) =>
@@ -64,7 +88,8 @@ export const layer = Layer.effect(
           const [project] = yield* sql<{ readonly revision: number }>`
             SELECT secrets_revision AS revision FROM projects WHERE id = ${projectId}`;
           const secrets = yield* sql<StoredSecret>`
-            SELECT name, created_at AS "createdAt", updated_at AS "updatedAt", updated_by AS "updatedBy"
+            SELECT name, created_at AS "createdAt", updated_at AS "updatedAt", updated_by AS "updatedBy",
+              previous_until AS "previousUntil"
             FROM project_secrets WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`;
           return { secrets, revision: project?.revision ?? 0 };
         }).pipe(stored("secrets.list")),
@@ -100,6 +125,7 @@ export const layer = Layer.effect(
         }),
         stored("secrets.masterKey"),
       ),
+      prunePrevious: (now) => sql.withTransaction(prunePrevious(now)).pipe(stored("secrets.prunePrevious")),
       keyCheck: (value) =>
         Effect.gen(function* () {
           yield* sql`INSERT INTO settings (key, value) VALUES (${KEY_CHECK}, ${value}) ON CONFLICT DO NOTHING`;

@@ -1,0 +1,25 @@
+/** What is wrong with a manifest, and where. */
+
+/** One thing to mend, as the trigger listing shows it; null where it cannot be told. */
+export interface ManifestError {
+  /** The entry's slug as written, where it has one that fits. */
+  readonly slug: string | null;
+  /** Number of the entry in the file, from 0. */
+  readonly index: number | null;
+  /** The field, e.g. `triggers[2].cron`. */
+  readonly path: string | null;
+  readonly message: string;
+  /** Line in the file, from 1: of the mistake, or of the entry's header. */
+  readonly line: number | null;
+}
+
+export interface EntryPlace {
+  readonly index: number;
+  readonly line: number | null;
+}
+
+/** Number of the first line that matches, from 1. */
+export const lineOf = (text: string, pattern: RegExp): number | null => {
+  const index = text.split("\n").findIndex((line) => pattern.test(line));
+  return index === -1 ? null : index + 1;
+};

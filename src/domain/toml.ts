@@ -1,0 +1,76 @@
+/**
+ * Reads TOML 1.1. smol-toml reads it, and this file refuses what the specification refuses and smol-toml takes: a day that
+ * its month does not have, and a second byte order mark.
+ */
+import { isUtf8 } from "node:buffer";
+import * as Result from "effect/Result";
+import { TomlError, parse } from "smol-toml";
+
+export type Table = Readonly<Record<string, unknown>>;
+
+/** What is wrong with a document, as the end of a sentence, and its line from 1 where that is known. */
+export interface TomlFault {
+  readonly what: string;
+  readonly line: number | null;
+}
+
+/** Reads a document. It never throws: no file may become a defect of the service. */
+export const parseToml = (bytes: Uint8Array): Result.Result<Table, TomlFault> => {
+  if (!isUtf8(bytes)) return Result.fail({ what: "is not UTF-8 text", line: firstBadLine(bytes) });
+  // The parser takes one byte order mark off, so the decoder must leave it.
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const document = parseText(text);
+  if (Result.isFailure(document)) return document;
+  const day = impossibleDay(text);
+  return day === null ? document : Result.fail(day);
+};
+
+/** A line feed is never a part of a longer sequence of UTF-8, so each line can be looked at by itself. */
+const firstBadLine = (bytes: Uint8Array): number => {
+  let line = 1;
+  let from = 0;
+  for (;;) {
+    const end = bytes.indexOf(0x0a, from);
+    if (end === -1 || !isUtf8(bytes.subarray(from, end))) return line;
+    from = end + 1;
+    line += 1;
+  }
+};
+
+const parseText = (text: string): Result.Result<Table, TomlFault> => {
+  try {
+    // Numbers no trigger has a use for must not make the whole file unreadable (threats.md M09).
+    return Result.succeed(parse(text, { integersAsBigInt: "asNeeded" }));
+  } catch (error) {
+    // Anything else is a failure of the parser itself, as by running out of stack.
+    if (!(error instanceof TomlError)) return Result.fail({ what: "cannot be read", line: null });
+    const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
+    return Result.fail({ what: `is not valid TOML: ${reason}, at column ${error.column}`, line: error.line });
+  }
+};
+
+const DATE = /([0-9]{4})-([0-9]{2})-([0-9]{2})/g;
+const MARKS = "abcdefghij";
+
+const hasDay = (year: number, month: number, day: number): boolean =>
+  new Date(Date.UTC(2000 + (year % 400), month - 1, day)).getUTCDate() === day;
+
+/**
+ * The first date of the document with a day that its month does not have. In a string, a comment or a key it is only text:
+ * letters in the place of its day change nothing there, and make a value unreadable.
+ */
+const impossibleDay = (text: string): TomlFault | null => {
+  const impossible: string[] = [];
+  const marked = text.replaceAll(DATE, (date: string, year: string, month: string, day: string) => {
+    if (hasDay(Number(year), Number(month), Number(day))) return date;
+    impossible.push(date);
+    return date.slice(0, -2) + [...day].map((digit) => MARKS[Number(digit)]).join("");
+  });
+  if (impossible.length === 0) return null;
+  const reading = parseText(marked);
+  if (Result.isSuccess(reading)) return null;
+  const { line } = reading.failure;
+  const own = line === null ? "" : (text.split("\n")[line - 1] ?? "");
+  const date = impossible.find((candidate) => own.includes(candidate)) ?? impossible[0];
+  return { what: `is not valid TOML: ${date} is not a day of the calendar`, line };
+};

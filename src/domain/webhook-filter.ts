@@ -1,0 +1,209 @@
+/**
+ * Filters of webhook triggers: `[webhooks.<slug>]` in the manifest, apart from the canonical fields of `[[triggers]]`. An
+ * authentic delivery that does not match starts nothing.
+ *
+ *  F1 All of a filter's parts must match: one of `events`, one of `branches`, and every condition of `if`.
+ *  F2 A filter never becomes looser by a mistake: one with a fault is no filter at all, and its trigger is not served
+ *     (domain/manifest.ts).
+ *  F3 A delivery that does not say what a part asks for does not match it: no event, no branch, no value.
+ *  F4 Matching takes bounded time, whatever the patterns and the delivery are.
+ */
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { valueAt, type JsonObject, type JsonValue } from "./prompt.ts";
+import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-event.ts";
+
+const FilterValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]);
+type FilterValue = typeof FilterValue.Type;
+
+export const WebhookFilter = Schema.Struct({
+  /** `name` or `name.action`; null: any event. */
+  events: Schema.NullOr(Schema.Array(Schema.String)),
+  /** Names and globs; null: any branch, or none. */
+  branches: Schema.NullOr(Schema.Array(Schema.String)),
+  /** What a template's path must lead to. */
+  conditions: Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue })),
+});
+export type WebhookFilter = typeof WebhookFilter.Type;
+
+/** One thing that is wrong with a filter; `field` is null where it concerns the entry as a whole. */
+export interface FilterFault {
+  readonly field: string | null;
+  readonly message: string;
+}
+
+const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if"]);
+const LIST_LIMIT = 50;
+const EVENT_LENGTH = 200;
+/** F4: of a branch's name, and of a pattern. No code host has longer names. */
+const BRANCH_LENGTH = 256;
+const CONDITION_LIMIT = 20;
+const PATH_LENGTH = 256;
+const VALUE_LENGTH = 1024;
+/** Unknown fields of one entry that are named. */
+const OTHERS_NAMED = 10;
+
+
+/** Reads one table of `[webhooks]`, a value as TOML gave it. */
+export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
+  if (!isTable(entry))
+    return Result.fail([{ field: null, message: "A filter is a table with events, branches or if." }]);
+  const reader = new FilterReader(entry);
+  reader.checkFields();
+  const events = reader.list("events", checkEvent);
+  const branches = reader.list("branches", checkBranch);
+  const conditions = reader.conditions();
+  return reader.faults.length > 0
+    ? Result.fail(reader.faults)
+    : Result.succeed({ events, branches, conditions });
+};
+
+/** Whether a delivery matches (F1, F3). `variables` are those of the trigger's template. */
+export const matchesFilter = (
+  { events, branches, conditions }: WebhookFilter,
+  event: WebhookEvent,
+  variables: JsonObject,
+): boolean =>
+  (events === null || matchesEvent(events, event)) &&
+  (branches === null || matchesBranch(branches, event)) &&
+  conditions.every(({ path, equals }) => valueAt(variables, path) === equals);
+
+/** Whether a delivery to a trigger with this filter, or with none, is to start nothing. */
+export const isFiltered = (
+  filter: WebhookFilter | undefined,
+  delivery: { readonly headers: EventHeaders; readonly body: JsonValue; readonly variables: JsonObject },
+): boolean =>
+  filter !== undefined &&
+  !matchesFilter(filter, webhookEvent(delivery.headers, delivery.body), delivery.variables);
+
+const matchesEvent = (events: readonly string[], { name, action }: WebhookEvent): boolean =>
+  name !== null && (events.includes(name) || (action !== null && events.includes(`${name}.${action}`)));
+
+const matchesBranch = (branches: readonly string[], { branch }: WebhookEvent): boolean =>
+  branch !== null &&
+  branch.length <= BRANCH_LENGTH &&
+  branches.some((pattern) => matchesGlob(pattern, branch));
+
+/**
+ * `*` stands for any characters but `/`, `**` for any. All places in the pattern that the text may have reached move on
+ * together, so the work is the product of both lengths (F4).
+ */
+const matchesGlob = (pattern: string, text: string): boolean => {
+  if (!pattern.includes("*")) return pattern === text;
+  const tokens = pattern.match(/\*\*+|[^]/g) ?? [];
+  let reached = passStars(tokens, [true]);
+  for (const unit of text.split("")) {
+    const next: boolean[] = [];
+    for (const [at, token] of tokens.entries()) {
+      if (reached[at] !== true) continue;
+      if (token === "*" ? unit !== "/" : token.startsWith("*")) next[at] = true;
+      else if (token === unit) next[at + 1] = true;
+    }
+    reached = passStars(tokens, next);
+  }
+  return reached[tokens.length] === true;
+};
+
+/** A star may stand for nothing. */
+const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => {
+  for (const [at, token] of tokens.entries())
+    if (reached[at] === true && token.startsWith("*")) reached[at + 1] = true;
+  return reached;
+};
+
+/** Says what is wrong with a text, or null. */
+type Check = (text: string) => string | null;
+
+const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+const EXCERPT_LENGTH = 64;
+const excerpt = (text: string): string =>
+  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
+const quote = (text: string): string => JSON.stringify(excerpt(text));
+
+/** Takes fields out of an entry and gathers what is wrong with them. */
+class FilterReader {
+  readonly faults: FilterFault[] = [];
+  private readonly entry: Readonly<Record<string, unknown>>;
+
+  constructor(entry: Readonly<Record<string, unknown>>) {
+    this.entry = entry;
+  }
+
+  checkFields(): void {
+    const names = Object.keys(this.entry);
+    if (!names.some((name) => FIELDS.has(name)))
+      this.refuse(null, "A filter has at least one of events, branches and if.");
+    for (const other of names.filter((name) => !FIELDS.has(name)).slice(0, OTHERS_NAMED))
+      this.refuse(
+        excerpt(other),
+        `${quote(other)} is not a field of a filter, which has ${[...FIELDS].join(", ")}.`,
+      );
+  }
+
+  list(field: "events" | "branches", check: Check): readonly string[] | null {
+    const value = this.entry[field];
+    if (value === undefined) return null;
+    if (!Array.isArray(value) || value.length === 0 || value.length > LIST_LIMIT) {
+      this.refuse(field, `${field} must be a list of 1 to ${LIST_LIMIT} strings.`);
+      return null;
+    }
+    for (const [at, item] of value.entries()) {
+      const problem = typeof item === "string" ? check(item) : `${field} must be a list of strings.`;
+      if (problem !== null) this.refuse(`${field}[${at}]`, problem);
+    }
+    return value.filter((item) => typeof item === "string");
+  }
+
+  conditions(): WebhookFilter["conditions"] {
+    const value = this.entry["if"];
+    if (value === undefined) return [];
+    const entries = isTable(value) ? Object.entries(value) : [];
+    if (entries.length === 0 || entries.length > CONDITION_LIMIT) {
+      this.refuse(
+        "if",
+        `if must be a table of 1 to ${CONDITION_LIMIT} conditions, as in { "body.action" = "opened" }.`,
+      );
+    }
+    for (const [path, equals] of entries) {
+      const problem = checkCondition(path, equals);
+      if (problem !== null) this.refuse(`if.${excerpt(path)}`, problem);
+    }
+    return entries.map(([path, equals]) => ({ path, equals: equals as FilterValue }));
+  }
+
+  private refuse(field: string | null, message: string): void {
+    this.faults.push({ field, message });
+  }
+}
+
+const checkEvent: Check = (event) => {
+  if (event === "ping" || event.startsWith("ping."))
+    return "A ping never starts a session, so it cannot be among the events.";
+  return event.trim() === event && event !== "" && event.length <= EVENT_LENGTH && !/\p{Cc}/u.test(event)
+    ? null
+    : `${quote(event)} must be the name of an event, as in "push" or "pull_request.opened".`;
+};
+
+const checkBranch: Check = (branch) => {
+  if (branch.startsWith("refs/"))
+    return `${quote(branch)} must be the name of a branch, without refs/heads/.`;
+  return branch.trim() === branch && branch !== "" && branch.length <= BRANCH_LENGTH && !/\p{Cc}/u.test(branch)
+    ? null
+    : `${quote(branch)} must be the name of a branch of 1 to ${BRANCH_LENGTH} characters; * stands for any but /.`;
+};
+
+const PATH = /^(?:body(?:\.[A-Za-z0-9_-]+)*|headers\.(?:content_type|user_agent|forwarded_for))$/;
+
+const checkCondition = (path: string, equals: unknown): string | null => {
+  if (isTable(equals))
+    return `${quote(path)} is a table: write the whole path in quotes, as in "body.action" = "opened".`;
+  if (path.length > PATH_LENGTH || !PATH.test(path))
+    return `${quote(path)} must be a path below body, as in "body.action", or one of the headers that templates know.`;
+  if (typeof equals === "string" && equals.length > VALUE_LENGTH)
+    return `The value of ${quote(path)} must have at most ${VALUE_LENGTH} characters.`;
+  return Schema.is(FilterValue)(equals)
+    ? null
+    : `The value of ${quote(path)} must be a string, a number or true or false.`;
+};

@@ -1,0 +1,222 @@
+import * as Result from "effect/Result";
+import { expect, test } from "vitest";
+import { webhookVariables, type JsonValue } from "../../src/domain/prompt.ts";
+import { isPing, webhookEvent, type EventHeaders } from "../../src/domain/webhook-event.ts";
+import { matchesFilter, readWebhookFilter } from "../../src/domain/webhook-filter.ts";
+import { cron, onlyError, parse, slugs, webhook } from "./manifest-text.ts";
+
+interface Delivery {
+  readonly event?: string;
+  readonly headers?: EventHeaders;
+  readonly body?: JsonValue;
+}
+
+/** Whether a delivery matches the filter that a manifest spells so. */
+const matches = (filter: string, { event, headers = {}, body = {} }: Delivery): boolean => {
+  const [trigger] = parse(`${webhook()}\n[webhooks.hook]\n${filter}\n`).triggers;
+  if (trigger?.type !== "webhook" || trigger.filter === undefined) throw new Error("no filter");
+  const all = event === undefined ? headers : { "x-github-event": event, ...headers };
+  const variables = webhookVariables(trigger, {
+    firedAtMs: 0,
+    body,
+    headers: { contentType: "application/json", userAgent: undefined, forwardedFor: undefined },
+  });
+  return matchesFilter(trigger.filter, webhookEvent(all, body), variables);
+};
+
+const push = (branch: string): Delivery => ({ event: "push", body: { ref: `refs/heads/${branch}` } });
+const pull = (action: string, base = "main"): Delivery => ({
+  event: "pull_request",
+  body: { action, pull_request: { base: { ref: base }, head: { ref: "topic" } } },
+});
+
+test("events match by name, or by name and action", () => {
+  const filter = 'events = ["push", "pull_request.opened"]';
+  expect(matches(filter, push("main"))).toBe(true);
+  expect(matches(filter, pull("opened"))).toBe(true);
+  expect(matches(filter, pull("closed"))).toBe(false);
+  expect(matches(filter, { event: "pull_request" })).toBe(false);
+  expect(matches(filter, { event: "Push" })).toBe(false);
+  expect(matches(filter, { event: "pull_request.opened" })).toBe(true);
+  expect(matches(filter, { body: { action: "opened" } })).toBe(false);
+  expect(matches('events = ["pull_request"]', pull("closed"))).toBe(true);
+});
+
+test.each([
+  [{ "x-platform-event": "deploy" }, "deploy"],
+  [{ "x-gitea-event": "push", "x-gogs-event": "other" }, "push"],
+  [{ "x-github-event": "push", "x-gitea-event": "other" }, "push"],
+  [{ "x-forgejo-event": "push" }, "push"],
+  [{ "x-gitlab-event": "Push Hook" }, "Push Hook"],
+  [{ "x-event-key": "repo:push" }, "repo:push"],
+  [{ "x-github-event": "", "x-event-key": "repo:push" }, "repo:push"],
+])("the event's name is that of the first header that names one: %j", (headers, event) => {
+  expect(matches(`events = ["${event}"]`, { headers })).toBe(true);
+  expect(matches('events = ["other"]', { headers })).toBe(false);
+});
+
+test("GitLab's action and target branch are read where it writes them", () => {
+  const merge = {
+    headers: { "x-gitlab-event": "Merge Request Hook" },
+    body: { object_attributes: { action: "open", target_branch: "main" } },
+  };
+  expect(matches('events = ["Merge Request Hook.open"]\nbranches = ["main"]', merge)).toBe(true);
+  expect(matches('events = ["Merge Request Hook.close"]', merge)).toBe(false);
+  expect(matches('branches = ["topic"]', merge)).toBe(false);
+});
+
+test("branches are those of pushes and the targets of pull requests; no branch matches no pattern", () => {
+  const filter = 'branches = ["main"]';
+  expect(matches(filter, push("main"))).toBe(true);
+  expect(matches(filter, push("mainline"))).toBe(false);
+  expect(matches(filter, pull("opened"))).toBe(true);
+  expect(matches(filter, pull("opened", "topic"))).toBe(false);
+  expect(matches(filter, { event: "push", body: { ref: "refs/tags/main" } })).toBe(false);
+  expect(matches(filter, { event: "create", body: { ref: "main", ref_type: "branch" } })).toBe(true);
+  expect(matches(filter, { event: "create", body: { ref: "main", ref_type: "tag" } })).toBe(false);
+  expect(matches(filter, { event: "issues", body: { action: "opened" } })).toBe(false);
+  expect(matches(filter, { body: { ref: ["refs/heads/main"] } })).toBe(false);
+});
+
+test.each([
+  ["release/*", ["release/1", "release/", "release/1.2-rc"], ["release", "release/1/2", "x/release/1"]],
+  ["release/**", ["release/1", "release/1/2"], ["release"]],
+  ["**", ["main", "a/b/c"], []],
+  ["*", ["main"], ["a/b"]],
+  ["*-fix", ["a-fix", "-fix"], ["a-fixes", "x/a-fix"]],
+  ["v*.*", ["v1.2", "v1.2.3"], ["v1", "v1/2.3"]],
+  ["a.c", ["a.c"], ["abc"]],
+  ["[main]", ["[main]"], ["m"]],
+  ["**/x", ["a/x", "a/b/x"], ["x"]],
+])("the pattern %s matches %j and not %j", (pattern, yes, no) => {
+  const isMatch = (branch: string) => matches(`branches = [${JSON.stringify(pattern)}]`, push(branch));
+  expect(yes.filter((branch) => !isMatch(branch))).toEqual([]);
+  expect(no.filter(isMatch)).toEqual([]);
+});
+
+test("the worst patterns against the longest branch take no more steps than both are long", () => {
+  const patterns = Array.from({ length: 50 }, () => "*a".repeat(127)).map((text) => JSON.stringify(`${text}b`));
+  expect(matches(`branches = [${patterns.join(",")}]`, push("a".repeat(256)))).toBe(false);
+  expect(matches('branches = ["**"]', push("a".repeat(1024 * 1024)))).toBe(false);
+});
+
+test("conditions compare what a template's path leads to, without conversion", () => {
+  const body = { action: "opened", number: 1, draft: false, labels: [{ name: "bug" }], none: null };
+  const holds = (condition: string) => matches(`if = { ${condition} }`, { body });
+  expect(holds('"body.action" = "opened"')).toBe(true);
+  expect(holds('"body.labels.0.name" = "bug", "body.draft" = false')).toBe(true);
+  expect(holds('"body.number" = 1')).toBe(true);
+  expect(holds('"body.number" = 1.0')).toBe(true);
+  expect(holds('"headers.content_type" = "application/json"')).toBe(true);
+  for (const other of [
+    '"body.action" = "closed"',
+    '"body.number" = "1"',
+    '"body.draft" = "false"',
+    '"body.none" = ""',
+    '"body.missing" = ""',
+    '"body.toString" = ""',
+    '"body.action" = "opened", "body.number" = 2',
+  ])
+    expect([other, holds(other)]).toEqual([other, false]);
+});
+
+test("all parts of a filter must match", () => {
+  const filter = 'events = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }';
+  const forced = (is: boolean): Delivery => ({ event: "push", body: { ref: "refs/heads/main", forced: is } });
+  expect(matches(filter, forced(false))).toBe(true);
+  expect(matches(filter, forced(true))).toBe(false);
+  expect(matches(filter, push("main"))).toBe(false);
+});
+
+test("a ping is what GitHub calls one", () => {
+  expect(isPing({ "x-github-event": "ping" })).toBe(true);
+  for (const headers of [{}, { "x-github-event": "Ping" }, { "x-gitlab-event": "ping" }])
+    expect(isPing(headers)).toBe(false);
+});
+
+// In the manifest -----------------------------------------------------------------------------------------------------
+
+test("a filter is read beside its trigger, in either order", () => {
+  const filter = '[webhooks.hook]\nevents = ["push"]\nif = { "body.x" = 1 }\n';
+  for (const text of [`${webhook()}\n${filter}`, `${filter}\n${webhook()}`]) {
+    const manifest = parse(text);
+    expect(manifest.errors).toEqual([]);
+    expect(manifest.triggers).toMatchObject([
+      { slug: "hook", filter: { events: ["push"], branches: null, conditions: [{ path: "body.x", equals: 1 }] } },
+    ]);
+  }
+});
+
+test.each([
+  ["", "webhooks.hook"],
+  ["event = ['push']", "webhooks.hook"],
+  ["events = ['push']\nbranch = ['main']", "webhooks.hook.branch"],
+  ["events = 'push'", "webhooks.hook.events"],
+  ["events = []", "webhooks.hook.events"],
+  ["events = ['push', 1]", "webhooks.hook.events[1]"],
+  ["events = ['']", "webhooks.hook.events[0]"],
+  ["events = ['ping']", "webhooks.hook.events[0]"],
+  ["branches = {}", "webhooks.hook.branches"],
+  ["branches = ['refs/heads/main']", "webhooks.hook.branches[0]"],
+  ["branches = [['main']]", "webhooks.hook.branches[0]"],
+  [`branches = ['${"a".repeat(257)}']`, "webhooks.hook.branches[0]"],
+  ["if = {}", "webhooks.hook.if"],
+  ["if = 'body.action'", "webhooks.hook.if"],
+  ["if = [{ 'body.action' = 'opened' }]", "webhooks.hook.if"],
+  ["if = { body.action = 'opened' }", "webhooks.hook.if.body"],
+  ["if = { action = 'opened' }", "webhooks.hook.if.action"],
+  ["if = { 'body..x' = 1 }", "webhooks.hook.if.body..x"],
+  ["if = { 'trigger.slug' = 'hook' }", "webhooks.hook.if.trigger.slug"],
+  ["if = { 'headers.x_github_event' = 'push' }", "webhooks.hook.if.headers.x_github_event"],
+  ["if = { 'body.x' = [1] }", "webhooks.hook.if.body.x"],
+  ["if = { 'body.x' = nan }", "webhooks.hook.if.body.x"],
+  ["if = { 'body.x' = 9007199254740993 }", "webhooks.hook.if.body.x"],
+  ["if = { 'body.x' = 2026-01-01 }", "webhooks.hook.if.body.x"],
+])("a filter with a fault, %j, takes its trigger out of service", (filter, path) => {
+  const manifest = parse(`${webhook()}\n${cron()}\n[webhooks.hook]\n${filter}\n`);
+  expect(slugs(manifest)).toEqual(["nightly"]);
+  expect(manifest.fatal).toBe(false);
+  expect(manifest.errors.map((error) => error.path)).toContain(path);
+  for (const error of manifest.errors) {
+    expect(error).toMatchObject({ slug: "hook", index: 0, line: 13 });
+    expect(error.message).toContain("The trigger is not served until its filter is mended.");
+  }
+});
+
+test.each(["webhooks = 1", "webhooks = [{ slug = 'hook' }]"])(
+  "%s leaves no webhook trigger in service: nobody can say which of them it was to filter",
+  (text) => {
+    const manifest = parse(`${text}\n${webhook()}\n${cron()}`);
+    expect(slugs(manifest)).toEqual(["nightly"]);
+    expect(onlyError(manifest)).toMatchObject({ slug: null, path: "webhooks", line: 1 });
+  },
+);
+
+test("a value in place of a filter's table takes that trigger alone out of service", () => {
+  const manifest = parse(`webhooks.hook = true\n${webhook()}\n${webhook({ slug: '"other"' })}`);
+  expect(slugs(manifest)).toEqual(["other"]);
+  expect(onlyError(manifest)).toMatchObject({ slug: "hook", path: "webhooks.hook", line: null });
+});
+
+test("a filter without a webhook trigger is an error beside the good entries", () => {
+  const manifest = parse(
+    `${webhook()}\n${cron()}\n[webhooks.hoook]\nevents = ["push"]\n[webhooks.nightly]\nevents = ["push"]\n[webhooks."\u00e4"]\n`,
+  );
+  expect(slugs(manifest)).toEqual(["hook", "nightly"]);
+  expect(manifest.errors).toMatchObject([
+    { slug: "hoook", path: "webhooks.hoook", line: 13, message: "There is no trigger of this slug." },
+    { slug: "nightly", path: "webhooks.nightly", line: 15 },
+    { slug: "\u00e4", line: 17 },
+  ]);
+});
+
+test("an entry that is itself wrong is reported once, not as a missing trigger", () => {
+  const manifest = parse(`${webhook({ prompt: undefined })}\n[webhooks.hook]\nevents = ["push"]\n`);
+  expect(onlyError(manifest).path).toBe("triggers[0].prompt");
+});
+
+test("a filter names ten unknown fields and no more", () => {
+  const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
+  const read = readWebhookFilter({ events: ["push"], ...unknown });
+  expect(Result.getOrThrow(Result.flip(read))).toHaveLength(10);
+});

@@ -1,0 +1,207 @@
+/** Deliveries that start nothing: pings, and what a trigger's filter does not match (`[webhooks.<slug>]`). */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  deliver,
+  expectStatus,
+  fields,
+  hmac,
+  listOf,
+  makeHookProject,
+  pushFiles,
+  webhookEntry,
+  type Fields,
+} from "./world.ts";
+
+const FILTERED = { status: "skipped", reason: "filtered" };
+const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';
+const MANIFEST = `${webhookEntry("push", "{{ body.ref }}")}\n${FILTER}\n${webhookEntry("any", "{{ body.zen }}")}`;
+const PUSHED = JSON.stringify({ ref: "refs/heads/main" });
+const ELSEWHERE = JSON.stringify({ ref: "refs/heads/topic" });
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  pid = await makeHookProject(service, MANIFEST);
+});
+afterAll(() => service.close());
+
+const send = (body: string, headers: Readonly<Record<string, string>> = {}, slug = "push"): Promise<Answer> =>
+  deliver(service, `${pid}/${slug}`, { body, headers: { "x-github-event": "push", ...headers } });
+
+const rowsOf = async (delivery: string): Promise<readonly Fields[]> => {
+  const rows = listOf(await service.request("GET", `/v1/projects/${pid}/fires?limit=200`), "fires");
+  return rows.filter(({ delivery_id: id }) => id === delivery);
+};
+
+const sessionCount = async (): Promise<number> =>
+  listOf(await service.request("GET", `/v1/projects/${pid}/sessions?limit=200`), "sessions").length;
+
+describe("a ping", () => {
+  it("is answered, starts nothing and leaves no row, whether its trigger has a filter or not", async () => {
+    const before = await sessionCount();
+    for (const slug of ["push", "any"]) {
+      const delivery = randomUUID();
+      const headers = { "x-github-event": "ping", "x-github-delivery": delivery };
+      const answer = await send('{"zen": "Keep it simple."}', headers, slug);
+      expect([answer.status, answer.json]).toEqual([200, { status: "pong" }]);
+      expect(await rowsOf(delivery)).toEqual([]);
+    }
+    expect(await sessionCount()).toBe(before);
+  });
+
+  it("that is not signed is 401, and 404 where nothing listens", async () => {
+    const headers = { "x-github-event": "ping", "x-hub-signature-256": `sha256=${hmac("{}", "other")}` };
+    expect((await deliver(service, `${pid}/push`, { body: "{}", headers })).status).toBe(401);
+    expect((await deliver(service, `${pid}/nothing`, { body: "{}", headers })).status).toBe(404);
+  });
+});
+
+describe("a filter", () => {
+  it("lets what it matches fire, and skips the rest with a row that says why", async () => {
+    expectStatus(await send(PUSHED), 202);
+    for (const [body, event] of [
+      [ELSEWHERE, "push"],
+      [PUSHED, "create"],
+      ["not json", "push"],
+    ] as const) {
+      const delivery = randomUUID();
+      const answer = await send(body, { "x-github-event": event, "x-github-delivery": delivery });
+      expect([answer.status, answer.json]).toEqual([200, FILTERED]);
+      const rows = await rowsOf(delivery);
+      expect(rows).toMatchObject([
+        { ...FILTERED, kind: "webhook", session_id: null, attempts: 0, verified_with: "current" },
+      ]);
+      const kept = await service.request("GET", `/v1/projects/${pid}/fires/${String(rows[0]?.["id"])}`);
+      expect(fields(kept)).toMatchObject({ prompt: null, request: { body } });
+    }
+  });
+
+  it("is asked after the signature, so that nobody else learns of it", async () => {
+    const signed = { "x-platform-signature": hmac("{}", "other") };
+    expect((await send(ELSEWHERE, signed)).status).toBe(401);
+  });
+
+  it("keeps a delivery that it turned away from starting anything later, also once it is gone", async () => {
+    const [own, before] = [await makeHookProject(service, MANIFEST), await sessionCount()];
+    const headers = { "x-github-event": "push", "x-github-delivery": randomUUID() };
+    const again = () => deliver(service, `${own}/push`, { body: ELSEWHERE, headers });
+    expect((await again()).json).toEqual(FILTERED);
+    const parallel = await Promise.all(Array.from({ length: 20 }, again));
+    for (const { status, json } of parallel) expect([status, json]).toEqual([200, { ...FILTERED, duplicate: true }]);
+    await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "feature" } });
+    await pushFiles(service, own, { branch: "main", files: { "platform.toml": webhookEntry("push") } });
+    await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "main" } });
+    expectStatus(await service.request("POST", `/v1/projects/${own}/sync`), 200);
+    const late = await again();
+    expect([late.status, late.json]).toEqual([200, { ...FILTERED, duplicate: true }]);
+    const other = { ...headers, "x-github-delivery": randomUUID() };
+    expectStatus(await deliver(service, `${own}/push`, { body: ELSEWHERE, headers: other }), 202);
+    const sessions = listOf(await service.request("GET", `/v1/projects/${own}/sessions`), "sessions");
+    expect(sessions).toHaveLength(1);
+    expect(await sessionCount()).toBe(before);
+  });
+
+  it("does not stand in the way of a person, who may replay what it turned away", async () => {
+    const delivery = randomUUID();
+    await send(ELSEWHERE, { "x-github-delivery": delivery });
+    const [row] = await rowsOf(delivery);
+    const replayed = await service.request("POST", `/v1/projects/${pid}/fires/${String(row?.["id"])}/replay`);
+    expectStatus(replayed, 202);
+    expectStatus(await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} }), 202);
+  });
+
+  it("is shown with its trigger", async () => {
+    const listing = await service.request("GET", `/v1/projects/${pid}/triggers`);
+    const [push, any] = listOf(listing, "triggers");
+    expect(push?.["filter"]).toEqual({ events: ["push"], branches: ["main", "release/*"], if: null });
+    expect(any).not.toHaveProperty("filter");
+  });
+
+  it("with a fault is an error in the listing, and its trigger is 404 to everyone", async () => {
+    const own = await makeHookProject(
+      service,
+      `${webhookEntry("push")}\n[webhooks.push]\nevent = ["push"]\n${webhookEntry("any")}\n[webhooks.gone]\nevents = ["push"]\n`,
+    );
+    const listing = await service.request("GET", `/v1/projects/${own}/triggers`);
+    expect(listOf(listing, "triggers").map(({ slug }) => slug)).toEqual(["any"]);
+    expect(listOf(listing, "errors").map(({ slug, path }) => [slug, path])).toEqual([
+      ["gone", "webhooks.gone"],
+      ["push", "webhooks.push"],
+      ["push", "webhooks.push.event"],
+    ]);
+    const headers = { "x-github-event": "push" };
+    expect((await deliver(service, `${own}/push`, { headers })).status).toBe(404);
+    expect((await deliver(service, `${own}/any`, { headers })).status).toBe(202);
+  });
+});
+
+describe("a form", () => {
+  it("renders and filters as the JSON in it, and is kept, and replayed, as it came", async () => {
+    const body = new URLSearchParams({ payload: PUSHED }).toString();
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const sid = String(fields(expectStatus(await send(body, form), 202))["session_id"]);
+    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
+    expect(session["initial_prompt"]).toBe("refs/heads/main");
+    const fire = `/v1/projects/${pid}/fires/${String(session["fire_id"])}`;
+    expect(fields(await service.request("GET", fire))["request"]).toMatchObject({ body });
+    const replayed = fields(expectStatus(await service.request("POST", `${fire}/replay`), 202));
+    const other = await service.request("GET", `/v1/projects/${pid}/sessions/${String(replayed["session_id"])}`);
+    expect(fields(other)["initial_prompt"]).toBe("refs/heads/main");
+  });
+});
+
+describe("a preview", () => {
+  const preview = async (body: Fields): Promise<Fields> =>
+    fields(
+      expectStatus(
+        await service.request("POST", `/v1/projects/${pid}/triggers/push/preview`, {
+          body: { kind: "webhook", ...body },
+        }),
+        200,
+      ),
+    );
+  const event = (name: string) => ({ headers: { "X-GitHub-Event": name } });
+
+  it("says what would become of the delivery", async () => {
+    const pushed = JSON.parse(PUSHED) as Fields;
+    expect(await preview({ body: pushed, ...event("push") })).toMatchObject({
+      outcome: "fires",
+      prompt: "refs/heads/main",
+      variables: { body: pushed },
+    });
+    expect((await preview({ body: pushed, ...event("create") }))["outcome"]).toBe("filtered");
+    expect((await preview({ body: JSON.parse(ELSEWHERE), ...event("push") }))["outcome"]).toBe("filtered");
+    expect((await preview({ body: pushed }))["outcome"]).toBe("filtered");
+    expect((await preview({ body: pushed, ...event("ping") }))["outcome"]).toBe("pong");
+    expect((await preview({ kind: "manual" }))["outcome"]).toBe("fires");
+  });
+
+  it("reads a form as the receiver does", async () => {
+    const headers = { "content-type": "application/x-www-form-urlencoded", "x-github-event": "push" };
+    const body = new URLSearchParams({ payload: PUSHED }).toString();
+    expect(await preview({ body, headers })).toMatchObject({ outcome: "fires", prompt: "refs/heads/main" });
+    expect(await preview({ body: "a=1", headers })).toMatchObject({
+      outcome: "filtered",
+      variables: { body: { raw: "a=1" } },
+    });
+    expect(await preview({ body, ...event("push") })).toMatchObject({ variables: { body } });
+  });
+});
+
+it("a fire by hand of an archived project is refused with what to do", async () => {
+  const own = await makeHookProject(service);
+  const fired = await deliver(service, `${own}/push`);
+  const sid = String(fields(expectStatus(fired, 202))["session_id"]);
+  const session = fields(await service.request("GET", `/v1/projects/${own}/sessions/${sid}`));
+  await service.request("PATCH", `/v1/projects/${own}`, { body: { status: "archived" } });
+  const refused = { error: "The project is archived; make it active first.", code: "project_not_active" };
+  for (const path of [`triggers/push/fire`, `fires/${String(session["fire_id"])}/replay`]) {
+    const answer = await service.request("POST", `/v1/projects/${own}/${path}`, { body: {} });
+    expect([answer.status, answer.json]).toEqual([409, refused]);
+  }
+  const unknown = await service.request("POST", `/v1/projects/${own}/triggers/none/fire`, { body: {} });
+  expect(unknown.status).toBe(404);
+});
