@@ -39,6 +39,7 @@ export const launchSettings = (
     prefix: agentPrefix(installation.form, uidBase),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
+    ...(installation.options.models !== undefined && { models: installation.options.models }),
     agentEnv: spec.secrets,
     commonEnv: {
       PATH: SANDBOX_PATH,
