@@ -271,6 +271,7 @@ CREATE TABLE project_sessions (
   stopped_at timestamp with time zone,
   deleted_at timestamp with time zone,
   saved jsonb,
+  last_turn jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),

@@ -1,6 +1,7 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../domain/failure.ts";
 import type { CronTemplate } from "../domain/prompt.ts";
+import type { LastTurn } from "../domain/last-turn.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../domain/session.ts";
 import type { RepositorySource } from "../domain/repository.ts";
@@ -139,6 +140,12 @@ export interface StoredSecret {
   readonly updatedBy: string | null;
 }
 
+/** How a turn ended, and which it was: the number is the sandbox's. */
+export interface NotedTurn extends LastTurn {
+  readonly sandboxId: string;
+  readonly number: number;
+}
+
 export interface Session {
   readonly id: string;
   readonly projectId: string;
@@ -161,6 +168,8 @@ export interface Session {
   readonly stopReason: StopReason | null;
   /** What its last teardown saved, also after a restart; null before the first one that had something to ask. */
   readonly saved: Saved | null;
+  /** The last turn that ended, also after a restart; null before the first. */
+  readonly lastTurn: NotedTurn | null;
   /** Id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
   readonly bootDeadlineAt: number;
