@@ -222,6 +222,7 @@ CREATE TABLE project_manifests (
   agents text[] NOT NULL DEFAULT '{}'::text[],
   error_path text,
   error_line integer,
+  brings_model boolean,
   CONSTRAINT project_manifests_good_reading_whole CHECK (((commit_sha IS NULL) = (text IS NULL))),
   CONSTRAINT project_manifests_pkey PRIMARY KEY (project_id),
   CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE

@@ -2,6 +2,7 @@
  * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is serve.ts's choice, or
  * a test's.
  */
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
 import * as Effect from "effect/Effect";
@@ -18,6 +19,7 @@ import { actorsLayer } from "./actors/cluster.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
+import { ModelPolicy } from "./actors/models.ts";
 import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
 import { pullRequestsLayer } from "./actors/pull-requests.ts";
 import { orphansLayer } from "./actors/orphans.ts";
@@ -60,7 +62,7 @@ import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggersHandlers } from "./http/triggers.ts";
 import { makeReceiver } from "./http/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
-import type { SandboxProvider } from "./sandbox/port.ts";
+import { SandboxProvider } from "./sandbox/port.ts";
 import type {
   Admissions,
   CloneCredentials,
@@ -126,6 +128,20 @@ const gateway = ({ llm }: Config) => {
   return { upstream: upstream.origin, baseUrl, apiKey: llm.apiKey, tiers: llm.tiers };
 };
 
+/** A runtime that is not opencode brings its own model, and the simulated provider runs none. */
+const modelPolicy = (config: Config) =>
+  Layer.effect(
+    ModelPolicy,
+    Effect.map(SandboxProvider, ({ name }) => ({
+      required:
+        name !== "simulated" &&
+        config.agentAdapter === "opencode" &&
+        path.basename(config.agentCommand[0] ?? "") === "opencode",
+      gatewayTiers: config.llm?.tiers ?? [],
+      defaults: config.defaultModels,
+    })),
+  );
+
 /** Ports, then actors over them, then what the endpoints ask of them: the service without its HTTP. */
 export const actorLayers = <E>({
   config,
@@ -162,7 +178,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, dueInstantsLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer)),
+    Layer.provideMerge(Layer.mergeAll(actorsLayer, Doubts.layer, modelPolicy(config))),
     Layer.provideMerge(ports),
   );
 };

@@ -1,5 +1,6 @@
 /** What opencode says of a turn that failed, as a code and a sentence that says what to do. */
 import * as Schema from "effect/Schema";
+import { NO_MODEL } from "../../src/domain/model.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 
 /** Of an error of a message or of `session.error` only this is read. */
@@ -27,14 +28,13 @@ export const wordsOf = ({ name, data }: RuntimeError): string => {
 };
 
 const ADVICE = {
-  no_model:
-    "No model is configured. Store a provider's key as a secret of the project (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), " +
-    "or configure a provider in the repository's opencode.json.",
+  no_model: NO_MODEL,
   unknown_model:
     "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
   model_unauthorized:
     "The model's provider refused the key. Check the project's secret that holds it, and what the key may use.",
-  model_quota: "The model's provider refused further requests for now. Check the quota of the key, or try later.",
+  model_quota:
+    "The model's provider refused further requests for now. Check the quota of the key, or try later.",
   model_unavailable: "The model's provider did not answer as it should. Try again later.",
   model_refused: "The model's provider refused the request.",
   context_exceeded: "The conversation is longer than the model can read. Start a new session.",
@@ -67,13 +67,19 @@ const codeOf = (error: RuntimeError): Code => {
   return error.name === "APIError" ? "model_unavailable" : "turn_failed";
 };
 
-const sentence = (code: Code, words: string): TurnError => ({ code, message: `${ADVICE[code]} It said: ${words}` });
+const sentence = (code: Code, words: string): TurnError => ({
+  code,
+  message: `${ADVICE[code]} It said: ${words}`,
+});
 
 export const turnError = (error: RuntimeError): TurnError => sentence(codeOf(error), wordsOf(error));
 
 /** A call of the model was tried so often in vain; `words` is what its provider said last. */
 export const triedInVain = (words: string): TurnError =>
-  sentence(/quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable", words);
+  sentence(
+    /quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable",
+    words,
+  );
 
 /** The runtime goes on asking the model without end. */
 export const tooManyCalls = (calls: number): TurnError => ({

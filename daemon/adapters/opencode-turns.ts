@@ -168,7 +168,12 @@ export class OpencodeTurns {
   #tried(
     id: string,
     turn: Turn,
-    status: { readonly attempt?: number; readonly message?: string; readonly next?: number; readonly atMs: number },
+    status: {
+      readonly attempt?: number;
+      readonly message?: string;
+      readonly next?: number;
+      readonly atMs: number;
+    },
   ): void {
     const { tries, tryingMs } = this.#limits;
     const { attempt = 0, message = "", next = 0, atMs } = status;
@@ -222,8 +227,7 @@ export class OpencodeTurns {
   }
 
   #request({ type, properties }: RuntimeEvent): void {
-    const kind =
-      type === "question.asked" ? "question" : type === "permission.asked" ? "permission" : null;
+    const kind = type === "question.asked" ? "question" : type === "permission.asked" ? "permission" : null;
     const id = properties?.id;
     if (kind !== null && id !== undefined)
       this.#actions.answer({ kind, id, count: properties?.questions?.length ?? 0 });

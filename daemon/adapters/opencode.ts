@@ -47,7 +47,8 @@ const FIXED = JSON.stringify({
 const FOLLOWED_WITHIN = "10 seconds";
 
 /** What an agent that asks all the same is told. */
-const DECIDE = "No person is there to answer. Decide by yourself, go on, and say in your answer what you assumed.";
+const DECIDE =
+  "No person is there to answer. Decide by yourself, go on, and say in your answer what you assumed.";
 const NOT_ALLOWED =
   "No person is there to allow this. Find a way that needs no permission, or leave it and say so in your answer.";
 
@@ -137,11 +138,7 @@ class OpencodeApi {
  * The prompt goes to the agent session titled with the session's id, once: a session that has a message already took
  * it in a former life of the daemon (api.md 7).
  */
-const deliver = Effect.fnUntraced(function* (
-  api: OpencodeApi,
-  followed: Latch.Latch,
-  prompt: InitialPrompt,
-) {
+const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.Latch, prompt: InitialPrompt) {
   const agents = yield* api.get("/agent", Agents);
   const agent = agents.find(({ name }) => name === prompt.agentName)?.name;
   if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {

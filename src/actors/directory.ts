@@ -47,6 +47,11 @@ export interface KnownProject {
   readonly triggers: ReadonlyMap<string, TriggerDefinition>;
   /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
   readonly keys: ReadonlyMap<string, KeyObject>;
+  readonly secretNames: readonly string[];
+  /** Its account's. */
+  readonly tier: string;
+  /** Whether its repository configures a model provider; null: that was not looked up. */
+  readonly bringsModel: boolean | null;
 }
 
 export class Directory extends Context.Service<
@@ -133,6 +138,9 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
         manifest,
         triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
         keys: keysOf(state, manifest.triggers, keyring),
+        secretNames: state.secrets.map(({ name }) => name),
+        tier: state.tier,
+        bringsModel: state.manifest?.bringsModel ?? null,
       });
       if (former?.project.version === project.version) return;
       unread.add(project.id);

@@ -116,6 +116,10 @@ export interface ModelQuestion {
 /** `provider/model`, or why there is none: a sentence that says what to set. */
 export type ModelChoice = Result.Result<string, string>;
 
+export const NO_MODEL =
+  "No model is configured for this project. Store a provider's key as a secret of the project " +
+  "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.";
+
 /** A model without the repository's own configuration (M1). */
 export const chooseModel = (question: ModelQuestion): ModelChoice => {
   const { gateway, secretNames, agentModel, defaults } = question;
@@ -124,10 +128,7 @@ export const chooseModel = (question: ModelQuestion): ModelChoice => {
     return Result.succeed(`${GATEWAY_PROVIDER}/${defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL}`);
   const provider = MODEL_PROVIDERS.find(({ keys }) => keys.some((key) => secretNames.includes(key)));
   return provider === undefined
-    ? Result.fail(
-        "No model is configured for this session. Store a provider's key as a secret of the project " +
-          "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.",
-      )
+    ? Result.fail(NO_MODEL)
     : Result.succeed(`${provider.id}/${defaults[provider.id] ?? provider.model}`);
 };
 
@@ -198,7 +199,4 @@ const withoutComments = (text: string): string =>
       /("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
       (_, string: string | undefined) => string ?? " ",
     )
-    .replaceAll(
-      /("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g,
-      (_, string: string | undefined) => string ?? "",
-    );
+    .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_, string: string | undefined) => string ?? "");

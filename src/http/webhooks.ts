@@ -42,7 +42,7 @@ import {
 import { makeArriving } from "./arriving.ts";
 import { answerError, answerJson } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
-import { promptTooLarge } from "./triggers.ts";
+import { fireFailed } from "./triggers.ts";
 
 /** GitHub's own maximum. */
 const BODY_LIMIT_BYTES = 25 * 1024 * 1024;
@@ -153,7 +153,7 @@ const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>)
       return { body: { ...now, duplicate: true } };
     }
     case "failed":
-      return { error: promptTooLarge() };
+      return { error: fireFailed(admission.reason) };
     case "queue_full":
       return {
         error: new Unavailable({

@@ -98,6 +98,8 @@ export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersP
 
 /** The last reading of a manifest that parsed, with those of its triggers' agents that have a file in its commit. */
 export interface GoodManifest {
+  /** Whether the repository configures a model provider in that commit; null: that was not looked up. */
+  readonly bringsModel: boolean | null;
   readonly commit: string;
   readonly text: string;
   readonly agents: readonly string[];
@@ -121,6 +123,8 @@ export interface TriggerCursor {
 /** Everything about a project that its triggers go by: what the receiver and the scheduler hold in memory. */
 export interface ProjectState {
   readonly project: Project;
+  /** Its account's. */
+  readonly tier: string;
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
   readonly secrets: readonly SealedSecret[];
@@ -272,7 +276,9 @@ export type FirePrompt =
   /** Rendered at the fire, now or when a slot is free: it names the fire before it. */
   | { readonly is: "cron"; readonly template: CronTemplate }
   /** Over the limit: the fire fails, visible and replayable. */
-  | { readonly is: "too_large" };
+  | { readonly is: "too_large" }
+  /** The session would have no model: the fire fails, too. */
+  | { readonly is: "no_model" };
 
 export interface NewFire {
   readonly id: string;

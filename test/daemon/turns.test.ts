@@ -110,7 +110,9 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
   /** Asks one model for a turn. @returns how it ended. */
   const turnOf = async (model: string, agent = "build"): Promise<HealthReport["turn"]["last"]> => {
     const post = { method: "POST", headers: { "x-platform-user-context": daemon.context() } };
-    const session = JSON.parse((await daemon.ask("/session", { ...post, body: '{"title": "titled"}' })).body) as { id: string };
+    const session = JSON.parse(
+      (await daemon.ask("/session", { ...post, body: '{"title": "titled"}' })).body,
+    ) as { id: string };
     const parts = [{ type: "text", text: "say something" }];
     const body = JSON.stringify({ agent, model: { providerID: "stub", modelID: model }, parts });
     const headers = { "x-platform-user-context": daemon.context(), "content-type": "application/json" };
@@ -181,15 +183,21 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     ["quota", "model_quota", "You exceeded your current quota"],
     ["broken", "model_unavailable", "The server had an error"],
     ["cut", "model_unavailable", "It said: "],
-  ])("with a provider that fails again and again (%s) is ended after the last try", async (model, code, words) => {
-    const last = await turnOf(model);
-    expect(last).toMatchObject({ state: "failed", error: { code } });
-    expect(last?.error?.message).toContain(words);
-    expect(stub.of(model)).toHaveLength(2);
-  });
+  ])(
+    "with a provider that fails again and again (%s) is ended after the last try",
+    async (model, code, words) => {
+      const last = await turnOf(model);
+      expect(last).toMatchObject({ state: "failed", error: { code } });
+      expect(last?.error?.message).toContain(words);
+      expect(stub.of(model)).toHaveLength(2);
+    },
+  );
 
   test("with a provider that never says that it has finished is ended after so many calls", async () => {
-    expect(await turnOf("unfinished")).toMatchObject({ state: "failed", error: { code: "too_many_model_calls" } });
+    expect(await turnOf("unfinished")).toMatchObject({
+      state: "failed",
+      error: { code: "too_many_model_calls" },
+    });
     expect(stub.of("unfinished").length).toBeLessThan(10);
   });
 

@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { Identity } from "../port.ts";
 import type { Account, NewToken, Principal, Token } from "../records.ts";
+import { ProjectChanges } from "./project-changes.ts";
 import { after, at, json, stored } from "./statement.ts";
 
 /** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
@@ -116,6 +117,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const authenticate = yield* makeAuthenticate;
+    const changes = yield* ProjectChanges;
     return {
       ...(yield* makeTokens),
       authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
@@ -130,7 +132,9 @@ export const layer = Layer.effect(
         ),
       setTier: (accountId, tier, cap) =>
         sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
-          Effect.asVoid,
+          // Whether its projects' fires have a model hangs on it.
+          Effect.andThen(changes.markAccount(accountId)),
+          sql.withTransaction,
           stored("identity.setTier"),
         ),
       applyCaps: (caps) =>
