@@ -14,7 +14,7 @@ import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
-import type { InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
+import { TURN_LIMITS, type InitialPrompt, type RuntimeAdapter, type TurnLimits } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
@@ -23,9 +23,9 @@ import { checkOut, gitEnvironment, type Checkout } from "./checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { makeControl, type Controlled } from "./control.ts";
 import { fetchCredential, renewCredential } from "./credential.ts";
-import { writeForAgent } from "./files.ts";
 import { effectLogger, makeLog, type Log } from "./log.ts";
 import type { LogRing } from "./log-ring.ts";
+import { writeRuntimeDefaults } from "./models.ts";
 import type { Launch } from "./process.ts";
 import type { Redactor } from "./redact.ts";
 import { listenForRejections } from "./rejections.ts";
@@ -40,7 +40,9 @@ const MAX_GIT_MESSAGE_LENGTH = 2000;
 /** Between two attempts to hand the prompt over. */
 const PROMPT_AGAIN = "500 millis";
 
-const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], (port: number) => RuntimeAdapter>> = {
+const ADAPTERS: Readonly<
+  Record<Settings["launch"]["adapter"], (port: number, limits: TurnLimits) => RuntimeAdapter>
+> = {
   opencode: opencodeAdapter,
   plain: plainAdapter,
 };
@@ -77,7 +79,10 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
     branch: settings.branch,
     onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
   });
-  const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort);
+  const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort, {
+    ...TURN_LIMITS,
+    ...settings.launch.turnLimits,
+  });
   const agentEnv = new AgentEnv(settings, redactor);
   const controlled = Deferred.makeUnsafe<Controlled>();
   const parts: Parts = { settings, adapter, report, redactor, log, ring, allowance, agentEnv, controlled };
@@ -128,11 +133,12 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkedOut = yield* Deferred.make<void>();
   const startDir = join(workspace, DEFAULT_CONFIG_DIR);
   let configDir = startDir;
-  const { defaults } = parts.adapter;
-  if (defaults !== null) writeForAgent(settings.layout.runtimeDefaultsFile, defaults);
   const runtime = yield* superviseRuntime({
     ...parts,
-    launch: () => runtimeLaunch(parts, configDir),
+    launch: () => {
+      writeRuntimeDefaults(parts, configDir);
+      return runtimeLaunch(parts, configDir);
+    },
     whenCheckedOut: Deferred.await(checkedOut),
   });
   const setConfigDir: Controlled["setConfigDir"] = ({ path }) => {
@@ -142,6 +148,8 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
   if (checkout !== null) {
     configDir = checkout.configDir.path;
+    // The runtime has started, and reads its settings with the first request, which comes after this.
+    writeRuntimeDefaults(parts, configDir);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
   report.setRepo({ ready: true, commit: checkout?.commit ?? null });

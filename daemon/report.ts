@@ -2,7 +2,9 @@
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { cutText, storableText } from "../src/domain/text.ts";
+import { TURN_MESSAGE_MAX, type NumberedTurn } from "../src/domain/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
+import type { TurnEnd } from "./adapters/adapter.ts";
 import type { Redactor } from "./redact.ts";
 
 export type BootStep =
@@ -28,6 +30,8 @@ export interface TurnReport {
   /** When the turns in progress began; null where there is none. */
   readonly active_since: string | null;
   readonly last_activity_at: string | null;
+  /** The last turn that ended; null before the first. */
+  readonly last: NumberedTurn | null;
 }
 
 export interface HealthReport {
@@ -62,7 +66,8 @@ export class Report {
   /** Completes when requests could be passed to the runtime for the first time. */
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
-  turn: TurnReport = { active: null, active_since: null, last_activity_at: null };
+  turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
+  readonly #turnWatchers = new Set<() => void>();
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
   readonly #version: string;
@@ -104,6 +109,34 @@ export class Report {
     const atMs = Math.round(performance.now());
     this.#boot.push({ step, at_ms: atMs });
     this.#onStep(step, atMs);
+  }
+
+  /** Notes how a turn ended. @returns it as it is told: its words are redacted and bounded. */
+  endTurn({ state, error }: TurnEnd, at: string): NumberedTurn {
+    const told =
+      error === null
+        ? null
+        : {
+            code: error.code,
+            message: cutText(this.#redactor.redact(storableText(error.message)), TURN_MESSAGE_MAX),
+          };
+    const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: told, at };
+    this.turn = { ...this.turn, last };
+    for (const look of [...this.#turnWatchers]) look();
+    return last;
+  }
+
+  /** Calls back once, as soon as a turn after this number has ended. @returns what stops it. */
+  whenTurnEnded(after: number, tell: () => void): () => void {
+    const stop = () => void this.#turnWatchers.delete(look);
+    const look = (): void => {
+      if ((this.turn.last?.number ?? 0) <= after) return;
+      stop();
+      tell();
+    };
+    this.#turnWatchers.add(look);
+    look();
+    return stop;
   }
 
   /** Sets or clears what is wrong with one part. */

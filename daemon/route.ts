@@ -10,6 +10,8 @@ export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
   | { readonly kind: "logs" }
+  /** `after`: the number of the last turn that is known. */
+  | { readonly kind: "turn"; readonly after: number }
   | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
@@ -48,13 +50,13 @@ export const decideRoute = ({ method, url }: Target, blocked: readonly number[])
   if (!url.startsWith("/")) return refused(400, "bad_request", "The request target must be a path.");
   const end = url.indexOf("?");
   const path = end === -1 ? url : url.slice(0, end);
-  if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path);
+  if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path, url);
   if (method === "TRACE") return refused(405, "method_not_allowed", "TRACE is not offered.");
   if (path.startsWith("/proxy/")) return portRoute(url, blocked);
   return { kind: "runtime", path: url };
 };
 
-const controlRoute = (method: string, path: string): Route => {
+const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/health") {
     if (method === "GET" || method === "HEAD") return { kind: "health" };
     return refused(405, "method_not_allowed", "Health is read with GET or HEAD.");
@@ -67,10 +69,22 @@ const controlRoute = (method: string, path: string): Route => {
     if (method === "GET") return { kind: "logs" };
     return refused(405, "method_not_allowed", "The log is read with GET.");
   }
+  if (path === "/platform/turn") {
+    if (method === "GET") return turnRoute(url.slice(path.length));
+    return refused(405, "method_not_allowed", "The last turn is read with GET.");
+  }
   const name = CONTROLS.get(path);
   if (name === undefined) return refused(404, "not_found", "The daemon has no such control path.");
   if (method === "POST") return { kind: "control", name };
   return refused(405, "method_not_allowed", "This control path is asked with POST.");
+};
+
+/** `/platform/turn?after={number}`. */
+const turnRoute = (query: string): Route => {
+  const [, after = query === "" ? "0" : null] = /^\?after=(\d{1,15})$/.exec(query) ?? [];
+  return after === null
+    ? refused(400, "bad_request", "after must be the number of a turn.")
+    : { kind: "turn", after: Number(after) };
 };
 
 /** `/proxy/{port}` and everything below it; the port in plain decimal only (threats.md fact 4). */

@@ -19,7 +19,7 @@ import {
   type AgentRuntimeEvent,
   type AgentRuntimeSnapshot,
 } from "../src/machines/agent-runtime.ts";
-import type { RuntimeAdapter, TurnObserver } from "./adapters/adapter.ts";
+import type { RuntimeAdapter, TurnEnd, TurnObserver } from "./adapters/adapter.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Log } from "./log.ts";
 import { RuntimeOutput } from "./output.ts";
@@ -67,6 +67,14 @@ const RENEW_DEADLINE = "60 seconds";
 const RENEW_CRASHES = 3;
 /** A runtime that does not say in this time whether it is busy is taken by what it said before. */
 const BUSY_WITHIN = "1 second";
+/** How a turn ends that the runtime's own end cuts off. */
+const CUT: TurnEnd = {
+  state: "interrupted",
+  error: {
+    code: "runtime_ended",
+    message: "The agent runtime ended or was restarted in the middle of the turn. Send the message again.",
+  },
+};
 const MAILBOX = 64;
 /** Crashes of a handler, not of the runtime: those are the machine's to count. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
@@ -182,12 +190,20 @@ class Interpreter {
       report.reached("runtime_ready");
       report.setError("runtime", null);
     } else {
+      if (report.turn.active === true) this.#turnEnded(CUT);
       const active = report.turn.active === null ? null : false;
       report.turn = { ...report.turn, active, active_since: null };
     }
     report.setRuntime({ state, restarts: context.run - 1 });
     this.#shown = snapshot;
     for (const look of this.#watching) look(snapshot);
+  }
+
+  #turnEnded(end: TurnEnd): void {
+    const { report, log } = this.#options;
+    const { state, error } = report.endTurn(end, instantNow());
+    if (error === null) log("turn ended", { state });
+    else log(`turn ${state}`, { code: error.code, message: error.message });
   }
 
   /** One process from its start to its end, however that comes; nothing of its group is left afterwards. */
@@ -238,6 +254,9 @@ class Interpreter {
       activity: () => {
         report.turn = { ...report.turn, last_activity_at: instantNow() };
       },
+      followed: () => log("turns are followed"),
+      ended: (end) => this.#turnEnded(end),
+      isActive: () => report.turn.active === true,
     };
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),

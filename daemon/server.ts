@@ -53,6 +53,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** How often connections are held against it. */
 const CHECK_EVERY_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
+/** How long a question for the next turn's end stays open. */
+const TURN_WAIT_MS = 25_000;
 
 export class DaemonServer {
   readonly #options: ServerOptions;
@@ -119,6 +121,7 @@ export class DaemonServer {
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
+    if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "control") return void this.#control(route.name, request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
@@ -187,6 +190,24 @@ export class DaemonServer {
     const answer = "value" in read ? await this.#options.control(name, read.value) : read;
     if ("done" in answer) answerJson(response, 200, answer.done);
     else answerError(response, answer.status, answer.body);
+  }
+
+  /** Answers when a turn after that number has ended, or with what there is after a while. */
+  #turn(after: number, response: ServerResponse): void {
+    const { report } = this.#options;
+    const answer = (): void => {
+      clearTimeout(late);
+      stop();
+      answerJson(response, 200, report.turn);
+    };
+    // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
+    const late = setTimeout(answer, TURN_WAIT_MS);
+    let stop = (): void => undefined;
+    response.on("close", () => {
+      clearTimeout(late);
+      stop();
+    });
+    stop = report.whenTurnEnded(after, () => queueMicrotask(answer));
   }
 
   #abort(response: ServerResponse): void {

@@ -8,6 +8,7 @@ const EVENTS = [
   "message",
   "reset",
   "session.status",
+  "session.turn",
   "sandbox.status",
   "trigger.fired",
   // A fire's event is named after the state it came to.

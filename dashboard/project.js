@@ -101,6 +101,9 @@ const row = (session) =>
       ),
       h("span", { class: "quiet" }, idTail(session.id), " · ", session.agent_name),
       session.failure && h("span", { class: "reason" }, session.failure.message),
+      session.failure === null &&
+        session.last_turn?.state === "failed" &&
+        h("span", { class: "reason" }, `Last turn failed: ${session.last_turn.error?.message ?? ""}`),
     ),
     badge(session.status),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),

@@ -62,6 +62,12 @@ export const session = {
     ),
     found.failure &&
       callout("bad", h("strong", {}, found.failure.code), h("p", { class: "text" }, found.failure.message)),
+    found.last_turn?.error &&
+      callout(
+        found.last_turn.state === "failed" ? "bad" : "warn",
+        h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
+        h("p", { class: "text" }, found.last_turn.error.message),
+      ),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -165,6 +171,10 @@ const sessionFacts = (found, sandbox) =>
       found.fire_id && h("a", { href: projectLink(found.project_id, `/fires/${found.fire_id}`) }, "its fire"),
     ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
+    [
+      "Last turn",
+      found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
+    ],
     ["Saved", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);

@@ -44,9 +44,16 @@ export interface Session {
   failure: Failure | null;
   stop_reason: string | null;
   saved: Saved | null;
+  last_turn: LastTurn | null;
   created_at: string;
   running_at: string | null;
   stopped_at: string | null;
+}
+
+export interface LastTurn {
+  state: "completed" | "failed" | "interrupted";
+  error: { code: string; message: string } | null;
+  at: string;
 }
 
 export interface Saved {

@@ -224,6 +224,7 @@ CREATE TABLE project_manifests (
   agents text[] NOT NULL DEFAULT '{}'::text[],
   error_path text,
   error_line integer,
+  brings_model boolean,
   CONSTRAINT project_manifests_good_reading_whole CHECK (((commit_sha IS NULL) = (text IS NULL))),
   CONSTRAINT project_manifests_pkey PRIMARY KEY (project_id),
   CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
@@ -278,6 +279,7 @@ CREATE TABLE project_sessions (
   stopped_at timestamp with time zone,
   deleted_at timestamp with time zone,
   saved jsonb,
+  last_turn jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),

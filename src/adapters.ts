@@ -130,6 +130,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     commandLine,
     agentCommand: config.agentCommand,
     agentAdapter: config.agentAdapter,
+    models: config.defaultModels,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: DEFAULT_LIMITS,
     orphanMs: config.sandboxOrphanMs,

@@ -6,6 +6,7 @@ import { availableParallelism, homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
@@ -56,6 +57,8 @@ export interface Config {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
+  /** Models by provider that are used where nobody names one, the gateway's among them. */
+  readonly defaultModels: DefaultModels;
   /** Loopback port of the page that shows live actors; null: nothing is inspected. */
   readonly inspectPort: number | null;
   /** Where programs are looked for: PATH. */
@@ -128,6 +131,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps) ?? DEFAULT_TIER_CAPS,
     defaultTier: read.oneOf("PLATFORM_DEFAULT_TIER", TIERS),
     llm: read.gateway(),
+    defaultModels: read.models(),
     inspectPort:
       read.text("PLATFORM_INSPECT_PORT") === null
         ? null
@@ -260,5 +264,12 @@ class Reader {
     if (baseUrl === null) return null;
     const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList) ?? [];
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
+  }
+
+  /** PLATFORM_LLM_MODEL is the gateway's; PLATFORM_DEFAULT_MODELS has those of providers whose key is a secret. */
+  models(): DefaultModels {
+    const models = this.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
+    const gateway = this.parsed("PLATFORM_LLM_MODEL", parseModelId);
+    return gateway === null ? models : { ...models, [GATEWAY_PROVIDER]: gateway };
   }
 }

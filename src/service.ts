@@ -2,6 +2,7 @@
  * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is serve.ts's choice, or
  * a test's.
  */
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
 import * as Deferred from "effect/Deferred";
@@ -22,6 +23,7 @@ import { cursorReadsLayer } from "./actors/cursors.ts";
 import { firingLayer } from "./actors/firing.ts";
 import type { Keyring } from "./actors/keyring.ts";
 import { directoryLayer } from "./actors/directory.ts";
+import { ModelPolicy } from "./actors/models.ts";
 import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
 import { pullRequestsLayer } from "./actors/pull-requests.ts";
 import { orphansLayer } from "./actors/orphans.ts";
@@ -66,7 +68,7 @@ import { triggersHandlers } from "./http/triggers.ts";
 import { webhookRefusalsHandlers } from "./http/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
-import type { SandboxProvider } from "./sandbox/port.ts";
+import { SandboxProvider } from "./sandbox/port.ts";
 import type {
   Admissions,
   CloneCredentials,
@@ -137,6 +139,19 @@ const gateway = ({ llm }: Config) => {
 export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
 
 const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
+/** A runtime that is not opencode brings its own model, and the simulated provider runs none. */
+const modelPolicy = (config: Config) =>
+  Layer.effect(
+    ModelPolicy,
+    Effect.map(SandboxProvider, ({ name }) => ({
+      required:
+        name !== "simulated" &&
+        config.agentAdapter === "opencode" &&
+        path.basename(config.agentCommand[0] ?? "") === "opencode",
+      gatewayTiers: config.llm?.tiers ?? [],
+      defaults: config.defaultModels,
+    })),
+  );
 
 /** Ports, then actors over them, then what the endpoints ask of them: the service without its HTTP. */
 export const actorLayers = <E>({
@@ -179,7 +194,9 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
-    Layer.provideMerge(Layer.mergeAll(addressBook, Doubts.layer, bootPlacesLayer(config.bootsAtOnce))),
+    Layer.provideMerge(
+      Layer.mergeAll(addressBook, Doubts.layer, bootPlacesLayer(config.bootsAtOnce), modelPolicy(config)),
+    ),
     Layer.provideMerge(ports),
   );
 };

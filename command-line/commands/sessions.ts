@@ -35,6 +35,12 @@ const saved = ({ saved: work }: Session): string | null => {
   return `${work.wip ?? "there was nothing to save"}${skipped}`;
 };
 
+const lastTurn = ({ last_turn: turn }: Session): string | null => {
+  if (turn === null) return null;
+  const why = turn.error === null ? "" : `: ${turn.error.message} (${turn.error.code})`;
+  return `${turn.state} at ${time(turn.at)}${why}`;
+};
+
 const shown = (session: Session): string =>
   fields([
     ["session", session.id],
@@ -42,6 +48,7 @@ const shown = (session: Session): string =>
     ["status", session.status],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
     ["stop reason", session.stop_reason],
+    ["last turn", lastTurn(session)],
     ["saved", saved(session)],
     ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
     [
@@ -72,13 +79,14 @@ const list = command({
     const rows = answered.value.sessions.map((session) => [
       session.id,
       session.status,
+      session.last_turn?.state ?? "-",
       time(session.created_at),
       session.trigger_slug ?? "-",
       session.name ?? session.initial_prompt ?? "",
     ]);
     return pageOutcome(
       answered,
-      table(["SESSION", "STATUS", "CREATED", "TRIGGER", "NAME"], rows, "No sessions."),
+      table(["SESSION", "STATUS", "LAST TURN", "CREATED", "TRIGGER", "NAME"], rows, "No sessions."),
       note,
     );
   },

@@ -1,15 +1,25 @@
 /** opencode behind the runtime port, driven by its own HTTP API (`opencode serve`, version 1.18). */
 import { request } from "node:http";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
 import { callHttp, callJson, HttpFailure } from "../http-client.ts";
 import {
   CALL_TIMEOUT_MS,
   PROBE_TIMEOUT_MS,
+  TURN_LIMITS,
   type InitialPrompt,
   type RuntimeAdapter,
+  type RuntimeModels,
+  type TurnEnd,
+  type TurnLimits,
   type TurnObserver,
 } from "./adapter.ts";
+import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
+import { decodeEvent, OpencodeTurns, type AgentRequest, type RuntimeEvent } from "./opencode-turns.ts";
 
 const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
 const AgentSessions = Schema.Array(AgentSession);
@@ -17,40 +27,61 @@ const Agents = Schema.Array(Schema.Struct({ name: Schema.String }));
 const Messages = Schema.Array(Schema.Unknown);
 const Statuses = Schema.Record(Schema.String, Schema.Struct({ type: Schema.String }));
 
-/** Of an event only this is read; `status` is there on `session.status`. */
-const RuntimeEvent = Schema.Struct({
-  type: Schema.String,
-  properties: Schema.optionalKey(
-    Schema.Struct({
-      sessionID: Schema.optionalKey(Schema.String),
-      status: Schema.optionalKey(Schema.Struct({ type: Schema.String })),
-    }),
-  ),
-});
-type RuntimeEvent = typeof RuntimeEvent.Type;
-const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(RuntimeEvent));
-
 /** An event longer than this is no event. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 /** spec.md 2.4: the agent that needs no file of its own. */
 const DEFAULT_AGENT = "default";
 
-/** Holds against the project's configuration: file snapshots cost seconds on a large repository (facts.md). */
-const FIXED = JSON.stringify({ autoupdate: false, share: "disabled", snapshot: false });
-/** Nobody may be there to answer a question, and the sandbox is the boundary: a project can ask for less. */
-const DEFAULTS = JSON.stringify({
-  // See OWN_EDIT.
-  $schema: "https://opencode.ai/config.json",
-  permission: { "*": "allow" },
+/**
+ * Holds against the project's configuration. File snapshots cost seconds on a large repository (facts.md). Questions are
+ * off: no person is there to answer, and a turn would wait for one for hours.
+ */
+const FIXED = JSON.stringify({
+  autoupdate: false,
+  share: "disabled",
+  snapshot: false,
+  permission: { question: "deny" },
 });
+
+/** How long a prompt waits for the listener; it is sent all the same. */
+const FOLLOWED_WITHIN = "10 seconds";
+
+/** What an agent that asks all the same is told. */
+const DECIDE =
+  "No person is there to answer. Decide by yourself, go on, and say in your answer what you assumed.";
+const NOT_ALLOWED =
+  "No person is there to allow this. Find a way that needs no permission, or leave it and say so in your answer.";
+
+/** The managed gateway as a provider: its key is named, never written. */
+const gatewayProvider = (models: readonly string[]) => ({
+  name: "Managed model gateway",
+  npm: "@ai-sdk/openai-compatible",
+  options: { baseURL: "{env:PLATFORM_LLM_BASE_URL}", apiKey: "{env:PLATFORM_LLM_API_KEY}" },
+  models: Object.fromEntries(models.map((id) => [id, { name: id }])),
+});
+
+/** The project can ask for less than all permissions: the sandbox is the boundary. */
+const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
+  JSON.stringify({
+    // See OWN_EDIT.
+    $schema: "https://opencode.ai/config.json",
+    permission: { "*": "allow" },
+    ...(model !== null && { model }),
+    provider: {
+      ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
+      // Without this opencode falls back to its own hosted models, which no sandbox may reach.
+      ...(!hosted && { [HOSTED_PROVIDER]: { whitelist: [] } }),
+    },
+  });
 
 /** opencode writes the schema into a configuration file that has none, the project's own among them. */
 const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
 
-export const opencodeAdapter = (port: number): RuntimeAdapter => {
+export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
+  const followed = Latch.makeUnsafe(false);
   return {
-    defaults: DEFAULTS,
+    defaults: defaultsOf,
     ownEdit: OWN_EDIT,
     environment: ({ configDir, defaults }) => ({
       OPENCODE_CONFIG: defaults,
@@ -60,13 +91,13 @@ export const opencodeAdapter = (port: number): RuntimeAdapter => {
       OPENCODE_DISABLE_MODELS_FETCH: "1",
     }),
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
-    deliverPrompt: (prompt) => deliver(api, prompt),
+    deliverPrompt: (prompt) => deliver(api, followed, prompt),
     tell: Effect.fnUntraced(function* (sessionId, text) {
       const session = yield* untouchedSession(api, sessionId);
       if (session === null) return;
       yield* api.post(`/session/${session.id}/message`, { noReply: true, parts: [{ type: "text", text }] });
     }),
-    followTurns: (observer) => followTurns(api, observer),
+    followTurns: (observer) => followTurns({ api, limits, observer, followed }),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
@@ -107,7 +138,7 @@ class OpencodeApi {
  * The prompt goes to the agent session titled with the session's id, once: a session that has a message already took
  * it in a former life of the daemon (api.md 7).
  */
-const deliver = Effect.fnUntraced(function* (api: OpencodeApi, prompt: InitialPrompt) {
+const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.Latch, prompt: InitialPrompt) {
   const agents = yield* api.get("/agent", Agents);
   const agent = agents.find(({ name }) => name === prompt.agentName)?.name;
   if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {
@@ -115,6 +146,8 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, prompt: InitialPr
   }
   const session = yield* untouchedSession(api, prompt.sessionId);
   if (session === null) return "accepted" as const;
+  // A turn may fail within a millisecond: its events are listened for before it begins.
+  yield* Effect.timeoutOption(followed.await, FOLLOWED_WITHIN);
   yield* api.post(`/session/${session.id}/prompt_async`, {
     parts: [{ type: "text", text: prompt.text }],
     ...(agent === undefined ? {} : { agent }),
@@ -146,35 +179,85 @@ const splitModel = (model: string): { readonly providerID: string; readonly mode
   return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
 };
 
-/** Events that begin or end a session's turn. */
-const TURN_EVENTS = new Set(["session.status", "session.idle", "session.deleted"]);
+/** For what the runtime must hear. */
+const POST_AGAIN = { schedule: Schedule.spaced("500 millis"), times: 5 };
 
-const followTurns = Effect.fnUntraced(function* (api: OpencodeApi, observer: TurnObserver) {
-  const busy = new Set<string>();
-  /** Sessions of whose turns the stream has told: newer than the answer to the question. */
-  const told = new Set<string>();
-  // The stream first, then what is busy already: nothing falls between the two.
-  const stream = followEvents(api.url("/event"), (event) => {
-    if (!event.type.startsWith("session.") && !event.type.startsWith("message.")) return;
-    const { sessionID, status } = event.properties ?? {};
-    if (sessionID !== undefined && TURN_EVENTS.has(event.type)) {
-      told.add(sessionID);
-      if (event.type === "session.status" && status?.type !== "idle") busy.add(sessionID);
-      else busy.delete(sessionID);
-    }
-    observer.turn(busy.size > 0);
-    observer.activity();
-  });
-  const already = Effect.flatMap(api.busySessions, (sessions) =>
-    Effect.suspend(() => {
-      for (const session of sessions) if (!told.has(session)) busy.add(session);
-      observer.turn(busy.size > 0);
-      if (sessions.length > 0) observer.activity();
-      return Effect.never;
-    }),
-  );
-  return yield* Effect.raceFirst(stream, already);
+/** What a request is answered with, by its kind. */
+const replyTo = ({ kind, id, count }: AgentRequest): readonly [string, object] =>
+  kind === "question"
+    ? [`/question/${id}/reply`, { answers: Array.from({ length: count }, () => [DECIDE]) }]
+    : // A refusal without words would end the turn.
+      [`/permission/${id}/reply`, { reply: "reject", message: NOT_ALLOWED }];
+
+const Requests = Schema.Array(
+  Schema.Struct({ id: Schema.String, questions: Schema.optionalKey(Schema.Array(Schema.Unknown)) }),
+);
+
+const Updated = Schema.Array(
+  Schema.Struct({
+    id: Schema.String,
+    parentID: Schema.optionalKey(Schema.String),
+    time: Schema.Struct({ updated: Schema.Finite }),
+  }),
+);
+const Ends = Schema.Array(
+  Schema.Struct({ info: Schema.Struct({ error: Schema.optionalKey(RuntimeError) }) }),
+);
+
+/** How the newest turn ended, by the conversation's last message. */
+const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
+  const sessions = yield* api.get("/session", Updated);
+  const [newest] = sessions
+    .filter(({ parentID }) => parentID === undefined)
+    .toSorted((a, b) => b.time.updated - a.time.updated);
+  if (newest === undefined) return null;
+  const error = (yield* api.get(`/session/${newest.id}/message?limit=1`, Ends)).at(-1)?.info.error;
+  if (error === undefined) return { state: "completed", error: null } satisfies TurnEnd;
+  return (
+    isAbort(error) ? { state: "interrupted", error: null } : { state: "failed", error: turnError(error) }
+  ) satisfies TurnEnd;
 });
+
+interface Following {
+  readonly api: OpencodeApi;
+  readonly limits: TurnLimits;
+  readonly observer: TurnObserver;
+  /** Open while the events are listened to. */
+  readonly followed: Latch.Latch;
+}
+
+const followTurns = ({ api, limits, observer, followed }: Following) =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock;
+    const run = Effect.runForkWith(yield* Effect.context());
+    const scope = yield* Effect.scope;
+    const post = ([path, body]: readonly [string, object]) =>
+      run(Effect.forkIn(Effect.ignore(Effect.retry(api.post(path, body), POST_AGAIN)), scope));
+    const answer = (request: AgentRequest) => void post(replyTo(request));
+    const abort = (id: string) => void post([`/session/${id}/abort`, {}]);
+    const turns = new OpencodeTurns(limits, observer, { abort, answer });
+    // The stream first, then what is busy already: nothing falls between the two.
+    const stream = followEvents(api.url("/event"), (event) => {
+      if (event.type === "server.connected") {
+        followed.openUnsafe();
+        observer.followed();
+      }
+      turns.take(event, clock.currentTimeMillisUnsafe());
+    });
+    const already = Effect.gen(function* () {
+      const busy = yield* api.busySessions;
+      // A former stream broke off in the middle of a turn, which has ended meanwhile.
+      const missed = observer.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
+      if (missed !== null && observer.isActive()) observer.ended(missed);
+      turns.already(busy, clock.currentTimeMillisUnsafe());
+      for (const kind of ["question", "permission"] as const) {
+        const open = yield* api.get(`/${kind}`, Requests);
+        for (const { id, questions = [] } of open) answer({ kind, id, count: questions.length });
+      }
+      return yield* Effect.never;
+    });
+    return yield* Effect.raceFirst(stream, already);
+  }).pipe(Effect.scoped, Effect.ensuring(followed.close));
 
 /** Reads a stream of server-sent events until it breaks. */
 const followEvents = (url: string, take: (event: RuntimeEvent) => void): Effect.Effect<never, HttpFailure> =>

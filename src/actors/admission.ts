@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { Faults } from "../store/faults.ts";
 import type { StoreError } from "../store/journal.ts";
-import { Admissions, type Admission, type AdmissionRequest } from "../store/port.ts";
+import { Admissions, type Admission, type AdmissionRequest, type FireFailure } from "../store/port.ts";
 import { Actors } from "./actors.ts";
 import { Doubt } from "./recovery.ts";
 
@@ -69,10 +69,15 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       Effect.asVoid(Effect.forkIn(Effect.ignore(actors.account(accountId, { type: "fire.queued" })), scope));
 
     /** Whose turn it is by now. A fire that waits for a slot is woken by the slot; one that found a free one by this. */
-    const followUp = (accountId: string, answers: readonly Admission[]): Effect.Effect<void> =>
+    const followUp = (
+      accountId: string,
+      answers: readonly Admission[],
+      requests: readonly AdmissionRequest[],
+    ): Effect.Effect<void> =>
       Effect.gen(function* () {
-        for (const answer of answers) {
+        for (const [index, answer] of answers.entries()) {
           if (answer.outcome === "admitted") yield* actors.wake("session", answer.sessionId);
+          if (answer.outcome === "failed") yield* logFailed(accountId, answer, requests[index]);
         }
         if (answers.some((answer) => answer.outcome === "queued" && answer.slotIsFree)) {
           yield* signalDrain(accountId);
@@ -90,7 +95,7 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       }
       faults("admission.committed");
       // Recovery wakes what this leaves asleep.
-      yield* Effect.catchCause(followUp(accountId, exit.value), (cause) =>
+      yield* Effect.catchCause(followUp(accountId, exit.value, requests), (cause) =>
         Effect.logError("an admission was not followed up", cause),
       );
       yield* answerAll(batch, (index) => exitOf(exit.value[index]));
@@ -125,6 +130,27 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
     });
   }),
 );
+
+/** What an operator can do about a fire that failed. */
+const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
+  prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it; then replay the fire.",
+  queue_full: "The account has too many waiting fires: raise its cap, or fire less often.",
+  no_model: "Store a model provider's key as a secret of the project, then replay the fire.",
+};
+
+const logFailed = (
+  account: string,
+  { fireId, reason }: Extract<Admission, { readonly outcome: "failed" }>,
+  request: AdmissionRequest | undefined,
+) =>
+  Effect.logWarning("a fire failed", {
+    account,
+    project: request?.session.projectId ?? null,
+    trigger: request?.fire?.triggerSlug ?? null,
+    fire: fireId,
+    code: reason,
+    todo: FIRE_ADVICE[reason],
+  });
 
 const exitOf = (admission: Admission | undefined): AdmissionExit =>
   admission === undefined

@@ -48,6 +48,11 @@ export interface KnownProject {
   readonly triggers: ReadonlyMap<string, TriggerDefinition>;
   /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
   readonly keys: ReadonlyMap<string, SigningKeys>;
+  readonly secretNames: readonly string[];
+  /** Its account's. */
+  readonly tier: string;
+  /** Whether its repository configures a model provider; null: that was not looked up. */
+  readonly bringsModel: boolean | null;
 }
 
 /** The keys of one secret. */
@@ -119,7 +124,10 @@ const keysOf = (
       if (current === null) return [];
       const { previous } = sealed;
       const key = previous === null ? null : keyOf({ ...sealed, ...previous });
-      const keys = { current, previous: previous === null || key === null ? null : { key, until: previous.until } };
+      const keys = {
+        current,
+        previous: previous === null || key === null ? null : { key, until: previous.until },
+      };
       return [[sealed.name, keys] as const];
     }),
   );
@@ -148,6 +156,9 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
         manifest,
         triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
         keys: keysOf(state, manifest.triggers, keyring),
+        secretNames: state.secrets.map(({ name }) => name),
+        tier: state.tier,
+        bringsModel: state.manifest?.bringsModel ?? null,
       });
       if (former?.project.version === project.version) return;
       unread.add(project.id);

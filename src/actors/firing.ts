@@ -13,9 +13,19 @@ import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/journal.ts";
 import type { Admission, AdmissionRequest } from "../store/port.ts";
-import type { FireKind, FirePrompt, NewFire, NewSession, Project, StoredRequest, VerifiedWith } from "../store/records.ts";
+import type {
+  FireKind,
+  FirePrompt,
+  NewFire,
+  NewSession,
+  Project,
+  StoredRequest,
+  VerifiedWith,
+} from "../store/records.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
+import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
+import { missingModel, ModelPolicy } from "./models.ts";
 
 export interface FiringOptions {
   readonly bootTimeoutMs: number;
@@ -58,19 +68,25 @@ export const firePrompt = (template: string, variables: JsonObject): FirePrompt 
   return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
 };
 
-export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter> =>
+export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Directory> =>
   Layer.effect(
     Firing,
     Effect.gen(function* () {
       const admitter = yield* Admitter;
       const clock = yield* Clock.Clock;
       const entropy = yield* Entropy;
+      const directory = yield* Directory;
+      const rules = yield* ModelPolicy;
+      const prompted = (request: FireRequest): FireRequest =>
+        missingModel(directory.known(request.project.id), rules) === null
+          ? request
+          : { ...request, prompt: { is: "no_model" } };
       const wish = (request: FireRequest): AdmissionRequest => {
         const now = clock.currentTimeMillisUnsafe();
         const newId = () => uuidV7(now, entropy(UUID_BYTES));
         return {
           session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
-          fire: newFire(request, options, { id: newId(), now }),
+          fire: newFire(prompted(request), options, { id: newId(), now }),
           projectVersion: request.project.version,
           atCap: request.atCap,
           now,

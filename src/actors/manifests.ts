@@ -16,6 +16,7 @@ import type { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
 import type { GoodManifest, ManifestFailure, Project } from "../store/records.ts";
 import { Directory, type ReadManifest } from "./directory.ts";
+import { ModelPolicy, repositoryBringsModel } from "./models.ts";
 import { hasAgentFile, manifestText } from "./repository.ts";
 import { dutyRound } from "./supervisor.ts";
 
@@ -168,7 +169,9 @@ const readAt = Effect.fnUntraced(function* (
     if (yield* hasAgentFile(repository, commit, agentFile(manifest.configDir, agent))) agents.push(agent);
   }
   const text = Buffer.from(bytes).toString("utf8");
-  return { commit, good: { commit, text, agents }, failure: null };
+  const { required } = yield* ModelPolicy;
+  const brings = required ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
+  return { commit, good: { commit, text, agents, bringsModel: brings }, failure: null };
 });
 
 const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;

@@ -44,19 +44,27 @@ export const manifestText = Effect.fnUntraced(function* (
   return yield* git.readFile(repository, { commit, path: MANIFEST_FILE, maxBytes: MANIFEST_LIMIT_BYTES });
 });
 
+/** A file's text at the commit; null where there is none, or something that is no file of that size. */
+export const fileText = Effect.fnUntraced(function* (
+  repository: Repository,
+  request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
+): Effect.fn.Return<string | null, GitError, GitBackend> {
+  const git = yield* GitBackend;
+  const bytes = yield* Effect.catchIf(
+    git.readFile(repository, request),
+    (error) => error.code === "not_a_file" || error.code === "file_too_large",
+    () => Effect.succeed(null),
+  );
+  return bytes === null ? null : Buffer.from(bytes).toString("utf8");
+});
+
 /** Whether a file is there at the commit, small enough to be an agent's definition: what is a link or a folder is none. */
 export const hasAgentFile = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,
   path: string,
 ): Effect.fn.Return<boolean, GitError, GitBackend> {
-  const git = yield* GitBackend;
-  const file = yield* Effect.catchIf(
-    git.readFile(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT }),
-    (error) => error.code === "not_a_file" || error.code === "file_too_large",
-    () => Effect.succeed(null),
-  );
-  return file !== null;
+  return (yield* fileText(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT })) !== null;
 });
 
 /** Refuses an agent without a file at the commit; `default` needs none (spec 2.4, api.md 3 "Agents"). */

@@ -24,6 +24,7 @@ import { workSaver, type SavingOptions } from "./saving.ts";
 import { bootFailed, bootstrapNoter, lost, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
 import { backoff, givenUp } from "./supervisor.ts";
+import { turnFollower } from "./turns.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
 
@@ -59,21 +60,30 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const places = yield* BootPlaces;
   const noteBootstrap = yield* bootstrapNoter;
   const daemon = yield* DaemonClient;
+  const followTurns = yield* turnFollower;
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
   const watch = Effect.gen(function* () {
     const { sessionId } = yield* record;
-    const listen = Effect.gen(function* () {
-      const { bootstrap } = yield* Effect.flatMap(linked(provider, id), daemon.health);
+    const look = Effect.gen(function* () {
+      const link = yield* linked(provider, id);
+      const { bootstrap } = yield* daemon.health(link);
       yield* noteBootstrap(sessionId, bootstrap.state);
-      return bootstrap.state !== "pending";
-    }).pipe(
-      Effect.catch(() => Effect.succeed(false)),
+      return { link, isSettled: bootstrap.state !== "pending" };
+    });
+    const again = Schedule.spaced(WATCH_POLL);
+    const followed = Effect.gen(function* () {
+      const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, again));
+      const turns = followTurns({ sandboxId: id, sessionId, link });
       // What the agent's prompt came to is said once: nobody is asked for more.
-      Effect.repeat({ schedule: Schedule.spaced(WATCH_POLL), until: (isSettled) => isSettled }),
-    );
-    const exit = yield* Effect.raceFirst(provider.awaitExit(id), Effect.andThen(listen, Effect.never));
+      if (isSettled) return yield* turns;
+      const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>
+        Effect.succeed({ isSettled: false }),
+      ).pipe(Effect.repeat({ until: (seen) => seen.isSettled }));
+      return yield* Effect.raceFirst(turns, Effect.andThen(listen, Effect.never));
+    });
+    const exit = yield* Effect.raceFirst(provider.awaitExit(id), followed);
     return { type: "sandbox.lost" as const, failure: lost(exit) };
   });
 

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { failure } from "../domain/failure.ts";
+import { ADVICE, failure } from "../domain/failure.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
@@ -83,11 +83,28 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     },
     signalFreeSlot: {
       perform: () =>
-        Effect.flatMap(record, ({ accountId }) => told(actors.account(accountId, { type: "slot.freed" }))),
+        Effect.gen(function* () {
+          const row = yield* record;
+          yield* logFailure(row);
+          return yield* told(actors.account(row.accountId, { type: "slot.freed" }));
+        }),
     },
   };
   return handlers;
 });
+
+/** The operator's log has one line for each session that failed: which one, why, and what to do. */
+const logFailure = ({ id, projectId, sandboxId, runningAt, status, failure: reason }: Session) =>
+  status !== "failed" || reason === null
+    ? Effect.void
+    : Effect.logError(runningAt === null ? "a boot failed" : "a running session failed", {
+        project: projectId,
+        session: id,
+        sandbox: sandboxId,
+        code: reason.code,
+        message: reason.message,
+        todo: ADVICE[reason.code],
+      });
 
 /** A repository's server that is away for a moment fails no session; one that stays away does, well before the boot does. */
 const whileUnavailable = {

@@ -98,13 +98,6 @@ const makeRows = Effect.gen(function* () {
     };
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
-    if (admission.outcome === "failed") {
-      yield* Effect.logWarning("a cron fire failed", {
-        project: known.project.id,
-        slug,
-        reason: admission.reason,
-      });
-    }
   });
 
   const skip = Effect.fnUntraced(function* (

@@ -32,6 +32,16 @@ export const LaunchSettings = Schema.Struct({
   agentCommand: Schema.Array(Schema.String),
   /** Which adapter drives the runtime (PLATFORM_AGENT_ADAPTER). */
   adapter: Schema.Literals(["opencode", "plain"]),
+  /** Models by provider that are used where nobody names one (domain/model.ts), the managed gateway's among them. */
+  models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** How far a failing model may take a turn, where that is not the daemon's own limits (daemon/adapters/adapter.ts). */
+  turnLimits: Schema.optionalKey(
+    Schema.Struct({
+      tries: Schema.optionalKey(Schema.Finite),
+      tryingMs: Schema.optionalKey(Schema.Finite),
+      modelCalls: Schema.optionalKey(Schema.Finite),
+    }),
+  ),
   /** Environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),
   /** PATH of the agent runtime and what it starts, in place of the common one, by which the daemon finds its own programs. */

@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { Admitter } from "../actors/admission.ts";
 import { Actors } from "../actors/actors.ts";
 import { newUuid } from "../actors/entropy.ts";
+import { requireModel } from "../actors/models.ts";
 import { baseCommit, requireAgent } from "../actors/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../domain/agent.ts";
 import { parseBaseRef } from "../domain/git-ref.ts";
@@ -73,6 +74,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
   const repository = { projectId: project.id };
   const commit = yield* baseCommit(repository, baseRef);
   yield* requireAgent(repository, commit, agentName);
+  yield* requireModel(project, { commit, agentModel: wish.agent_model ?? null });
   const caller = yield* Caller;
   const { bootTimeoutMs } = yield* Limits;
   const now = yield* Clock.currentTimeMillis;
@@ -106,6 +108,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
           error: `The repository has no file ${path} at that ref.`,
           code: "unknown_agent",
         }),
+      NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
       GitError: (error) => gitFailed(error),
     }),
   );

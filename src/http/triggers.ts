@@ -9,6 +9,7 @@ import { Manifests } from "../actors/manifests.ts";
 import { Scheduler } from "../actors/scheduler.ts";
 import { parseCron, upcomingInstants } from "../domain/cron.ts";
 import { apiUrl } from "../domain/environment.ts";
+import { NO_MODEL } from "../domain/model.ts";
 import {
   cronVariables,
   isForm,
@@ -23,11 +24,11 @@ import {
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import { isPing } from "../domain/webhook-event.ts";
 import { isFiltered, type WebhookFilter } from "../domain/webhook-filter.ts";
-import { Fires, Projects } from "../store/port.ts";
+import { Fires, Projects, type FireFailure } from "../store/port.ts";
 import type { Fire, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
-import { badRequest, Internal, notFound, Unavailable } from "./api/errors.ts";
+import { badRequest, Internal, notFound, Unavailable, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { capReached, projectInactive } from "./sessions.ts";
@@ -54,9 +55,7 @@ const filterWire = ({ events, branches, conditions }: WebhookFilter) => ({
   events,
   branches,
   if:
-    conditions.length === 0
-      ? null
-      : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
+    conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
 });
 
 const triggerWire = (trigger: TriggerDefinition, known: Known) => {
@@ -124,12 +123,16 @@ export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPat
     : { project: known.project, trigger };
 });
 
-export const promptTooLarge = (): Internal =>
+const promptTooLarge = (): Internal =>
   new Internal({
     error: `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`,
     code: "prompt_too_large",
     details: { limit_bytes: PROMPT_LIMIT_BYTES },
   });
+
+/** What a fire that left a failed row is answered with. */
+export const fireFailed = (reason: FireFailure): Internal | Unprocessable =>
+  reason === "no_model" ? new Unprocessable({ error: NO_MODEL, code: "no_model" }) : promptTooLarge();
 
 /** So often a fire is decided anew when its project changed while it was on its way. */
 const STALE_MAX = 5;
@@ -159,7 +162,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
     if (admission.outcome === "admitted")
       return { status: "fired" as const, session_id: admission.sessionId };
     if (admission.outcome === "refused") return yield* capReached(admission);
-    if (admission.outcome === "failed") return yield* promptTooLarge();
+    if (admission.outcome === "failed") return yield* fireFailed(admission.reason);
     if (admission.outcome === "inactive") return yield* projectInactive();
     if (admission.outcome !== "stale") return yield* notFound("trigger");
   }

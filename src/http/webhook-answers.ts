@@ -14,7 +14,7 @@ import {
   Unavailable,
   type ApiError,
 } from "./api/errors.ts";
-import { promptTooLarge } from "./triggers.ts";
+import { fireFailed } from "./triggers.ts";
 
 /** An answer: an outcome, which also names it in the counts, or an error. */
 export type Answer =
@@ -78,7 +78,7 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
     case "duplicate":
       return again(admission);
     case "failed":
-      return { error: promptTooLarge(), reason: null };
+      return { error: fireFailed(admission.reason), reason: null };
     case "queue_full":
       return {
         error: new Unavailable({
@@ -130,7 +130,9 @@ export const whyNotListening = (directory: Directory["Service"], pid: string, sl
   if (known.project.triggersPaused) return "triggers_paused";
   const trigger = known.triggers.get(slug);
   if (trigger === undefined) {
-    return known.manifest.errors.some((error) => error.slug === slug) ? "trigger_in_error" : "unknown_trigger";
+    return known.manifest.errors.some((error) => error.slug === slug)
+      ? "trigger_in_error"
+      : "unknown_trigger";
   }
   if (trigger.type !== "webhook") return "not_a_webhook_trigger";
   return trigger.enabled ? "not_found" : "trigger_disabled";

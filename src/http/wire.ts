@@ -67,6 +67,11 @@ export const sessionWire = (session: Session) => ({
   failure: session.failure === null ? null : { ...session.failure, at: instant(session.failure.at) },
   stop_reason: session.stopReason,
   saved: session.saved,
+  last_turn: session.lastTurn && {
+    state: session.lastTurn.state,
+    error: session.lastTurn.error,
+    at: session.lastTurn.at,
+  },
   created_at: instant(session.createdAt),
   updated_at: instant(session.updatedAt),
   running_at: instantOrNull(session.runningAt),

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as Stream from "effect/Stream";
+import { NumberedTurn } from "../domain/last-turn.ts";
 import { readLine } from "../domain/log-line.ts";
 import { Saved } from "../domain/saved.ts";
 import { storableText } from "../domain/text.ts";
@@ -14,6 +15,8 @@ import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
 const ENV_TIMEOUT_MS = 180_000;
+/** Longer than the daemon keeps the question open. */
+const TURN_TIMEOUT_MS = 40_000;
 /** Answers are a page of text; a daemon that sends more is not ours. */
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
 
@@ -196,6 +199,23 @@ const storable = ({ wip, skipped, error }: Saved): Saved => ({
   error: error === null ? null : storableText(error),
 });
 
+const TurnTold = Schema.Struct({ last: Schema.NullOr(NumberedTurn) });
+const decodeTurn = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnTold));
+
+const turn = (link: DaemonLink, context: string, after: number) =>
+  ask(link, {
+    path: `/platform/turn?after=${after}`,
+    timeoutMs: TURN_TIMEOUT_MS,
+    headers: { [USER_CONTEXT_HEADER]: context },
+  }).pipe(
+    Effect.flatMap((answer) =>
+      answer.status === 200
+        ? Effect.mapError(decodeTurn(answer.text), unreachable)
+        : Effect.fail(refused(answer)),
+    ),
+    Effect.map(({ last }) => last),
+  );
+
 export const daemonHttp = Layer.succeed(DaemonClient, {
   health: (link) =>
     ask(link, { path: "/platform/health", timeoutMs: HEALTH_TIMEOUT_MS }).pipe(
@@ -214,5 +234,6 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
       { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: { ...change, after_turn: true } },
       EnvironmentChanged,
     ),
+  turn,
   logs,
 });

@@ -1,4 +1,4 @@
-/** The twin of the daemon's control surface: every daemon is healthy at once, has taken its prompt, and says nothing. */
+/** The twin of the daemon's control surface: every daemon is healthy at once, has taken its prompt, and says nothing: no turn of it ends. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
@@ -18,6 +18,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   health: () => Effect.succeed(HEALTHY),
   abort: () => Effect.succeed(false),
   save: () => Effect.succeed({ wip: null, skipped: [], error: null }),
+  turn: () => Effect.never,
   logs: () => Stream.never,
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),

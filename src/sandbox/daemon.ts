@@ -3,6 +3,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
+import type { NumberedTurn } from "../domain/last-turn.ts";
 import type { LogLine } from "../domain/log-line.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { DaemonLink } from "./port.ts";
@@ -70,6 +71,16 @@ export class DaemonClient extends Context.Service<
       context: string,
       timeoutMs: number,
     ) => Effect.Effect<Saved, DaemonUnreachable>;
+    /**
+     * The last turn that ended, as soon as there is one after this number; as it is, or null, after 25 s.
+     *
+     * @param context is a signed user context for its session.
+     */
+    readonly turn: (
+      link: DaemonLink,
+      context: string,
+      after: number,
+    ) => Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
     /**
      * The numbered lines of its log after a number, and then each as it is written, no faster than they are taken.
      * Numbers that are left out are lines that it no longer has. Ends with the daemon.

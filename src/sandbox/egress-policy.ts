@@ -5,6 +5,7 @@
  * E2 `llm.platform.internal` is the managed model gateway where the account has one.
  * E3 other hosts: port 80 or 443, on the allow list, or a model provider whose key is among the project's secrets.
  */
+import { MODEL_PROVIDERS } from "../domain/model.ts";
 
 export interface EgressPolicy {
   /** Host names, `*.example.org` for all below one, `*` for every public host. */
@@ -26,24 +27,10 @@ export const SERVICE_HOST = "platform.internal";
 export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 const PORTS = new Set([80, 443]);
 
-/** Hosts of model providers, open while the secret that pays for them is set (api.md 8). */
-const MODEL_HOSTS: ReadonlyMap<string, string> = new Map([
-  ["ANTHROPIC_API_KEY", "api.anthropic.com"],
-  ["OPENAI_API_KEY", "api.openai.com"],
-  ["GEMINI_API_KEY", "generativelanguage.googleapis.com"],
-  ["GOOGLE_API_KEY", "generativelanguage.googleapis.com"],
-  ["GOOGLE_GENERATIVE_AI_API_KEY", "generativelanguage.googleapis.com"],
-  ["OPENROUTER_API_KEY", "openrouter.ai"],
-  ["MISTRAL_API_KEY", "api.mistral.ai"],
-  ["GROQ_API_KEY", "api.groq.com"],
-  ["DEEPSEEK_API_KEY", "api.deepseek.com"],
-  ["XAI_API_KEY", "api.x.ai"],
-  ["TOGETHER_API_KEY", "api.together.xyz"],
-  ["FIREWORKS_API_KEY", "api.fireworks.ai"],
-  ["CEREBRAS_API_KEY", "api.cerebras.ai"],
-  ["COHERE_API_KEY", "api.cohere.com"],
-  ["PERPLEXITY_API_KEY", "api.perplexity.ai"],
-]);
+/** Hosts of model providers, open while a secret that pays for them is set (api.md 8). */
+const MODEL_HOSTS: ReadonlyMap<string, string> = new Map(
+  MODEL_PROVIDERS.flatMap(({ keys, host }) => keys.map((key) => [key, host] as const)),
+);
 
 const canonical = (host: string): string =>
   host

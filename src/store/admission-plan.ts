@@ -121,6 +121,7 @@ export const promptedSession = (
   lastFiredAt: number | null,
 ): Result.Result<NewSession, FireFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
+  if (prompt.is === "no_model") return Result.fail("no_model");
   const rendered =
     prompt.is === "rendered"
       ? Result.succeed(prompt.text)

@@ -1,5 +1,6 @@
 /** The events a state change leaves behind, as clients read them (api.md 3): shared by both adapters. */
 import type { Failure } from "../domain/failure.ts";
+import type { LastTurn } from "../domain/last-turn.ts";
 import type { PlannedFire, PlannedSession } from "./admission-plan.ts";
 import type { ChangeRequest, Fire, FireStatus, StoredEvent } from "./records.ts";
 
@@ -28,6 +29,13 @@ export const sessionStatusEvent = (
     failure: failureOf(change.failure),
     stop_reason: change.stopReason ?? null,
   },
+});
+
+/** A turn of the session's agent has ended. */
+export const sessionTurnEvent = (place: Place, { state, error, at }: LastTurn): NewEvent => ({
+  ...place,
+  type: "session.turn",
+  data: { state, error, at },
 });
 
 export const sandboxStatusEvent = (

@@ -28,6 +28,7 @@ import type {
   NewProject,
   NewSession,
   NewToken,
+  NotedTurn,
   OutdatedSandbox,
   OwnerlessSession,
   Page,
@@ -86,8 +87,11 @@ export type Admission =
   /** The project was archived or deleted meanwhile. */
   | { readonly outcome: "inactive" };
 
-/** Why a fire failed: its prompt is over the limit, or it could not wait (a cron instant: nobody can be told to return). */
-export type FireFailure = "prompt_too_large" | "queue_full";
+/**
+ * Why a fire failed: its prompt is over the limit, it could not wait (a cron instant: nobody can be told to return), or its
+ * project has no model for the agent.
+ */
+export type FireFailure = "prompt_too_large" | "queue_full" | "no_model";
 
 /** Due instants that are accounted for without a fire, oldest first. */
 export interface Skip {
@@ -166,6 +170,14 @@ export class Sessions extends Context.Service<
     ) => Stored<Session | null>;
     /** The agent runtime took the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
+    /**
+     * Writes how a turn ended, with the event `session.turn`. Null, and nothing is written, where the sandbox is not the
+     * session's (any more), or where this turn or a later one of that sandbox was written before.
+     */
+    readonly noteTurn: (
+      id: string,
+      turn: NotedTurn & { readonly now: number },
+    ) => Stored<{ readonly projectId: string } | null>;
     /** The running sessions whose sandboxes this node has. */
     readonly runningOn: (
       nodeId: string,

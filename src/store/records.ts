@@ -1,6 +1,7 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../domain/failure.ts";
 import type { CronTemplate } from "../domain/prompt.ts";
+import type { LastTurn } from "../domain/last-turn.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../domain/session.ts";
 import type { RepositorySource } from "../domain/repository.ts";
@@ -99,6 +100,8 @@ export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersP
 
 /** The last reading of a manifest that parsed, with those of its triggers' agents that have a file in its commit. */
 export interface GoodManifest {
+  /** Whether the repository configures a model provider in that commit; null: that was not looked up. */
+  readonly bringsModel: boolean | null;
   readonly commit: string;
   readonly text: string;
   readonly agents: readonly string[];
@@ -128,6 +131,8 @@ export interface TriggerKey {
 /** Everything about a project that its triggers go by: what the receiver and the scheduler hold in memory. */
 export interface ProjectState {
   readonly project: Project;
+  /** Its account's. */
+  readonly tier: string;
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
   readonly secrets: readonly VerifyingSecret[];
@@ -159,6 +164,12 @@ export interface StoredSecret {
   readonly previousUntil: number | null;
 }
 
+/** How a turn ended, and which it was: the number is the sandbox's. */
+export interface NotedTurn extends LastTurn {
+  readonly sandboxId: string;
+  readonly number: number;
+}
+
 export interface Session {
   readonly id: string;
   readonly projectId: string;
@@ -181,6 +192,8 @@ export interface Session {
   readonly stopReason: StopReason | null;
   /** What its last teardown saved, also after a restart; null before the first one that had something to ask. */
   readonly saved: Saved | null;
+  /** The last turn that ended, also after a restart; null before the first. */
+  readonly lastTurn: NotedTurn | null;
   /** Id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
   readonly bootDeadlineAt: number;
@@ -292,7 +305,9 @@ export type FirePrompt =
   /** Over the limit: the fire fails, visible and replayable. */
   | { readonly is: "too_large" }
   /** The trigger's filter does not match: the fire is skipped, visible and replayable. */
-  | { readonly is: "filtered" };
+  | { readonly is: "filtered" }
+  /** The session would have no model: the fire fails, too. */
+  | { readonly is: "no_model" };
 
 export interface NewFire {
   readonly id: string;

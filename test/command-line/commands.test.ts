@@ -8,7 +8,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../command-line/commands.ts";
-import { Identity } from "../../src/store/port.ts";
+import { Identity, Sessions } from "../../src/store/port.ts";
 import { gitOk } from "../git/git-client.ts";
 import {
   commitFiles,
@@ -123,6 +123,15 @@ const openedPid = async (): Promise<string> => {
 /** One that waits for nothing any more, and holds no slot. */
 const stoppedSession = async (): Promise<string> => {
   const sid = await runSession(service, pid, { initial_prompt: "Begin" });
+  await service.inside(
+    Effect.gen(function* () {
+      const { get, noteTurn } = yield* Sessions;
+      const sandboxId = (yield* get(sid))?.sandboxId ?? "";
+      const error = { code: "model_quota", message: "Too many requests." };
+      const at = "2026-11-20T06:52:05.618Z";
+      yield* noteTurn(sid, { sandboxId, number: 1, state: "failed", error, at, now: 0 });
+    }),
+  );
   await stopSession(service, pid, sid);
   return sid;
 };

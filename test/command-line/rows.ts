@@ -88,13 +88,17 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
-    human: new RegExp(`^SESSION +STATUS +CREATED +TRIGGER +NAME\n${ID} +stopped +.*Z +- +Begin\n$`),
+    human: new RegExp(
+      `^SESSION +STATUS +LAST TURN +CREATED +TRIGGER +NAME\n${ID} +stopped +failed +.*Z +- +Begin\n$`,
+    ),
     json: "/sessions?limit=1&status=stopped",
     refused: [["--limit", "201"], 1, /^The query is not valid: limit: /],
   },
   "sessions show": {
     args: async () => [await world.stoppedSession()],
-    human: new RegExp(`^session +${ID}\nstatus +stopped\nstop reason +requested\n[^]*\nprompt +Begin\n$`),
+    human: new RegExp(
+      `^session +${ID}\nstatus +stopped\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
+    ),
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, noSuch("session")],
   },

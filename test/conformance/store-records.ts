@@ -220,7 +220,7 @@ const checkProjects = (check: Check): void => {
           state?.manifestFailure,
         ]);
         const version = Effect.map(get(projectId), (project) => project?.version ?? 0);
-        const good = { commit: "c1", text: "a = 1", agents: ["ada", "o'hara"] };
+        const good = { commit: "c1", text: "a = 1", agents: ["ada", "o'hara"], bringsModel: true };
         const failure = { message: "line 1", path: "triggers", line: 1 };
         expect(yield* manifests).toEqual([null, null]);
         const before = yield* version;
@@ -236,10 +236,26 @@ const checkProjects = (check: Check): void => {
           syncedAt: NOON + 1,
           error: "line 1",
         });
-        const empty = { commit: "c3", text: "", agents: [] };
+        const empty = { commit: "c3", text: "", agents: [], bringsModel: null };
         yield* recordManifest(projectId, { commit: "c3", good: empty, failure: null, now: NOON + 2 });
         expect(yield* manifests).toEqual([empty, null]);
         expect(yield* lastFired(projectId)).toEqual(new Map());
+      }),
+    );
+
+    check(
+      "is of another version when its account's tier changes",
+      Effect.gen(function* () {
+        const { accountId, projectId } = yield* makeWorld(3);
+        const { get, states, changedSince } = yield* Projects;
+        const { setTier } = yield* Identity;
+        const version = Effect.map(get(projectId), (project) => project?.version ?? 0);
+        const before = yield* version;
+        const { since } = yield* changedSince(null);
+        yield* setTier(accountId, "pro", 7);
+        expect(yield* version).toBe(before + 1);
+        expect((yield* states([projectId]))[0]?.tier).toBe("pro");
+        expect((yield* changedSince(since)).changed.map(({ id }) => id)).toContain(projectId);
       }),
     );
   });
@@ -265,7 +281,13 @@ const checkSecrets = (check: Check): void => {
         yield* put({ projectId, name: "A_KEY", version: 1, envelope }, by(NOON + 2));
         expect(yield* list(projectId)).toEqual({
           secrets: [
-            { name: "A_KEY", createdAt: NOON + 2, updatedAt: NOON + 2, updatedBy: userId, previousUntil: null },
+            {
+              name: "A_KEY",
+              createdAt: NOON + 2,
+              updatedAt: NOON + 2,
+              updatedBy: userId,
+              previousUntil: null,
+            },
             { name: "KEY", createdAt: NOON, updatedAt: NOON + 1, updatedBy: userId, previousUntil: null },
           ],
           revision: 3,

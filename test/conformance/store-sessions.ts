@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { session } from "../../src/machines/session.ts";
-import { Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Events, Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
 import {
   admitSession,
   BOOT_MS,
@@ -224,6 +224,47 @@ export const checkSessions = (check: Check): void => {
         yield* acceptBootstrap(id, NOON + 3);
         yield* acceptBootstrap(id, NOON + 4);
         expect((yield* get(id))?.bootstrapAcceptedAt).toBe(NOON + 3);
+      }),
+    );
+  });
+
+  describe("a session's last turn", () => {
+    check(
+      "is the newest of its current sandbox, and each is told by one event",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { noteTurn, get } = yield* Sessions;
+        const { after } = yield* Events;
+        const id = yield* admitSession(world);
+        const sandboxId = (yield* openSandbox(id)).id;
+        const error = { code: "model_quota", message: 'It said: "no" \u2026' };
+        const failed = {
+          sandboxId,
+          number: 1,
+          state: "failed",
+          error,
+          at: new Date(NOON).toISOString(),
+        } as const;
+        expect(yield* noteTurn(id, { ...failed, sandboxId: randomUUID(), now: NOON })).toBeNull();
+        expect((yield* get(id))?.lastTurn).toBeNull();
+        const seen = { projectId: world.projectId, sessionId: id, limit: 10 };
+        const { cursor } = yield* after({ ...seen, cursor: null });
+        expect(yield* noteTurn(id, { ...failed, now: NOON + 1 })).toEqual({ projectId: world.projectId });
+        expect((yield* get(id))?.lastTurn).toEqual(failed);
+        const completed = { ...failed, number: 12, state: "completed", error: null } as const;
+        expect(yield* noteTurn(id, { ...failed, now: NOON + 2 })).toBeNull();
+        expect(yield* noteTurn(id, { ...completed, now: NOON + 3 })).not.toBeNull();
+        expect(yield* noteTurn(id, { ...failed, number: 3, now: NOON + 4 })).toBeNull();
+        expect(
+          yield* noteTurn(id, { ...failed, sandboxId: randomUUID(), number: 20, now: NOON + 5 }),
+        ).toBeNull();
+        expect((yield* get(id))?.lastTurn).toEqual(completed);
+        const { events } = yield* after({ ...seen, cursor });
+        expect(events.map(({ type, at, data }) => [type, at, data])).toEqual([
+          ["session.turn", NOON + 1, { state: "failed", error, at: failed.at }],
+          ["session.turn", NOON + 3, { state: "completed", error: null, at: failed.at }],
+        ]);
+        expect(yield* noteTurn(randomUUID(), { ...failed, now: NOON })).toBeNull();
       }),
     );
   });

@@ -172,6 +172,19 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("There are no logs.");
     });
 
+    it("says that its last turn failed and why, here and in the list", async () => {
+      const all = world();
+      const error = { code: "model_unauthorized", message: "The model's provider refused the key." };
+      const last_turn = { state: "failed", error, at: "2026-11-20T06:52:05.618Z" };
+      const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, last_turn } : one));
+      const { page, visit } = await start({ ...all, sessions });
+      await visit(SESSION);
+      await page.getByText("Last turn failed: model_unauthorized").waitFor();
+      expect(await page.locator("main").innerText()).toContain(error.message);
+      await visit(PROJECT);
+      await page.getByText(`Last turn failed: ${error.message}`).waitFor();
+    });
+
     it("says where its unpushed work was saved, and what is not in it", async () => {
       const all = world();
       const { page, visit } = await start(all);

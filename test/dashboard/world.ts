@@ -63,6 +63,7 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   failure: null,
   stop_reason: null,
   saved: null,
+  last_turn: null,
   created_at: ago(now, 95),
   updated_at: ago(now, 93),
   running_at: ago(now, 93),

@@ -12,6 +12,8 @@ import * as path from "node:path";
 import * as readline from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { request } from "undici";
+import type { RuntimeModels } from "../../daemon/adapters/adapter.ts";
+import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
 import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-model.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
@@ -19,6 +21,8 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const OPENCODE = path.join(ROOT, "node_modules/opencode-linux-x64/bin/opencode");
+
+const GATEWAY: RuntimeModels = { model: "managed/default", gateway: ["default"], hosted: false };
 
 const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
 
@@ -77,7 +81,11 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
   let runtime: ChildProcess;
   let url: string;
 
-  const startRuntime = async (extra: Readonly<Record<string, string>> = {}) => {
+  /** As its daemon starts it: with the platform's defaults beside the repository's own configuration. */
+  const startRuntime = async (models: RuntimeModels, extra: Readonly<Record<string, string>> = {}) => {
+    const { defaults, environment } = opencodeAdapter(0);
+    const file = path.join(home, `defaults-${models.model?.replaceAll("/", "-") ?? "none"}.json`);
+    fs.writeFileSync(file, defaults?.(models) ?? "");
     const child = spawn(OPENCODE, ["serve", "--hostname", "127.0.0.1", "--port", "0"], {
       cwd: workspace,
       stdio: ["ignore", "pipe", "ignore"],
@@ -87,9 +95,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
         HTTP_PROXY: proxy.url,
         HTTPS_PROXY: proxy.url,
         NO_PROXY: "127.0.0.1,localhost",
-        OPENCODE_CONFIG_DIR: path.join(workspace, ".platform/runtime"),
-        OPENCODE_DISABLE_AUTOUPDATE: "1",
-        OPENCODE_DISABLE_MODELS_FETCH: "1",
+        ...environment({ configDir: path.join(workspace, ".platform/runtime"), defaults: file }),
         // Else it asks the registry for its plugin package, for the directory under HOME too.
         npm_config_offline: "true",
         PLATFORM_LLM_BASE_URL: "http://llm.platform.internal/v1",
@@ -144,7 +150,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     git("-C", workspace, "checkout", "--quiet", "-b", "a-session");
     model = await startScriptedModel();
     proxy = await startProxy(model);
-    ({ child: runtime, address: url } = await startRuntime());
+    ({ child: runtime, address: url } = await startRuntime(GATEWAY));
   });
 
   afterAll(async () => {
@@ -172,8 +178,9 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     expect(events).toContain("This step failed");
   });
 
-  it("uses a model whose key is among the project's secrets instead of the managed gateway", async () => {
-    const keyed = await startRuntime({ ANTHROPIC_API_KEY: "a-key" });
+  it("uses a model whose key is among the project's secrets where there is no managed gateway", async () => {
+    const models = { model: "anthropic/claude-sonnet-4-6", gateway: [], hosted: false };
+    const keyed = await startRuntime(models, { ANTHROPIC_API_KEY: "a-key" });
     try {
       const tunnel = proxy.nextTunnel();
       const session = JSON.parse(await post("/session", { title: "a session" }, keyed.address)) as {

@@ -107,6 +107,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
             ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
             : Effect.succeed(health);
         }),
+      turn: () => Effect.never,
       logs: () => Stream.never,
       abort: () => Effect.succeed(false),
       // One whose agent works for long has so much that the service waits for it in vain.

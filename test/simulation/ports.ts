@@ -28,7 +28,7 @@ import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
 
 /** Waiting for news is no statement: it takes no effect, and nothing of it fails. */
-const WAITS = new Set(["changed", "awaitExit"]);
+const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
   /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap)$/;

@@ -15,6 +15,7 @@ import { bootPlacesLayer } from "../../src/actors/boot-places.ts";
 import { recover } from "../../src/actors/recovery.ts";
 import { sandboxActors } from "../../src/actors/sandbox.ts";
 import { sessionActors } from "../../src/actors/session.ts";
+import type { NumberedTurn } from "../../src/domain/last-turn.ts";
 import type { Saved } from "../../src/domain/saved.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
@@ -53,6 +54,8 @@ export interface DaemonScript {
   health: DaemonHealth | null;
   /** What it says to a save. */
   saved: Effect.Effect<Saved, DaemonUnreachable>;
+  /** What it says of its last turn; absent: none ends. */
+  turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
   /** Takes a change of the environment. */
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
@@ -73,6 +76,7 @@ const scriptedDaemon = (script: DaemonScript) =>
           ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
           : Effect.succeed(script.health),
       ),
+    turn: () => Effect.suspend(() => script.turn ?? Effect.never),
     logs: () => Stream.never,
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),

@@ -127,6 +127,7 @@ export const scriptedDaemon = (): DaemonScript => {
           return answerOf(mood);
         }),
       env: (_link, context, change) => env(context, change),
+      turn: () => Effect.never,
       logs: (_, { after }) => log.stream(after),
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),

@@ -28,7 +28,7 @@ import { BodyTime } from "../../src/http/body.ts";
 import { openListener } from "../../src/http/server.ts";
 import { makeNodeRoutes } from "../../src/nodes/endpoint.ts";
 import { nodeLayers } from "../../src/nodes/layer.ts";
-import type { DaemonLink } from "../../src/sandbox/port.ts";
+import { SandboxProvider, type DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
 import * as Client from "../../src/store/postgres/client.ts";
@@ -84,6 +84,8 @@ export interface TestOptions {
   readonly bodyTime?: Duration.Input;
   /** Where the daemon of a sandbox is reached; nowhere by default. */
   readonly link?: (sandboxId: string) => DaemonLink;
+  /** Sessions need a model, as where a provider runs them for real. */
+  readonly needsModel?: boolean;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -142,18 +144,31 @@ const makePlace = (): Place => {
   return place;
 };
 
+/** The simulated provider is known by its name: under another one it passes for real. */
+const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: boolean) =>
+  isRenamed
+    ? Layer.effectContext(
+        Effect.map(Layer.build(provider), (context) =>
+          Context.add(context, SandboxProvider, {
+            ...Context.get(context, SandboxProvider),
+            name: "stand-in",
+          }),
+        ),
+      )
+    : provider;
+
 /** Everything the service stands on, built in the caller's scope. */
 const stage = Effect.fnUntraced(function* (
   config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
-  link: TestOptions["link"],
+  { link, needsModel = false }: TestOptions,
 ) {
   const databaseUrl = yield* freshDatabase("migrated");
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
   const context = yield* Layer.build(
     Layer.mergeAll(
       Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
-      simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }),
+      renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,
       hosted({ config, dataDir: config.dataDir }),
       keyringLayer({ current: master, former: [] }),
@@ -170,7 +185,7 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", link }: TestOptions = {},
+  { bodyTime = "30 seconds", ...options }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -188,7 +203,7 @@ export async function startTestService(
     place.root,
   );
   const start = Effect.gen(function* () {
-    const { databaseUrl, context: own } = yield* stage(config, daemon.layer, link);
+    const { databaseUrl, context: own } = yield* stage(config, daemon.layer, options);
     const listener = yield* openListener(config);
     const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
     const nodes = yield* Layer.build(

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { LastTurn } from "../../domain/last-turn.ts";
 import { Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
@@ -36,6 +37,7 @@ export const SessionWire = Schema.Struct({
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
   saved: Schema.NullOr(Saved),
+  last_turn: nullable(LastTurn),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),

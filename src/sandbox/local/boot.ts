@@ -40,6 +40,7 @@ export const launchSettings = (
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
     agentPath: AGENT_PATH,
+    ...(installation.options.models !== undefined && { models: installation.options.models }),
     agentEnv: spec.secrets,
     commonEnv: {
       PATH: SANDBOX_PATH,

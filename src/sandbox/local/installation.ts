@@ -4,6 +4,7 @@ import { readdir, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { DefaultModels } from "../../domain/model.ts";
 import { type GroupParent, findGroupParents } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
 import { AGENT_GATE, type Form, INNER_CLOSE_FROM, INNER_GATE, launcherCloseFrom } from "./launch-plan.ts";
@@ -54,6 +55,8 @@ export interface LocalOptions {
   readonly commandLine: string;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
+  /** Models by provider that are used where nobody names one; absent: those of domain/model.ts. */
+  readonly models?: DefaultModels;
   /** Programs of the agent runtime, put on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];
   readonly limits: LocalLimits;

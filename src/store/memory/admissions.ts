@@ -31,6 +31,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     failure: null,
     stopReason: null,
     saved: null,
+    lastTurn: null,
     sandboxId: START.snapshot.context.sandboxId,
     bootstrapAcceptedAt: null,
     createdAt: now,

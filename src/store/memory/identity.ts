@@ -136,6 +136,8 @@ export const layer = Layer.effect(
     setTier: (accountId, tier, cap) =>
       Effect.sync(() => {
         setCap(tables, accountId, { tier, cap });
+        for (const [id, { record }] of tables.projects)
+          if (record.accountId === accountId) tables.markChanged(id);
       }),
     applyCaps: (caps) =>
       Effect.sync(() => {

@@ -95,7 +95,8 @@ const states = (tables: TableSet, ids: readonly string[]): readonly ProjectState
         envelope === null ? [] : [{ projectId: id, name, version, envelope, previous }],
     );
     const { record: project, manifest, manifestFailure } = row;
-    return [{ project, manifest, manifestFailure, secrets }];
+    const tier = tables.accounts.get(project.accountId)?.tier ?? "";
+    return [{ project, tier, manifest, manifestFailure, secrets }];
   });
 
 type KeepCursors = Parameters<(typeof Projects)["Service"]["keepCursors"]>[0];

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
-import { sessionStatusEvent } from "../event-rows.ts";
+import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../journal.ts";
 import { Sessions } from "../port.ts";
 import type { Session } from "../records.ts";
@@ -120,6 +120,15 @@ export const layer = Layer.effect(
           ...record,
           bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
         }));
+      }),
+    noteTurn: (id, { now, ...turn }) =>
+      Effect.sync(() => {
+        const { sandboxId, lastTurn = null, projectId = "" } = tables.sessions.get(id)?.record ?? {};
+        if (sandboxId !== turn.sandboxId) return null;
+        if (lastTurn?.sandboxId === turn.sandboxId && lastTurn.number >= turn.number) return null;
+        edit(tables, id, (record) => ({ ...record, lastTurn: turn }));
+        tables.events.append([sessionTurnEvent({ projectId, sessionId: id, at: now }, turn)]);
+        return { projectId };
       }),
     runningOn: (nodeId) =>
       Effect.sync(() =>

@@ -7,6 +7,7 @@ import type { Grant } from "../grants.ts";
 import { Identity } from "../port.ts";
 import type { Account, NewToken, Principal, Token } from "../records.ts";
 import { Endings } from "./endings.ts";
+import { ProjectChanges } from "./project-changes.ts";
 import { after, at, json, stored } from "./statement.ts";
 
 /** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
@@ -170,6 +171,7 @@ export const layer = Layer.effect(
     const authenticate = yield* makeAuthenticate;
     const ended = yield* makeEnded;
     const { listen } = yield* Endings;
+    const changes = yield* ProjectChanges;
     return {
       ...(yield* makeTokens),
       authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
@@ -186,7 +188,9 @@ export const layer = Layer.effect(
         ),
       setTier: (accountId, tier, cap) =>
         sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
-          Effect.asVoid,
+          // Whether its projects' fires have a model hangs on it.
+          Effect.andThen(changes.markAccount(accountId)),
+          sql.withTransaction,
           stored("identity.setTier"),
         ),
       applyCaps: (caps) =>

@@ -19,6 +19,8 @@ export class ProjectChanges extends Context.Service<
   {
     /** The project is of another version with this transaction. */
     readonly mark: (projectId: string) => Effect.Effect<void, SqlError>;
+    /** The same of all projects of an account. */
+    readonly markAccount: (accountId: string) => Effect.Effect<void, SqlError>;
     readonly changed: Effect.Effect<void>;
     readonly changedSince: (
       since: string | null,
@@ -40,6 +42,13 @@ export const layer: Layer.Layer<ProjectChanges, never, SqlClient.SqlClient | Not
         Effect.andThen(
           sql`UPDATE projects SET version = version + 1, changed_tx = pg_current_xact_id() WHERE id = ${projectId}`,
           say([projectId]),
+        ),
+      markAccount: (accountId) =>
+        Effect.flatMap(
+          sql<{ readonly id: string }>`
+            UPDATE projects SET version = version + 1, changed_tx = pg_current_xact_id()
+            WHERE account_id = ${accountId} RETURNING id`,
+          (rows) => say(rows.map(({ id }) => id)),
         ),
       changed: waiting.wait(ANY),
       changedSince: Effect.fnUntraced(function* (since: string | null) {

@@ -5,7 +5,16 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../port.ts";
-import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor, TriggerKey, VerifyingSecret } from "../records.ts";
+import type {
+  Fire,
+  Project,
+  ProjectState,
+  ProjectUpdate,
+  SealedSecret,
+  TriggerCursor,
+  TriggerKey,
+  VerifyingSecret,
+} from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
@@ -70,6 +79,7 @@ interface ManifestRow {
   readonly commit: string | null;
   readonly text: string | null;
   readonly agents: readonly string[];
+  readonly bringsModel: boolean | null;
   readonly message: string | null;
   readonly path: string | null;
   readonly line: number | null;
@@ -89,9 +99,9 @@ const verifyingOf = (row: VerifyingRow): VerifyingSecret => {
 
 const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest" | "manifestFailure"> => {
   if (row === undefined) return { manifest: null, manifestFailure: null };
-  const { commit, text, agents, message, path, line } = row;
+  const { commit, text, agents, bringsModel, message, path, line } = row;
   return {
-    manifest: commit === null || text === null ? null : { commit, text, agents },
+    manifest: commit === null || text === null ? null : { commit, text, agents, bringsModel },
     manifestFailure: message === null ? null : { message, path, line },
   };
 };
@@ -114,15 +124,16 @@ const makeManifests = Effect.gen(function* () {
         WITH former AS (SELECT read_commit, error, commit_sha FROM project_manifests WHERE project_id = ${id}),
         written AS (
           INSERT INTO project_manifests AS manifest
-            (project_id, read_commit, synced_at, error, error_path, error_line, commit_sha, text, agents)
+            (project_id, read_commit, synced_at, error, error_path, error_line, commit_sha, text, agents, brings_model)
           VALUES (${id}, ${commit}, ${at(now)}, ${failure?.message ?? null}, ${failure?.path ?? null},
-            ${failure?.line ?? null}, ${goodCommit}, ${good?.text ?? null}, ${agents})
+            ${failure?.line ?? null}, ${goodCommit}, ${good?.text ?? null}, ${agents}, ${good?.bringsModel ?? null})
           ON CONFLICT (project_id) DO UPDATE SET
             read_commit = excluded.read_commit, synced_at = excluded.synced_at, error = excluded.error,
             error_path = excluded.error_path, error_line = excluded.error_line,
             commit_sha = coalesce(excluded.commit_sha, manifest.commit_sha),
             text = coalesce(excluded.text, manifest.text),
-            agents = CASE WHEN excluded.commit_sha IS NULL THEN manifest.agents ELSE excluded.agents END
+            agents = CASE WHEN excluded.commit_sha IS NULL THEN manifest.agents ELSE excluded.agents END,
+            brings_model = CASE WHEN excluded.commit_sha IS NULL THEN manifest.brings_model ELSE excluded.brings_model END
           RETURNING read_commit, error, commit_sha
         )
         SELECT FROM written WHERE (read_commit, error, commit_sha) IS DISTINCT FROM
@@ -135,18 +146,25 @@ const makeManifests = Effect.gen(function* () {
       // Projects first: what is read after them may be newer than their version says, never older.
       const rows = yield* sql<Row>`${sql.literal(SELECT)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
       const manifests = yield* sql<ManifestRow>`
-        SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents",
+        SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents", brings_model AS "bringsModel",
           error AS message, error_path AS path, error_line AS line
         FROM project_manifests WHERE project_id = ANY(${[...ids]}::uuid[])`;
       const secrets = yield* sql<VerifyingRow>`
         SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
           previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
         FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
+      const tiers = yield* sql<{ readonly id: string; readonly tier: string }>`
+        SELECT id, tier FROM accounts WHERE id = ANY(${[...new Set(rows.map(({ accountId }) => accountId))]}::uuid[])`;
+      const tierOf = new Map(tiers.map(({ id, tier }) => [id, tier]));
       const manifestOf = new Map(manifests.map((manifest) => [manifest.projectId, manifest]));
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
       return rows.map((row) =>
         Object.assign(
-          { project: projectOf(row), secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf) },
+          {
+            project: projectOf(row),
+            tier: tierOf.get(row.accountId) ?? "",
+            secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
+          },
           manifestsOf(manifestOf.get(row.id)),
         ),
       );

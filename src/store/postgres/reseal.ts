@@ -10,7 +10,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { stored } from "./statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
-/** The tables with sealed values, each in a column `envelope`. */
+/** The tables with sealed values, each in a column `envelope`; a secret's former value is in `previous_envelope`. */
 export const SEALED_TABLES = ["project_credentials", "project_secrets"] as const;
 
 /** Values that are read at a time: 64 KiB each at most. */
@@ -71,21 +71,30 @@ const keep = Effect.fnUntraced(function* (values: { readonly check: string; read
     ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 });
 
+/** A secret with the value before it, which may still verify webhooks. */
+interface SecretRow extends SealedRow {
+  readonly name: string;
+  readonly previousVersion: number | null;
+  readonly previousEnvelope: Uint8Array | null;
+}
+
 const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
-  let after: SealedRow | null = null;
+  let after: SecretRow | null = null;
   let count = 0;
   for (;;) {
-    const rows: readonly (SealedRow & { readonly name: string })[] = yield* sql<
-      SealedRow & { readonly name: string }
-    >`
-      SELECT project_id AS "projectId", name, version, envelope FROM project_secrets
+    const rows: readonly SecretRow[] = yield* sql<SecretRow>`
+      SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
+        previous_envelope AS "previousEnvelope"
+      FROM project_secrets
       WHERE envelope IS NOT NULL AND (project_id, name) > (${after?.projectId ?? NO_PROJECT}::uuid, ${after?.name ?? ""})
       ORDER BY project_id, name LIMIT ${PORTION} FOR UPDATE`;
     for (const row of rows) {
       const envelope = Buffer.from(yield* reseal(row));
+      const previous = previousOf(row);
+      const previousEnvelope = previous === null ? null : Buffer.from(yield* reseal(previous));
       yield* sql`
-        UPDATE project_secrets SET envelope = ${envelope}
+        UPDATE project_secrets SET envelope = ${envelope}, previous_envelope = ${previousEnvelope}
         WHERE project_id = ${row.projectId} AND name = ${row.name}`;
     }
     count += rows.length;
@@ -93,6 +102,11 @@ const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) 
     if (after === null) return count;
   }
 });
+
+const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: SecretRow): SealedRow | null =>
+  previousVersion === null || previousEnvelope === null
+    ? null
+    : { projectId, name, version: previousVersion, envelope: previousEnvelope };
 
 /** Before every other id. */
 const NO_PROJECT = "00000000-0000-0000-0000-000000000000";

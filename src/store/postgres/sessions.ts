@@ -11,10 +11,10 @@ import type {
   SessionSnapshot,
 } from "../../machines/session.ts";
 import { pageOf, positionOf } from "../cursor.ts";
-import { sessionStatusEvent } from "../event-rows.ts";
+import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../journal.ts";
 import { Sessions } from "../port.ts";
-import type { OwnerlessSession, Session } from "../records.ts";
+import type { NotedTurn, OwnerlessSession, Session } from "../records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { Endings } from "./endings.ts";
 import { EventLog } from "./event-log.ts";
@@ -28,7 +28,7 @@ const COLUMNS = `
   id, project_id AS "projectId", account_id AS "accountId", status, base_ref AS "baseRef",
   base_commit AS "baseCommit", name, agent_name AS "agentName", agent_model AS "agentModel",
   initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
-  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved,
+  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved, last_turn AS "lastTurn",
   state_context ->> 'sandboxId' AS "sandboxId", boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
@@ -139,6 +139,18 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(COLUMNS);
     const memory = yield* makeMemory;
+    const events = yield* EventLog;
+    const noteTurn = Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
+      const [noted] = yield* sql<{ readonly projectId: string }>`
+        UPDATE project_sessions SET last_turn = ${json(turn)}
+        WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
+          AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
+            OR (last_turn ->> 'number')::numeric < ${turn.number})
+        RETURNING project_id AS "projectId"`;
+      if (noted === undefined) return null;
+      yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
+      return noted;
+    });
     return {
       memory,
       get: (id) =>
@@ -177,6 +189,8 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
         ),
+      noteTurn: (id, { now, ...turn }) =>
+        sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
       runningOn: (nodeId) =>
         sql<{ readonly id: string; readonly sandboxId: string; readonly runningAt: number }>`
           SELECT session.id, sandbox.id AS "sandboxId", session.running_at AS "runningAt"

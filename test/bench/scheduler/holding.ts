@@ -91,7 +91,8 @@ const madeProjects = (counts: readonly number[]) =>
         const commit = String(number).padStart(40, "0");
         return {
           project: projectOf(number),
-          manifest: { commit, text, agents: [] },
+          manifest: { commit, text, agents: [], bringsModel: null },
+          tier: "free",
           manifestFailure: null,
           secrets: [],
         };

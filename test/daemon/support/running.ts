@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import type { LaunchSettings } from "../../../src/domain/launch.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
@@ -33,6 +34,8 @@ export interface RunOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
+  readonly models?: LaunchSettings["models"];
+  readonly turnLimits?: LaunchSettings["turnLimits"];
   /** Work that a former sandbox saved. */
   readonly wip?: string;
   /** Put before everything that runs as the agent; nothing where it is left out. */
@@ -235,6 +238,8 @@ export class Running {
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.wip !== undefined && { wip: options.wip }),
+      ...(options.models !== undefined && { models: options.models }),
+      ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
     const child = spawn(process.execPath, [ENTRY, JSON.stringify(layout)], {

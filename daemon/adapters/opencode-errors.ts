@@ -1,0 +1,95 @@
+/** What opencode says of a turn that failed, as a code and a sentence that says what to do. */
+import * as Schema from "effect/Schema";
+import { NO_MODEL } from "../../src/domain/model.ts";
+import type { TurnError } from "../../src/domain/last-turn.ts";
+
+/** Of an error of a message or of `session.error` only this is read. */
+export const RuntimeError = Schema.Struct({
+  name: Schema.String,
+  data: Schema.optionalKey(
+    Schema.Struct({
+      message: Schema.optionalKey(Schema.String),
+      statusCode: Schema.optionalKey(Schema.Finite),
+    }),
+  ),
+});
+export type RuntimeError = typeof RuntimeError.Type;
+
+/** A person or the platform ended the turn. */
+export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbortedError";
+
+/** opencode puts its own class before the sentence, and a stack after it. */
+const CLASS = /^Provider[A-Za-z]*Error: /;
+
+/** The provider's own words, in one line. */
+export const wordsOf = ({ name, data }: RuntimeError): string => {
+  const [line = ""] = (data?.message ?? "").split("\n");
+  return line.replace(CLASS, "").trim() || name;
+};
+
+const ADVICE = {
+  no_model: NO_MODEL,
+  unknown_model:
+    "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
+  model_unauthorized:
+    "The model's provider refused the key. Check the project's secret that holds it, and what the key may use.",
+  model_quota:
+    "The model's provider refused further requests for now. Check the quota of the key, or try later.",
+  model_unavailable: "The model's provider did not answer as it should. Try again later.",
+  model_refused: "The model's provider refused the request.",
+  context_exceeded: "The conversation is longer than the model can read. Start a new session.",
+  turn_failed: "The agent runtime ended the turn with an error.",
+} as const;
+type Code = keyof typeof ADVICE;
+
+const BY_NAME: Readonly<Record<string, Code>> = {
+  ProviderAuthError: "model_unauthorized",
+  ProviderNoProvidersError: "no_model",
+  ProviderModelNotFoundError: "unknown_model",
+  ContextOverflowError: "context_exceeded",
+};
+
+const byStatus = (status: number): Code => {
+  if (status === 401 || status === 403) return "model_unauthorized";
+  if (status === 404) return "unknown_model";
+  if (status === 402 || status === 429) return "model_quota";
+  return status >= 500 ? "model_unavailable" : "model_refused";
+};
+
+const codeOf = (error: RuntimeError): Code => {
+  const known = BY_NAME[error.name];
+  if (known !== undefined) return known;
+  const status = error.data?.statusCode;
+  if (status !== undefined) return byStatus(status);
+  const words = error.data?.message ?? "";
+  if (/no providers are available|ProviderNoProvidersError/i.test(words)) return "no_model";
+  if (/model not found/i.test(words)) return "unknown_model";
+  return error.name === "APIError" ? "model_unavailable" : "turn_failed";
+};
+
+const sentence = (code: Code, words: string): TurnError => ({
+  code,
+  message: `${ADVICE[code]} It said: ${words}`,
+});
+
+export const turnError = (error: RuntimeError): TurnError => sentence(codeOf(error), wordsOf(error));
+
+/** A call of the model was tried so often in vain; `words` is what its provider said last. */
+export const triedInVain = (words: string): TurnError =>
+  sentence(
+    /quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable",
+    words,
+  );
+
+/** The runtime goes on asking the model without end. */
+export const tooManyCalls = (calls: number): TurnError => ({
+  code: "too_many_model_calls",
+  message:
+    `The turn was ended after ${calls} calls of the model. A provider that sends no finish_reason makes the runtime ask ` +
+    "again without end; check the provider, or give the work in smaller parts.",
+});
+
+export const NO_ANSWER: TurnError = {
+  code: "no_answer",
+  message: "The turn ended before the model was asked. The session's log says what the agent runtime did.",
+};

@@ -1,0 +1,79 @@
+/** The agent runtime's defaults: which model it takes where nobody names one (domain/model.ts). */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as Result from "effect/Result";
+import { agentFile } from "../src/domain/agent.ts";
+import {
+  chooseModel,
+  DEFAULT_GATEWAY_MODEL,
+  GATEWAY_PROVIDER,
+  HOSTED_PROVIDER,
+  modelIdOf,
+  namesHosted,
+  providerOf,
+  runtimeConfigFiles,
+} from "../src/domain/model.ts";
+import type { RuntimeAdapter, RuntimeModels } from "./adapters/adapter.ts";
+import type { AgentEnv } from "./agent-env.ts";
+import { writeForAgent } from "./files.ts";
+import type { Settings } from "./settings.ts";
+
+/** Files that are larger configure nothing. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** The text of a file of the repository; empty where there is none. Links are not followed: they may lead anywhere. */
+const textOf = (path: string): string => {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return "";
+  }
+  try {
+    const found = fstatSync(file);
+    return found.isFile() && found.size <= MAX_FILE_BYTES ? readFileSync(file, "utf8") : "";
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** Whether the repository names the hosted provider. `configDir` is absolute. */
+const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: string): boolean =>
+  [
+    ...runtimeConfigFiles(".").map((file) => join(layout.workspace, file)),
+    ...runtimeConfigFiles(".").map((file) => join(configDir, file)),
+    agentFile(configDir, agentName),
+  ].some((path) => namesHosted(textOf(path)));
+
+/** What the defaults are made from now. `configDir` is the agent's config directory, absolute. */
+export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir: string): RuntimeModels => {
+  const { agentModel, injected, launch } = settings;
+  const defaults = launch.models ?? {};
+  const gateway = injected["PLATFORM_LLM_BASE_URL"] !== undefined;
+  const choice = chooseModel({
+    gateway,
+    secretNames: Object.keys(agentEnv.secrets),
+    agentModel,
+    defaults,
+  });
+  const asked =
+    agentModel !== null && providerOf(agentModel) === GATEWAY_PROVIDER ? [modelIdOf(agentModel)] : [];
+  const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...asked];
+  return {
+    model: Result.isSuccess(choice) ? choice.success : null,
+    gateway: gateway ? [...new Set(offered)] : [],
+    hosted:
+      (agentModel !== null && providerOf(agentModel) === HOSTED_PROVIDER) ||
+      repositoryNamesHosted(settings, configDir),
+  };
+};
+
+/** Writes the defaults where the runtime reads them, before it starts and again when its repository is there. */
+export const writeRuntimeDefaults = (
+  { settings, adapter, agentEnv }: { settings: Settings; adapter: RuntimeAdapter; agentEnv: AgentEnv },
+  configDir: string,
+): void => {
+  if (adapter.defaults === null) return;
+  const models = runtimeModels(settings, agentEnv, configDir);
+  writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(models));
+};

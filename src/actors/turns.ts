@@ -1,0 +1,70 @@
+/**
+ * Learns from a sandbox's daemon how each of the agent's turns ended, and writes it to the session. The question stays open
+ * until a turn ends, so the answer comes at once and an idle agent costs nothing.
+ *
+ *  U1 A turn's end is written once: the daemon's number of the turn tells a repeated answer from a new one.
+ *  U2 Several turns that end between two answers are told by their last one.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { storableTurn, type NumberedTurn } from "../domain/last-turn.ts";
+import { DaemonClient } from "../sandbox/daemon.ts";
+import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
+import type { StoreError } from "../store/journal.ts";
+import { Sessions } from "../store/port.ts";
+import { linked } from "./answered.ts";
+import { serviceContext } from "./service-context.ts";
+import { backoff, waitOutOutage } from "./supervisor.ts";
+
+/** A daemon that does not answer is asked again: at once after a short break, seldom where it never will. */
+const AGAIN = backoff("500 millis", "30 seconds");
+
+interface Turns {
+  readonly sandboxId: string;
+  readonly sessionId: string;
+}
+
+/** @returns what follows the turns in one sandbox; it never ends. */
+export const turnFollower = Effect.gen(function* () {
+  const sessions = yield* Sessions;
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const sign = yield* serviceContext;
+
+  const note = Effect.fnUntraced(function* (
+    { sandboxId, sessionId }: Turns,
+    { number, ...turn }: NumberedTurn,
+  ): Effect.fn.Return<void, StoreError> {
+    const told = storableTurn(turn);
+    if (told === null) return;
+    const now = yield* Clock.currentTimeMillis;
+    const noted = yield* sessions.noteTurn(sessionId, { sandboxId, number, ...told, now });
+    if (noted === null || told.state !== "failed") return;
+    yield* Effect.logWarning("a turn failed", {
+      project: noted.projectId,
+      session: sessionId,
+      sandbox: sandboxId,
+      ...told.error,
+    });
+  });
+
+  return ({
+    sandboxId,
+    sessionId,
+    ...first
+  }: Turns & { readonly link: DaemonLink }): Effect.Effect<never> => {
+    let after = 0;
+    let known: DaemonLink | null = first.link;
+    const next = Effect.gen(function* () {
+      // After a failure it is looked up again: the sandbox's node may have another address by now.
+      const link = known ?? (yield* linked(provider, sandboxId));
+      known = null;
+      const turn = yield* daemon.turn(link, yield* sign(sandboxId, sessionId), after);
+      known = link;
+      if (turn === null || turn.number <= after) return;
+      yield* waitOutOutage("turns", note({ sandboxId, sessionId }, turn));
+      after = turn.number;
+    });
+    return Effect.forever(Effect.retry(next, AGAIN)).pipe(Effect.orDie);
+  };
+});

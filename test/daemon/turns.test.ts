@@ -1,0 +1,222 @@
+/** The real opencode with a model stub: which model it is given, how a turn's end is told, and what bounds a failing model. */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { HealthReport } from "../../daemon/report.ts";
+import { chooseModel, MODEL_PROVIDERS } from "../../src/domain/model.ts";
+import { freePort } from "../support/free-port.ts";
+import { ModelStub } from "../support/model-stub.ts";
+import { Running, type RunOptions } from "./support/running.ts";
+
+const OPENCODE = fileURLToPath(
+  new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
+);
+const KEY = "sk-canary-key-of-the-project";
+const PROMPT = { PLATFORM_INITIAL_PROMPT: "say something", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
+
+const startDaemon = async (options: RunOptions): Promise<Running> => {
+  const port = await freePort();
+  const daemon = await Running.start({
+    adapter: "opencode",
+    agentCommand: [OPENCODE, "serve", "--hostname", "127.0.0.1", "--port", String(port)],
+    runtimePort: port,
+    ...options,
+  });
+  await daemon.logged("listening");
+  return daemon;
+};
+
+/** The turn after that number, once it has ended. */
+const turnAfter = async (daemon: Running, after: number): Promise<HealthReport["turn"]["last"]> => {
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- each question stays open until a turn ends
+    const answer = await daemon.ask(`/platform/turn?after=${after}`);
+    const { last } = JSON.parse(answer.body) as HealthReport["turn"];
+    if (last !== null && last.number > after) return last;
+  }
+};
+
+describe.skipIf(!existsSync(OPENCODE))("opencode on an empty repository", () => {
+  let stub: ModelStub;
+  let daemon: Running | null = null;
+  let base: string;
+  beforeAll(async () => {
+    stub = new ModelStub();
+    base = await stub.start();
+  });
+  afterEach(() => daemon?.dispose());
+  afterAll(() => stub.stop());
+
+  test("answers by the managed gateway, whose key is in no file", async () => {
+    const variables = { PLATFORM_LLM_BASE_URL: base, PLATFORM_LLM_API_KEY: KEY };
+    daemon = await startDaemon({ environment: { ...PROMPT, ...variables }, models: { managed: "ok" } });
+    expect(await turnAfter(daemon, 0)).toMatchObject({ number: 1, state: "completed", error: null });
+    expect(stub.of("ok").at(-1)).toMatchObject({ path: "/v1/chat/completions", key: KEY });
+    expect(stub.of("ok").at(-1)?.text).toContain("say something");
+    expect(stub.of("ok").at(-1)?.tools).not.toContain("question");
+    expect(readFileSync(daemon.layout.runtimeDefaultsFile, "utf8")).not.toContain(KEY);
+  });
+
+  test("answers by the provider whose key is among the secrets, with a model that the table names", async () => {
+    const agentEnv = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: base };
+    daemon = await startDaemon({ environment: PROMPT, agentEnv });
+    expect(await turnAfter(daemon, 0)).toMatchObject({ state: "completed" });
+    const [{ model = "" } = {}] = MODEL_PROVIDERS;
+    expect(stub.of(model).at(-1)).toMatchObject({ path: "/v1/messages", key: KEY });
+  });
+
+  test("says that there is no model, and does not fall back to the hosted one", async () => {
+    daemon = await startDaemon({ environment: PROMPT });
+    expect(await turnAfter(daemon, 0)).toMatchObject({
+      state: "failed",
+      error: { code: "no_model", message: expect.stringContaining("ANTHROPIC_API_KEY") },
+    });
+    await daemon.logged("turn failed", { code: "no_model" });
+    // A key that comes later is enough.
+    await daemon.control("env", { revision: "2", env: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: base } });
+    const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
+    expect(config.model).toBe("anthropic/claude-sonnet-4-6");
+  });
+});
+
+describe.skipIf(!existsSync(OPENCODE))("opencode's bundled list of models", () => {
+  test("has every provider's default model of the table", async () => {
+    const keys = MODEL_PROVIDERS.flatMap(({ keys: [key = ""] }) => [[key, KEY] as const]);
+    const daemon = await startDaemon({ agentEnv: Object.fromEntries(keys) });
+    try {
+      await daemon.logged("ready");
+      const { providers } = JSON.parse((await daemon.ask("/config/providers")).body) as {
+        providers: { id: string; models: Record<string, unknown> }[];
+      };
+      const known = new Map(providers.map(({ id, models }) => [id, Object.keys(models)]));
+      for (const { id, keys: secretNames, model } of MODEL_PROVIDERS) {
+        expect(known.get(id), id).toContain(model);
+        const choice = chooseModel({ gateway: false, secretNames, agentModel: null, defaults: {} });
+        expect(choice).toMatchObject({ success: `${id}/${model}` });
+      }
+      expect(known.has("opencode")).toBe(false);
+    } finally {
+      await daemon.dispose();
+    }
+  });
+});
+
+describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
+  const MODELS = ["ok", "unauthorized", "quota", "broken", "cut", "unfinished", "missing"];
+  const TOOLS = ["tool:bash", "tool:question"];
+  let stub: ModelStub;
+  let daemon: Running;
+  let turns = 0;
+  /** Asks one model for a turn. @returns how it ended. */
+  const turnOf = async (model: string, agent = "build"): Promise<HealthReport["turn"]["last"]> => {
+    const post = { method: "POST", headers: { "x-platform-user-context": daemon.context() } };
+    const session = JSON.parse(
+      (await daemon.ask("/session", { ...post, body: '{"title": "titled"}' })).body,
+    ) as { id: string };
+    const parts = [{ type: "text", text: "say something" }];
+    const body = JSON.stringify({ agent, model: { providerID: "stub", modelID: model }, parts });
+    const headers = { "x-platform-user-context": daemon.context(), "content-type": "application/json" };
+    await daemon.ask(`/session/${session.id}/prompt_async`, { method: "POST", headers, body });
+    const last = await turnAfter(daemon, turns);
+    turns = last?.number ?? turns;
+    return last;
+  };
+
+  beforeAll(async () => {
+    stub = new ModelStub();
+    const config = {
+      permission: { bash: "ask" },
+      model: "stub/ok",
+      provider: {
+        stub: {
+          npm: "@ai-sdk/openai-compatible",
+          options: { baseURL: await stub.start(), apiKey: KEY },
+          models: Object.fromEntries([...MODELS, ...TOOLS].map((id) => [id, { name: id }])),
+        },
+      },
+    };
+    const asking = "---\nmode: primary\npermission:\n  question: allow\n---\nAsk.\n";
+    daemon = await startDaemon({
+      environment: { PLATFORM_LLM_BASE_URL: "http://127.0.0.1:9/v1", PLATFORM_LLM_API_KEY: "unused" },
+      files: {
+        "opencode.json": JSON.stringify(config),
+        ".platform/runtime/agents/asking.md": asking,
+      },
+      agentEnv: { MODEL_KEY: KEY },
+      // As the daemon's own, in less time.
+      turnLimits: { tries: 2, modelCalls: 5 },
+    });
+    await daemon.logged("ready");
+    // The listener for turns stands before the first one.
+    await daemon.logged("turns are followed");
+  });
+  afterAll(async () => {
+    await daemon.dispose();
+    stub.stop();
+  });
+
+  test("leaves the choice to the repository's own configuration, gateway or not", async () => {
+    const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
+    expect(config.model).toBe("stub/ok");
+    expect(await turnOf("ok")).toMatchObject({ state: "completed", error: null });
+  });
+
+  test("with a wrong key fails at once, in the provider's words and without the key", async () => {
+    const last = await turnOf("unauthorized");
+    expect(last).toMatchObject({ state: "failed", error: { code: "model_unauthorized" } });
+    expect(last?.error?.message).toContain("Incorrect API key provided: [redacted]");
+    expect(stub.of("unauthorized")).toHaveLength(1);
+  });
+
+  test("with a model that its provider does not know says what to correct", async () => {
+    expect(await turnOf("missing")).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
+  });
+
+  test("with a model that the runtime does not know is failed, though it took no time at all", async () => {
+    const last = await turnOf("nonesuch");
+    expect(last).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
+    expect(last?.error?.message).toContain("agent_model");
+    expect(last?.error?.message).toContain("Model not found: stub/nonesuch");
+  });
+
+  test.each([
+    ["quota", "model_quota", "You exceeded your current quota"],
+    ["broken", "model_unavailable", "The server had an error"],
+    ["cut", "model_unavailable", "It said: "],
+  ])(
+    "with a provider that fails again and again (%s) is ended after the last try",
+    async (model, code, words) => {
+      const last = await turnOf(model);
+      expect(last).toMatchObject({ state: "failed", error: { code } });
+      expect(last?.error?.message).toContain(words);
+      expect(stub.of(model)).toHaveLength(2);
+    },
+  );
+
+  test("with a provider that never says that it has finished is ended after so many calls", async () => {
+    expect(await turnOf("unfinished")).toMatchObject({
+      state: "failed",
+      error: { code: "too_many_model_calls" },
+    });
+    expect(stub.of("unfinished").length).toBeLessThan(10);
+  });
+
+  test("goes on without the permission that no person is there to give", async () => {
+    expect(await turnOf("tool:bash")).toMatchObject({ state: "completed", error: null });
+    expect(stub.of("tool:bash").at(-1)?.text).toContain("No person is there to allow this");
+  });
+
+  test("goes on where an agent is allowed to ask and does", async () => {
+    expect(await turnOf("tool:question", "asking")).toMatchObject({ state: "completed", error: null });
+    expect(stub.of("tool:question").at(-1)?.text).toContain("Decide by yourself");
+  });
+
+  test("that somebody ends is interrupted, also while the runtime waits to try again", async () => {
+    const ended = turnOf("broken");
+    await expect.poll(() => stub.of("broken").length, { timeout: 20_000 }).toBe(3);
+    await expect
+      .poll(async () => (await daemon.control("abort"))[1], { timeout: 20_000 })
+      .toEqual({ aborted: true });
+    expect(await ended).toMatchObject({ state: "interrupted", error: null });
+  });
+});

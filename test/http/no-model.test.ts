@@ -1,0 +1,147 @@
+/** A session that would have no model is refused, and a fire fails with the reason, before anything is started. */
+import * as Effect from "effect/Effect";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Identity } from "../../src/store/port.ts";
+import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import {
+  deliver,
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  putSecret,
+  SECRET,
+  SECRET_NAME,
+  webhookEntry,
+  type Fields,
+} from "./world.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService(
+    { PLATFORM_LLM_BASE_URL: "http://127.0.0.1:9/v1", PLATFORM_LLM_TIERS: '["pro"]' },
+    { needsModel: true },
+  );
+});
+afterAll(() => service.close());
+
+const create = (pid: string, body: Fields = {}): Promise<Answer> =>
+  service.request("POST", `/v1/projects/${pid}/sessions`, { body });
+const sessionsOf = async (pid: string) =>
+  listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions");
+
+const refused = (answer: Answer, says: string): void => {
+  expect(fields(expectStatus(answer, 422))).toMatchObject({
+    code: "no_model",
+    error: expect.stringContaining(says),
+  });
+};
+
+describe("a session without a model", () => {
+  it("is refused on an empty repository with what to set, and leaves no row", async () => {
+    const pid = await makeProject(service);
+    refused(await create(pid), "ANTHROPIC_API_KEY");
+    expect(await sessionsOf(pid)).toEqual([]);
+    await putSecret(service, pid, "OPENAI_API_KEY", "sk-a-key");
+    expectStatus(await create(pid), 201);
+  });
+
+  it("is refused where the model that it names has no key", async () => {
+    const pid = await makeProject(service);
+    await putSecret(service, pid, "OPENAI_API_KEY", "sk-a-key");
+    refused(await create(pid, { agent_model: "anthropic/claude" }), "ANTHROPIC_API_KEY");
+    refused(await create(pid, { agent_model: "managed/large" }), "no managed model gateway");
+    expectStatus(await create(pid, { agent_model: "openai/gpt" }), 201);
+    expectStatus(await create(pid, { agent_model: "opencode/by-name" }), 201);
+  });
+
+  it.each([
+    ["opencode.json", '{"provider": {"own": {"npm": "@ai-sdk/openai-compatible"}}}'],
+    [".platform/runtime/opencode.jsonc", '// Ours.\n{"provider": {"own": {"options": {}},},}'],
+    [".opencode/opencode.json", '{"model": "opencode/by-name"}'],
+  ])("is started where the repository configures one in %s", async (path, text) => {
+    expectStatus(await create(await makeProject(service, { files: { [path]: text } })), 201);
+  });
+
+  it.each([
+    ["opencode.json", '{"provider": {}, "model": "anthropic/claude"}'],
+    ["opencode.json", "no JSON"],
+    ["elsewhere/opencode.json", '{"provider": {"own": {}}}'],
+  ])("is refused where %s configures none: %s", async (path, text) => {
+    refused(await create(await makeProject(service, { files: { [path]: text } })), "opencode.json");
+  });
+
+  it("looks for the configuration where the manifest says, at the base of the session", async () => {
+    const files = {
+      "platform.toml": '[runtime]\nconfig_dir = "agents/here"\n',
+      "agents/here/opencode.json": '{"provider": {"own": {}}}',
+    };
+    expectStatus(await create(await makeProject(service, { files })), 201);
+  });
+});
+
+describe("a fire without a model", () => {
+  it("fails with the reason on its ledger row and in the operator's log, and can be replayed later", async () => {
+    const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push", "Look") } });
+    await putSecret(service, pid, SECRET_NAME, SECRET);
+    const send = () => deliver(service, `${pid}/push`, { headers: { "x-github-delivery": "one" } });
+    refused(await eventually(async () => expectStatus(await send(), 422)), "ANTHROPIC_API_KEY");
+    refused(
+      await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} }),
+      "ANTHROPIC_API_KEY",
+    );
+    const fires = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
+    expect(fires.map(({ kind, status, reason }) => [kind, status, reason])).toEqual([
+      ["manual", "failed", "no_model"],
+      ["webhook", "failed", "no_model"],
+    ]);
+    expect(await sessionsOf(pid)).toEqual([]);
+    const lines = service.logs.filter((line) => line.includes("a fire failed") && line.includes(pid));
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain(String(fires[1]?.["id"]));
+    await putSecret(service, pid, "ANTHROPIC_API_KEY", "sk-a-key");
+    const replay = `/v1/projects/${pid}/fires/${String(fires[1]?.["id"])}/replay`;
+    await eventually(async () => expectStatus(await service.request("POST", replay), 202));
+    expect(await sessionsOf(pid)).toHaveLength(1);
+  });
+
+  it("has one from the repository's own configuration, as it is on the default branch", async () => {
+    const files = {
+      "platform.toml": webhookEntry("push", "Look"),
+      "opencode.json": '{"provider": {"own": {}}}',
+    };
+    const pid = await makeProject(service, { files });
+    const fire = `/v1/projects/${pid}/triggers/push/fire`;
+    expectStatus(await service.request("POST", fire, { body: {} }), 202);
+  });
+});
+
+describe("the managed gateway", () => {
+  it("is enough for sessions and fires as soon as the account's tier has it", async () => {
+    const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push", "Look") } });
+    const fire = `/v1/projects/${pid}/triggers/push/fire`;
+    refused(await create(pid), "ANTHROPIC_API_KEY");
+    refused(await service.request("POST", fire, { body: {} }), "ANTHROPIC_API_KEY");
+    const { id } = fields(await service.request("GET", "/v1/me"))["account"] as { id: string };
+    await service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(id, "pro", 50)));
+    expectStatus(await create(pid), 201);
+    await eventually(async () => expectStatus(await service.request("POST", fire, { body: {} }), 202));
+    await service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(id, "free", 50)));
+  });
+});
+
+describe("an agent runtime that is not opencode", () => {
+  it.each([{ PLATFORM_AGENT_ADAPTER: "plain" }, { PLATFORM_AGENT_COMMAND: "our-agent --serve" }])(
+    "brings its own model: %o",
+    async (settings) => {
+      const other = await startTestService(settings, { needsModel: true });
+      try {
+        const pid = await makeProject(other);
+        expectStatus(await other.request("POST", `/v1/projects/${pid}/sessions`, { body: {} }), 201);
+      } finally {
+        await other.close();
+      }
+    },
+  );
+});
