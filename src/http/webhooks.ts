@@ -53,6 +53,9 @@ const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-i
 /** So often a fire is decided anew when its project changed while it was on its way. */
 const STALE_MAX = 5;
 
+/** Requests that wait for one more look at what listens. Any more are answered at once. */
+const MISSING_MAX = 256;
+
 const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
@@ -187,6 +190,12 @@ const failureFor = (cause: Cause.Cause<unknown>): ApiError => {
       });
 };
 
+/** What a sender hears whose trigger was not found after one more look. */
+const missError = (cause: Cause.Cause<ApiError | StoreError>): ApiError => {
+  const error = Cause.squash(cause);
+  return error instanceof NotFound || error instanceof Conflict ? error : failureFor(cause);
+};
+
 /** A delivery whose body is there. */
 interface Delivery {
   readonly pid: string;
@@ -271,6 +280,14 @@ export const makeReceiver = Effect.gen(function* () {
   const faults = yield* Faults;
   const arriving = yield* makeArriving;
   const receive = yield* makeReceive;
+  const run = Effect.runForkWith(yield* Effect.context());
+  let missing = 0;
+
+  /** What listens there by now. Another node may just have made it, so a miss is looked up once. */
+  const lookedUp = Effect.fnUntraced(function* (pid: string, slug: string) {
+    yield* directory.caughtUp;
+    return yield* Effect.fromResult(listening(directory, pid, slug));
+  });
 
   const take = (
     request: IncomingMessage,
@@ -278,7 +295,22 @@ export const makeReceiver = Effect.gen(function* () {
     [pid, slug]: readonly [string, string],
   ) => {
     const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return answerError(response, found.failure);
+    if (Result.isSuccess(found)) return read(request, response, [pid, slug]);
+    const { failure: error } = found;
+    if (error instanceof BadRequest || missing >= MISSING_MAX) return answerError(response, error);
+    missing += 1;
+    run(lookedUp(pid, slug)).addObserver((exit) => {
+      missing -= 1;
+      if (Exit.isSuccess(exit)) read(request, response, [pid, slug]);
+      else answerError(response, missError(exit.cause));
+    });
+  };
+
+  const read = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    [pid, slug]: readonly [string, string],
+  ) => {
     const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
     arriving.read(
       request,

@@ -75,6 +75,13 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     seed: 5,
   },
   {
+    name: "instants-with-a-row-hold-the-cursor",
+    file: "src/actors/trigger.ts",
+    find: '    if (admission.outcome === "duplicate") yield* skip(due, "missed", [at]);\n',
+    put: "",
+    seed: 228,
+  },
+  {
     name: "look-during-a-look-forgotten",
     file: "src/machines/trigger.ts",
     find: "    remember: assign({ again: true }),",
