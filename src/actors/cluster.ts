@@ -33,7 +33,14 @@ import {
 import { Rpc } from "effect/rpc";
 import { SocketServer } from "effect/socket";
 import { CapReached, StoreError } from "../store/journal.ts";
-import { Actors, ActorUnavailable, Placement, type ActorKind, type ActorKinds, type TellError } from "./actors.ts";
+import {
+  Actors,
+  ActorUnavailable,
+  Placement,
+  type ActorKind,
+  type ActorKinds,
+  type TellError,
+} from "./actors.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);

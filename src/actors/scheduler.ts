@@ -45,7 +45,7 @@ export class Scheduler extends Context.Service<
     readonly state: Effect.Effect<{
       readonly tickedAt: number | null;
       readonly late: boolean;
-        /** Cron triggers that this node looks after. */
+      /** Cron triggers that this node looks after. */
       readonly scheduled: number;
     }>;
   }

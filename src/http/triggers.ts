@@ -85,9 +85,7 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;
   const projects = yield* Projects;
-  const cursors = yield* projects.cursors(
-    read.triggers.map(({ slug }) => ({ projectId: project.id, slug })),
-  );
+  const cursors = yield* projects.cursors(read.triggers.map(({ slug }) => ({ projectId: project.id, slug })));
   const known: Known = {
     baseUrl: (yield* Addresses).publicUrl,
     project,

@@ -81,10 +81,9 @@ const lockedOut = Layer.effect(
 );
 
 /** Where triggers live: here, until a test moves them. */
-class Places extends Context.Service<
-  Places,
-  { readonly move: (isHere: boolean) => Effect.Effect<void> }
->()("test/Places") {}
+class Places extends Context.Service<Places, { readonly move: (isHere: boolean) => Effect.Effect<void> }>()(
+  "test/Places",
+) {}
 const placed = Layer.effectContext(
   Effect.gen(function* () {
     const cluster = yield* Placement;
@@ -232,20 +231,22 @@ describe("a due instant", () => {
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
   );
 
-  it.effect("is fired in time where its schedule took a former one's place while that one is being told", () =>
-    Effect.gen(function* () {
-      const held = yield* Latch.make();
-      const test = Effect.gen(function* () {
-        yield* begin(trigger("tick", "0 * * * * *"), 100);
-        yield* advance(62);
-        yield* push(trigger("tick", "*/20 * * * * *"));
-        yield* advance(5);
-        yield* held.open;
-        yield* advance(38);
-        assert.deepStrictEqual(yield* seconds, [80, 100]);
-      });
-      yield* over(test, (event, nth) => (isTimer(event) && nth === 1 ? held : "arrives"));
-    }),
+  it.effect(
+    "is fired in time where its schedule took a former one's place while that one is being told",
+    () =>
+      Effect.gen(function* () {
+        const held = yield* Latch.make();
+        const test = Effect.gen(function* () {
+          yield* begin(trigger("tick", "0 * * * * *"), 100);
+          yield* advance(62);
+          yield* push(trigger("tick", "*/20 * * * * *"));
+          yield* advance(5);
+          yield* held.open;
+          yield* advance(38);
+          assert.deepStrictEqual(yield* seconds, [80, 100]);
+        });
+        yield* over(test, (event, nth) => (isTimer(event) && nth === 1 ? held : "arrives"));
+      }),
   );
 
   it.effect("is told no more once its project is archived", () =>

@@ -8,7 +8,10 @@ import type { NextInstant } from "../../src/machines/trigger.ts";
 const SECOND = 1000;
 
 /** Entries of a project as they are wanted: schedule and second of each slug. */
-const wanted = (project: string, entries: Readonly<Record<string, readonly [schedule: string, second: number]>>) =>
+const wanted = (
+  project: string,
+  entries: Readonly<Record<string, readonly [schedule: string, second: number]>>,
+) =>
   new Map<string, NextInstant>(
     Object.entries(entries).map(([slug, [schedule, second]]) => [
       triggerActorId(project, slug),

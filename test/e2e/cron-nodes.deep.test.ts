@@ -41,7 +41,8 @@ describe("cron triggers of several nodes", () => {
       const cluster = await CronNodes.start(count);
       nodes = cluster;
       for (let node = 0; node < count; node += 1)
-        for (let project = 0; project < PROJECTS_A_NODE; project += 1) await cluster.project(node, EXPRESSIONS);
+        for (let project = 0; project < PROJECTS_A_NODE; project += 1)
+          await cluster.project(node, EXPRESSIONS);
       const from = wallClock() + KNOWN_MS;
       const watched = { from, until: from + WATCHED_MS };
       const disturbed: Span[] = [];

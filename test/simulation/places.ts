@@ -61,7 +61,8 @@ export interface PlacesParts {
 const shardOf = (id: string): number =>
   [...id].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 65_521, 7) % SHARDS;
 
-const unavailable = (actorId: string) => Effect.fail(new ActorUnavailable({ actorId, reason: "nobody answers" }));
+const unavailable = (actorId: string) =>
+  Effect.fail(new ActorUnavailable({ actorId, reason: "nobody answers" }));
 
 export class Places {
   readonly #parts: PlacesParts;
@@ -114,7 +115,8 @@ export class Places {
       if (shard.owner === null && shard.nextAt <= time.elapsed) {
         const [first, ...others] = up;
         if (first === undefined) continue;
-        shard.owner = shard.next !== null && up.includes(shard.next) ? shard.next : random.pick([first, ...others]);
+        shard.owner =
+          shard.next !== null && up.includes(shard.next) ? shard.next : random.pick([first, ...others]);
         shard.next = null;
         this.#parts.disturb();
       }
@@ -226,12 +228,14 @@ export class Places {
       const travel = random.chance(LATE) ? random.between(60, LATEST_MS) : random.between(0, 60);
       const arrived = Effect.suspend((): Effect.Effect<A, E | ActorUnavailable> => {
         const there = owner === null ? undefined : this.#actors.get(owner);
-        if (owner === null || there === undefined || owner.process.isDead || isLostOnTheWay) return Effect.never;
+        if (owner === null || there === undefined || owner.process.isDead || isLostOnTheWay)
+          return Effect.never;
         if (!this.#believes(owner, id)) return unavailable(id);
         return Effect.callback<A, E>((resume) => {
           const fiber = there.run(call(there.local));
           fiber.addObserver((exit) => {
-            if (!isLostOnTheWayBack) resume(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Effect.failCause(exit.cause));
+            if (!isLostOnTheWayBack)
+              resume(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Effect.failCause(exit.cause));
           });
         });
       });
@@ -255,6 +259,8 @@ interface Sending {
 }
 
 /** Runs an effect as the node's process does. */
-export type Run = <A, E>(effect: Effect.Effect<A, E>) => {
+export type Run = <A, E>(
+  effect: Effect.Effect<A, E>,
+) => {
   readonly addObserver: (observe: (exit: Exit.Exit<A, E>) => void) => unknown;
 };

@@ -111,7 +111,12 @@ export class CronNodes {
       const range = { firstMs: Math.floor(from) + 1, untilMs: Math.floor(until) };
       return [...instantsBetween(Result.getOrThrow(parseCron(cron)), "UTC", range)].map((due) => {
         const row = rows.get(`${trigger} ${due}`);
-        return { trigger, due, lateMs: row === undefined ? null : row.received.getTime() - due, said: row?.said ?? "" };
+        return {
+          trigger,
+          due,
+          lateMs: row === undefined ? null : row.received.getTime() - due,
+          said: row?.said ?? "",
+        };
       });
     });
   }
