@@ -7,9 +7,12 @@
  *  Y2 A change is known here at once where this process made it (`refresh`), within a second where another did: the
  *     commit's signal, or the poll behind it.
  *  Y3 A version never takes the place of a newer one.
+ *  Y4 A caller that misses something asks for one more look before it says so. All that ask at the same time share a look, so a
+ *     flood of misses costs one statement now and then, and no memory for what is missed.
  */
 import type { KeyObject } from "node:crypto";
 import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
@@ -19,7 +22,7 @@ import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest
 import { unsealSecret } from "../domain/secret.ts";
 import { signatureKey } from "../domain/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
-import type { StoreError } from "../store/journal.ts";
+import { StoreError } from "../store/journal.ts";
 import { Projects } from "../store/port.ts";
 import type { GoodManifest, Project, ProjectState, SealedSecret } from "../store/records.ts";
 import { Keyring } from "./keyring.ts";
@@ -29,6 +32,10 @@ import { dutyRound, dutyRounds } from "./supervisor.ts";
 const POLL = "1 second";
 /** Projects that are loaded together. */
 const PAGE = 200;
+/** Between two looks that callers ask for. */
+const LOOK_PAUSE = "20 millis";
+/** A look that takes longer fails: its callers answer that the database cannot be reached. */
+const LOOK_DEADLINE = "5 seconds";
 
 export interface ReadManifest {
   readonly triggers: readonly TriggerDefinition[];
@@ -70,6 +77,8 @@ export class Directory extends Context.Service<
     readonly all: () => Iterable<KnownProject>;
     /** Loads one project now. */
     readonly refresh: (projectId: string) => Effect.Effect<KnownProject | null, StoreError>;
+    /** One more look. Once it completes, whatever was committed before the call is held. */
+    readonly caughtUp: Effect.Effect<void, StoreError>;
     /** Ids of projects that are of another version since this was asked last, once there are some; for one waiter. */
     readonly news: Effect.Effect<readonly string[]>;
   }
@@ -192,7 +201,28 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     yield* Effect.forkScoped(
       dutyRounds(dutyRound("directory", look), { poll: POLL, signal: projects.changed }),
     );
+    let asked = Deferred.makeUnsafe<void, StoreError>();
+    const isAsked = Latch.makeUnsafe(false);
+    const lookForCallers = Effect.gen(function* () {
+      yield* isAsked.await;
+      isAsked.closeUnsafe();
+      const callers = asked;
+      asked = Deferred.makeUnsafe<void, StoreError>();
+      const inTime = Effect.timeoutOrElse(look, {
+        duration: LOOK_DEADLINE,
+        orElse: () => Effect.fail(new StoreError({ operation: "directory", cause: new Error("it hangs") })),
+      });
+      yield* Deferred.done(callers, yield* Effect.exit(inTime));
+      yield* Effect.sleep(LOOK_PAUSE);
+    });
+    yield* Effect.forkScoped(Effect.forever(lookForCallers));
     return Directory.of({
+      caughtUp: Effect.suspend(() => {
+        // The look may begin within the call that opens the latch.
+        const own = asked;
+        isAsked.openUnsafe();
+        return Deferred.await(own);
+      }),
       known: (id) => held.get(id) ?? null,
       all: () => held.values(),
       refresh: (id) => Effect.map(load([id]), () => held.get(id) ?? null),

@@ -98,6 +98,7 @@ export const startActor = Effect.fnUntraced(function* <
   const fibers = yield* FiberMap.make<string, void>();
   const host = new Host(options, { loaded, fibers, inspect: yield* Inspector });
   yield* host.inspectLoaded;
+  yield* Effect.addFinalizer(() => host.inspectLeft);
   yield* host.launch(loaded.pending);
   return {
     tell: (event) => host.tell(event),
@@ -142,6 +143,13 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
 
   get inspectLoaded(): Effect.Effect<void> {
     return this.#inspected(null, true, []);
+  }
+
+  get inspectLeft(): Effect.Effect<void> {
+    const { id, machine } = this.#options;
+    const snapshot = this.#snapshot;
+    const nothing = { event: null, accepted: true, commands: [] };
+    return this.#inspect({ machine: machine.name, actorId: id, ...nothing, snapshot, left: true });
   }
 
   tell(event: Event): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull> {
@@ -318,6 +326,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       accepted,
       snapshot: this.#snapshot,
       commands,
+      left: false,
     });
   }
 }

@@ -14,6 +14,8 @@ export interface InspectedStep {
   readonly accepted: boolean;
   readonly snapshot: Snapshot<string, object>;
   readonly commands: readonly Named[];
+  /** The actor leaves memory; it did no step. */
+  readonly left: boolean;
 }
 
 export type Inspect = (step: InspectedStep) => Effect.Effect<void>;

@@ -82,24 +82,6 @@ const makeRows = Effect.gen(function* () {
   const admissions = yield* Admissions;
   const firing = yield* Firing;
 
-  const fire = Effect.fnUntraced(function* ({ known, definition }: Due, at: number) {
-    const { cron: schedule, timezone, slug, prompt } = definition;
-    const request = {
-      project: known.project,
-      trigger: definition,
-      kind: "cron" as const,
-      prompt: { is: "cron" as const, template: { prompt, slug, schedule, timezone, dueAtMs: at } },
-      request: null,
-      userId: known.project.createdBy,
-      deliveryId: null,
-      scheduledFor: at,
-      replayOf: null,
-      atCap: "queue" as const,
-    };
-    const admission = yield* inTime(firing.fire(request));
-    if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
-  });
-
   const skip = Effect.fnUntraced(function* (
     { known, definition }: Due,
     reason: "missed" | "paused",
@@ -119,6 +101,27 @@ const makeRows = Effect.gen(function* () {
     const isDone = yield* inTime(admissions.skip(skipped));
     if (!isDone) return yield* Effect.fail(new Stale());
   });
+  const fire = Effect.fnUntraced(function* (due: Due, at: number) {
+    const { known, definition } = due;
+    const { cron: schedule, timezone, slug, prompt } = definition;
+    const request = {
+      project: known.project,
+      trigger: definition,
+      kind: "cron" as const,
+      prompt: { is: "cron" as const, template: { prompt, slug, schedule, timezone, dueAtMs: at } },
+      request: null,
+      userId: known.project.createdBy,
+      deliveryId: null,
+      scheduledFor: at,
+      replayOf: null,
+      atCap: "queue" as const,
+    };
+    const admission = yield* inTime(firing.fire(request));
+    if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
+    // Another node wrote its row, or a former schedule had the same instant: the cursor moves past it, and no row is added.
+    if (admission.outcome === "duplicate") yield* skip(due, "missed", [at]);
+  });
+
   return { fire, skip };
 });
 

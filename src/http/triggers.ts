@@ -7,6 +7,7 @@ import { Directory } from "../actors/directory.ts";
 import { Firing, firePrompt, type FireRequest } from "../actors/firing.ts";
 import { Manifests } from "../actors/manifests.ts";
 import { Scheduler } from "../actors/scheduler.ts";
+import { scheduleOf } from "../actors/schedules.ts";
 import { parseCron, upcomingInstants } from "../domain/cron.ts";
 import { apiUrl } from "../domain/environment.ts";
 import { NO_MODEL } from "../domain/model.ts";
@@ -25,7 +26,7 @@ import type { TriggerDefinition } from "../domain/trigger.ts";
 import { isPing } from "../domain/webhook-event.ts";
 import { isFiltered, type WebhookFilter } from "../domain/webhook-filter.ts";
 import { Fires, Projects, type FireFailure } from "../store/port.ts";
-import type { Fire, Project } from "../store/records.ts";
+import type { Fire, Project, TriggerCursor } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, Internal, notFound, Unavailable, Unprocessable } from "./api/errors.ts";
@@ -42,13 +43,20 @@ interface Known {
   readonly now: number;
   readonly lastFired: ReadonlyMap<string, number>;
   readonly lastFires: ReadonlyMap<string, Fire>;
+  readonly cursors: ReadonlyMap<string, TriggerCursor>;
 }
 
-/** Due instants ahead; a paused project or a disabled trigger has none. */
-const upcomingOf = (trigger: TriggerDefinition, { project, now }: Known): readonly string[] => {
+/**
+ * Due instants ahead; a paused project or a disabled trigger has none. Those that are accounted for are not ahead, also when
+ * the clock was set back before them.
+ */
+const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known): readonly string[] => {
   if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
   const schedule = Result.getOrThrow(parseCron(trigger.cron));
-  return upcomingInstants(schedule, trigger.timezone, { afterMs: now, count: UPCOMING }).map(instant);
+  const cursor = cursors.get(trigger.slug);
+  const accountedUntil = cursor?.schedule === scheduleOf(trigger) ? cursor.accountedUntil : now;
+  const afterMs = Math.max(now, accountedUntil);
+  return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
 };
 
 const filterWire = ({ events, branches, conditions }: WebhookFilter) => ({
@@ -89,11 +97,14 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;
+  const projects = yield* Projects;
+  const cursors = yield* projects.cursors(read.triggers.map(({ slug }) => ({ projectId: project.id, slug })));
   const known: Known = {
     baseUrl: (yield* Addresses).publicUrl,
     project,
     now: yield* Clock.currentTimeMillis,
-    lastFired: yield* (yield* Projects).lastFired(project.id),
+    lastFired: yield* projects.lastFired(project.id),
+    cursors: new Map(cursors.map((cursor) => [cursor.slug, cursor])),
     lastFires: yield* (yield* Fires).lastBySlug(
       project.id,
       read.triggers.map(({ slug }) => slug),

@@ -36,8 +36,9 @@ import { isTriggerSlug, type WebhookTriggerDefinition } from "../domain/trigger.
 import { eventName, isPing } from "../domain/webhook-event.ts";
 import { isFiltered } from "../domain/webhook-filter.ts";
 import { Faults } from "../store/faults.ts";
+import type { StoreError } from "../store/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../store/records.ts";
-import { statusOf, type ApiError } from "./api/errors.ts";
+import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "./api/errors.ts";
 import { makeArriving } from "./arriving.ts";
 import { answerError, answerJson } from "./respond.ts";
 import type { RawRoutes } from "./server.ts";
@@ -62,6 +63,9 @@ const DELIVERY_ID_MAX = 200;
 const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"];
 /** So often a fire is decided anew when its project changed while it was on its way. */
 const STALE_MAX = 5;
+
+/** Requests that wait for one more look at what listens. Any more are answered at once. */
+const MISSING_MAX = 256;
 
 const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
 
@@ -245,6 +249,12 @@ const refusalOf = (request: IncomingMessage, bodyBytes: number | null) => {
 };
 
 /** A request to the receiver's address. */
+/** The answer to a sender whose trigger was not found after one more look. */
+const missAnswer = (cause: Cause.Cause<ApiError | StoreError>): Answer => {
+  const error = Cause.squash(cause);
+  return error instanceof NotFound || error instanceof Conflict ? refusedWith(error) : failureFor(cause);
+};
+
 interface Asked {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -261,6 +271,14 @@ export const makeReceiver = Effect.gen(function* () {
   const arriving = yield* makeArriving;
   const receive = yield* makeReceive;
   const record = yield* WebhookRecord;
+  const run = Effect.runForkWith(yield* Effect.context());
+  let missing = 0;
+
+  /** What listens there by now. Another node may just have made it, so a miss is looked up once. */
+  const lookedUp = Effect.fnUntraced(function* (pid: string, slug: string) {
+    yield* directory.caughtUp;
+    return yield* Effect.fromResult(listening(directory, pid, slug));
+  });
 
   /** Answers, and notes it after that (threats.md W36). `bodyBytes`: null where the body was not read. */
   const respond = (
@@ -288,9 +306,21 @@ export const makeReceiver = Effect.gen(function* () {
   };
 
   const take = (asked: Asked) => {
-    const { request, pid, slug } = asked;
+    const { pid, slug } = asked;
     const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return respond(asked, refusedWith(found.failure), null);
+    if (Result.isSuccess(found)) return read(asked);
+    const { failure: error } = found;
+    if (error instanceof BadRequest || missing >= MISSING_MAX) return respond(asked, refusedWith(error), null);
+    missing += 1;
+    run(lookedUp(pid, slug)).addObserver((exit) => {
+      missing -= 1;
+      if (Exit.isSuccess(exit)) read(asked);
+      else respond(asked, missAnswer(exit.cause), null);
+    });
+  };
+
+  const read = (asked: Asked) => {
+    const { request, pid, slug } = asked;
     const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
     arriving.read(
       request,

@@ -59,11 +59,22 @@ const rowOf = (id) => {
   }
   return rows.get(id);
 };
-new EventSource("/records").onmessage = ({ data }) => {
+const source = new EventSource("/records");
+// The service says again what there is: it may be another life of it.
+source.onopen = () => {
+  for (const row of rows.values()) row.remove();
+  rows.clear();
+};
+source.onmessage = ({ data }) => {
   const record = JSON.parse(data);
   if (isConnected) forward(record);
   else if (records.push(record) > 2000) records.shift();
   if (record.type === "@xstate.event") return;
+  if (record.snapshot.status === "stopped") {
+    rows.get(record.sessionId)?.remove();
+    rows.delete(record.sessionId);
+    return;
+  }
   const { cells, classList } = rowOf(record.sessionId);
   cells[1].textContent = record.snapshot.value;
   if (record.type !== "@xstate.snapshot") return;
@@ -85,12 +96,20 @@ export interface InspectPage {
   readonly send: (record: StatelyInspectionEvent) => void;
 }
 
+/** An actor that left memory is not live. One that has ended leaves it when it is idle. */
+const hasLeft = (record: StatelyInspectionEvent): boolean =>
+  "snapshot" in record && (record.snapshot as { readonly status?: string }).status === "stopped";
+
 /** What a new page is given: each actor's announcement, then its newest snapshot. */
 class Recent {
   readonly #actors = new Map<string, Map<string, string>>();
 
   keep(record: StatelyInspectionEvent, line: string): void {
     if (record.type === "@xstate.event") return;
+    if (hasLeft(record)) {
+      this.#actors.delete(record.sessionId);
+      return;
+    }
     const lines = this.#actors.get(record.sessionId) ?? new Map<string, string>();
     this.#actors.delete(record.sessionId);
     this.#actors.set(record.sessionId, lines.set(record.type, line));

@@ -60,9 +60,12 @@ const definitions = new Map(
 /** The format's version: that of the installed `@statelyai/inspect`. */
 const VERSION = "0.7.2";
 
-/** The records of one step: an actor that was loaded announces itself, any other step is an event and a snapshot. */
+/**
+ * The records of one step: an actor that was loaded announces itself, one that leaves memory is `stopped`, any other step is an
+ * event and a snapshot.
+ */
 export const recordsOf = (step: InspectedStep, now: number): readonly StatelyInspectionEvent[] => {
-  const { machine, actorId, event, accepted, commands } = step;
+  const { machine, actorId, event, accepted, commands, left } = step;
   const sessionId = `${machine}:${actorId}`;
   const base = {
     rootId: sessionId,
@@ -74,10 +77,14 @@ export const recordsOf = (step: InspectedStep, now: number): readonly StatelyIns
   const { state, context } = step.snapshot;
   const isFinal = MACHINES[machine]?.states[state]?.type === "final";
   const snapshot = {
-    status: isFinal ? ("done" as const) : ("active" as const),
+    status: left ? ("stopped" as const) : isFinal ? ("done" as const) : ("active" as const),
     value: state,
     context: redact(context),
   };
+  if (left)
+    return [
+      { ...base, type: "@xstate.snapshot", event: { type: "memory.left" }, snapshot: snapshot as never },
+    ];
   if (event === null) {
     const definition = definitions.get(machine);
     return [{ ...base, type: "@xstate.actor", name: sessionId, parentId: undefined, definition, snapshot }];

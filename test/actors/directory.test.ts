@@ -1,6 +1,8 @@
 /** What the directory holds of a project, and what becomes of the others beside one that cannot be held. */
 import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { assert, describe } from "vitest";
@@ -28,13 +30,15 @@ const put = Effect.fnUntraced(function* (projectId: string, userId: string, name
 });
 
 /** The directory over the twin, whose states are read as `read` leaves them. */
-const overStates = (read: (state: ProjectState) => ProjectState) => {
-  const projects = Layer.effect(
-    Projects,
-    Effect.map(Projects, ({ states, ...others }) =>
-      Projects.of({ ...others, states: (ids) => Effect.map(states(ids), (found) => found.map(read)) }),
-    ),
-  );
+const overStates = (read: (state: ProjectState) => ProjectState) =>
+  overProjects((projects) => ({
+    ...projects,
+    states: (ids) => Effect.map(projects.states(ids), (found) => found.map(read)),
+  }));
+
+/** The directory over the twin whose projects are changed like this. */
+const overProjects = (change: (projects: Projects["Service"]) => Projects["Service"]) => {
+  const projects = Layer.effect(Projects, Effect.map(Projects, change));
   return directoryLayer.pipe(
     Layer.provideMerge(projects),
     Layer.provideMerge(memoryStore),
@@ -79,5 +83,54 @@ describe("the directory", () => {
       );
     }),
     (state) => (state.project.name === "broken" ? Object.assign(state, { secrets: null }) : state),
+  );
+});
+
+describe("a caller of the directory that misses a project", () => {
+  /** No commit's signal comes, as on a node whose listening connection is slow; `looks` counts what the store is asked. */
+  const unsignalled = (looks: { count: number; wait: Effect.Effect<void> }) =>
+    overProjects((projects) => ({
+      ...projects,
+      changed: Effect.never,
+      changedSince: (since) =>
+        Effect.suspend(() => {
+          looks.count += 1;
+          return Effect.andThen(looks.wait, projects.changedSince(since));
+        }),
+    }));
+
+  it.effect("finds it after one more look, before the next poll", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directory;
+      const { projectId } = yield* makeWorld(1);
+      assert.strictEqual(directory.known(projectId), null);
+      yield* directory.caughtUp;
+      assert.strictEqual(directory.known(projectId)?.project.id, projectId);
+    }).pipe(Effect.provide(unsignalled({ count: 0, wait: Effect.void }), { local: true })),
+  );
+
+  it.effect("shares that look with all who miss something meanwhile [W38]", () =>
+    Effect.suspend(() => {
+      const first = Deferred.makeUnsafe<void>();
+      const looks = { count: 0, wait: Effect.void as Effect.Effect<void> };
+      const test = Effect.gen(function* () {
+        const { caughtUp } = yield* Directory;
+        // Its own first looks are over.
+        while (looks.count < 2) yield* Effect.yieldNow;
+        looks.wait = Deferred.await(first);
+        const before = looks.count;
+        const one = yield* Effect.forkChild(caughtUp, { startImmediately: true });
+        while (looks.count === before) yield* Effect.yieldNow;
+        const others = yield* Effect.forEach(Array.from({ length: 1_000 }), () =>
+          Effect.forkChild(caughtUp, { startImmediately: true }),
+        );
+        yield* Deferred.succeed(first, undefined);
+        yield* Fiber.join(one);
+        yield* TestClock.adjust("20 millis");
+        yield* Fiber.joinAll(others);
+        assert.strictEqual(looks.count - before, 2);
+      });
+      return test.pipe(Effect.provide(unsignalled(looks), { local: true }));
+    }),
   );
 });

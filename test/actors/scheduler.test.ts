@@ -379,6 +379,41 @@ describe("a trigger that moves to another node", () => {
   );
 });
 
+describe("an instant that has its row already", () => {
+  it.effect("moves the cursor, and the trigger goes on from there", () =>
+    Effect.suspend(() => {
+      let told = 0;
+      const test = Effect.gen(function* () {
+        const text = "*/20 * * * * *";
+        yield* begin(trigger("tick", text), 100);
+        yield* advance(65);
+        // A node whose clock is behind takes the schedule up anew.
+        const projects = yield* Projects;
+        const { version = 0 } = (yield* projects.get(PROJECT)) ?? {};
+        const keep = (schedule: string) =>
+          projects.keepCursors({
+            projectId: PROJECT,
+            projectVersion: version,
+            schedules: new Map([["tick", schedule]]),
+            now: 25_000,
+          });
+        yield* keep("another");
+        yield* keep(`${text} UTC`);
+        const before = told;
+        yield* advance(25);
+        assert.deepStrictEqual(yield* seconds, [20, 40, 60, 80]);
+        assert.isAtMost(told - before, 3);
+        const [cursor] = yield* projects.cursors([{ projectId: PROJECT, slug: "tick" }]);
+        assert.strictEqual(cursor?.accountedUntil, 80_000);
+      });
+      return over(test, (event) => {
+        if (isTimer(event)) told += 1;
+        return "arrives";
+      });
+    }),
+  );
+});
+
 describe("what goes on in calm", () => {
   it.effect("tells a trigger once of each instant, over any number of polls", () =>
     Effect.suspend(() => {

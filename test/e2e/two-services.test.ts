@@ -54,6 +54,8 @@ let there: Life;
 let ticks = "";
 let hooks = "";
 let secret = "first secret";
+/** A repository with a webhook trigger, for more projects. */
+let fresh = "";
 
 const setSecret = async (value: string) => {
   await here.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value });
@@ -82,6 +84,7 @@ beforeAll(async () => {
   await commitFiles(repository, { "platform.toml": `${HOOK}enabled = false\n` });
   await gitOk(repository, "checkout", "--quiet", "main");
   hooks = await here.project(repository);
+  fresh = await first.installation.repository(HOOK);
   await setSecret(secret);
   ticks = await here.project(await first.installation.repository(TICK));
 }, TIMEOUT_MS);
@@ -98,9 +101,13 @@ interface Delivered {
 }
 
 /** Posts a webhook to one of them. */
-const deliver = async (life: Life, delivery: string | null, key = secret): Promise<Delivered> => {
+const deliver = async (
+  life: Life,
+  delivery: string | null,
+  { key = secret, project = hooks }: { readonly key?: string; readonly project?: string } = {},
+): Promise<Delivered> => {
   const body = JSON.stringify({ ref: "refs/heads/main" });
-  const answer = await fetch(`${life.url}/v1/webhooks/projects/${hooks}/hook`, {
+  const answer = await fetch(`${life.url}/v1/webhooks/projects/${project}/hook`, {
     method: "POST",
     headers: {
       "x-hub-signature-256": `sha256=${createHmac("sha256", key).update(body).digest("hex")}`,
@@ -153,12 +160,26 @@ describe("two services on one database", () => {
   );
 
   it(
+    "take a webhook at once for a project that the other one has just made",
+    async () => {
+      for (const round of ROUNDS) {
+        const project = await here.project(fresh);
+        await here.call("PUT", `/v1/projects/${project}/secrets/HOOK_SECRET`, { value: secret });
+        const { status } = await deliver(there, `fresh-${round}`, { project });
+        expect([round, status]).toEqual([round, 202]);
+        await here.call("PATCH", `/v1/projects/${project}`, { status: "archived" });
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
     "take no webhook by a secret that the other one has replaced, and soon one by the new [W31]",
     async () => {
       for (const round of ROUNDS) {
         const former = secret;
         await setSecret(`secret of round ${round}`);
-        expect((await deliver(there, null, former)).status).toBe(401);
+        expect((await deliver(there, null, { key: former })).status).toBe(401);
         await isTaken(there);
       }
     },

@@ -1,7 +1,9 @@
 /** Triggers through the API: the listing beside its errors, fires by hand, previews, the ledger (api.md 4, spec.md 4.4). */
 import { mkdtempSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
 import {
@@ -107,6 +109,29 @@ describe("the listing", () => {
     expect(new Set(upcoming.map((instant) => berlin.format(new Date(instant))))).toEqual(
       new Set(["02:30:00"]),
     );
+  });
+
+  it("shows no instant as the next one that is accounted for already: a clock may have been set back [C14]", async () => {
+    const accounted = new Date("2126-11-21T12:00:00Z");
+    const set = (to: Date) =>
+      service.inside(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient;
+          const [row] = yield* sql<{ readonly former: number }>`
+            SELECT accounted_until AS former FROM trigger_cursors WHERE project_id = ${pid} AND slug = 'nightly'`;
+          yield* sql`
+            UPDATE trigger_cursors SET accounted_until = ${to} WHERE project_id = ${pid} AND slug = 'nightly'`;
+          return new Date(row?.former ?? 0);
+        }),
+      );
+    const former = await vi.waitFor(async () => {
+      const found = await set(accounted);
+      expect(found.getTime()).toBeGreaterThan(0);
+      return found;
+    });
+    const nightly = triggersOf(await listing()).find(({ slug }) => slug === "nightly");
+    expect(nightly?.["next_fire_at"]).toBe("2126-11-22T01:30:00.000Z");
+    await set(former);
   });
 
   it("has no next instant while its project is paused", async () => {

@@ -7,7 +7,10 @@ import type { TableSet } from "../../src/store/memory/tables.ts";
 /** Longest that the former two may take, ms. */
 const SOON_MS = 5_000;
 /** Longest that a due instant's row may take from when it was seen to be due, ms. It is looked at once a second. */
-export const PUNCTUAL_MS = 2_000;
+const PUNCTUAL_MS = 2_000;
+
+/** So long after a disturbance what it left behind is found, ms: two polls of the scheduler and what the row takes. */
+const FOUND_MS = 40_000;
 
 interface Seen {
   readonly since: number;
@@ -39,9 +42,12 @@ export const owedNow = (tables: TableSet): readonly string[] => [
 
 export class Calm {
   #seen = new Map<string, Seen>();
+  /** Since when it has been calm, in ms of `elapsed`. */
+  #calmSince = 0;
 
   /** @returns what has been owed for too long. */
   look(tables: TableSet, { elapsed, isCalm, due, areClocksCalm }: Moment) {
+    if (!isCalm || !areClocksCalm) this.#calmSince = elapsed;
     const seen = new Map<string, Seen>();
     const see = (owed: string, isExcused: boolean): void => {
       const former = this.#seen.get(owed) ?? { since: elapsed, excused: false };
@@ -53,8 +59,10 @@ export class Calm {
     const instants = new Set(due);
     return [...seen].flatMap(([owed, { since, excused }]) => {
       const waited = elapsed - since;
-      const isLate = waited > (instants.has(owed) ? PUNCTUAL_MS : SOON_MS);
-      return isLate && !excused ? [`${owed}, for ${waited} ms`] : [];
+      const isInstant = instants.has(owed);
+      const isLate = !excused && waited > (isInstant ? PUNCTUAL_MS : SOON_MS);
+      const isForgotten = isInstant && elapsed - Math.max(since, this.#calmSince) > FOUND_MS;
+      return isLate || isForgotten ? [`${owed}, for ${waited} ms`] : [];
     });
   }
 

@@ -13,6 +13,7 @@ const step = (change: Partial<InspectedStep>): InspectedStep => ({
   accepted: true,
   snapshot: { state: "provisioning", context: {} },
   commands: [],
+  left: false,
   ...change,
 });
 
@@ -41,9 +42,44 @@ describe.skipIf(!hasChromium)(title, () => {
         expect(yield* Effect.promise(() => row.innerText())).toContain("stopped");
         yield* inspect(step({ event: { type: "stop.requested" }, accepted: false, snapshot: stopped }));
         yield* Effect.promise(() => row.getByText("stop.requested (refused)").waitFor());
+        yield* inspect(step({ actorId: "s2" }));
+        yield* Effect.promise(() => page.getByRole("row", { name: "session:s2" }).waitFor());
+        yield* inspect(step({ snapshot: stopped, left: true }));
+        yield* Effect.promise(() => row.waitFor({ state: "detached" }));
+        expect(yield* Effect.promise(() => page.getByRole("row").allInnerTexts())).toEqual([
+          expect.stringContaining("actor"),
+          expect.stringContaining("session:s2"),
+        ]);
         expect(complaints).toEqual([]);
       }),
     // Real programs on a busy machine: a limit that ends a hung test.
     180_000,
+  );
+});
+
+/** What a page is given that is opened now: the first records of the stream. */
+const given = (url: string) =>
+  Effect.promise(async () => {
+    const stop = new AbortController();
+    const answer = await fetch(`${url}records`, { signal: stop.signal });
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const { value = "" } = (await reader?.read()) ?? {};
+    stop.abort();
+    return [...value.matchAll(/"sessionId":"([^"]+)"/g)].map(([, id]) => id);
+  });
+
+describe("a page that is opened late", () => {
+  it.live("is given live actors alone, none that left memory", () =>
+    Effect.gen(function* () {
+      const { url, send } = yield* openInspectPage(0);
+      const inspect = inspectWith(send);
+      for (const actorId of ["lives", "leaves"]) yield* inspect(step({ machine: "sandbox", actorId }));
+      const ended = { state: "stopped", context: {} };
+      yield* inspect(
+        step({ machine: "sandbox", actorId: "leaves", event: { type: "work.saved" }, snapshot: ended }),
+      );
+      yield* inspect(step({ machine: "sandbox", actorId: "leaves", snapshot: ended, left: true }));
+      expect(yield* given(url)).toEqual(["sandbox:lives"]);
+    }),
   );
 });
