@@ -31,6 +31,7 @@ import { nodeLayers } from "../../src/nodes/layer.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
+import { type FaultPoint, Faults } from "../../src/store/faults.ts";
 import * as Client from "../../src/store/postgres/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { freshDatabase } from "./postgres.ts";
@@ -84,6 +85,8 @@ export interface TestOptions {
   readonly bodyTime?: Duration.Input;
   /** Where the daemon of a sandbox is reached; nowhere by default. */
   readonly link?: (sandboxId: string) => DaemonLink;
+  /** Called at each fault point (src/store/faults.ts). */
+  readonly faults?: (point: FaultPoint) => void;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -170,7 +173,7 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", link }: TestOptions = {},
+  { bodyTime = "30 seconds", link, faults = () => undefined }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -219,6 +222,7 @@ export async function startTestService(
       Scope.provide(scope),
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
+      Effect.provideService(Faults, faults),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;
