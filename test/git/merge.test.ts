@@ -57,8 +57,9 @@ beforeEach(async () => {
   base = await write("main", fork, { "README.md": "one\n", main: "main\n" });
 });
 
+const text = (of: string) => Array.from({ length: 30 }, (_, n) => `${of} ${n}\n`).join("");
+
 describe("a conflict", () => {
-  const text = (of: string) => Array.from({ length: 30 }, (_, n) => `${of} ${n}\n`).join("");
   const [a, b] = [text("a"), text("b")];
 
   it.each<
@@ -82,9 +83,9 @@ describe("a conflict", () => {
     ],
     ["a file that one side removes", { x: a, z: b }, { z: b }, { x: `${a}more\n`, z: b }, ["x"]],
   ])("of %s is named by paths of the branches", async (_, before, ours, theirs, paths) => {
-    const root = await write("main", null, before);
-    base = await write("main", root, ours);
-    head = await write("work", root, theirs);
+    fork = await write("main", null, before);
+    base = await write("main", fork, ours);
+    head = await write("work", fork, theirs);
     const { conflicts, mergeable } = await backend((hosted) => hosted.compare(repository, { base, head }));
     expect([mergeable, conflicts.toSorted()]).toEqual([false, paths]);
     expect(await merge()).toMatchObject({ success: { outcome: "conflict", paths: conflicts } });

@@ -6,10 +6,10 @@
  *   node test/support/cut-database-main.ts SERVER-URL DATABASE cut    and new ones are let in at once
  *   node test/support/cut-database-main.ts SERVER-URL DATABASE back   lets new ones in again
  */
-import pg from "pg";
+import { Client } from "pg";
 
 const [, , url, database = "", state] = process.argv;
-const client = new pg.Client({ connectionString: url });
+const client = new Client({ connectionString: url });
 await client.connect();
 await client.query(
   `ALTER DATABASE ${client.escapeIdentifier(database)} ALLOW_CONNECTIONS ${state !== "gone"}`,
