@@ -95,8 +95,13 @@ export const changeRequest = {
       ],
     ]),
     change.description ? h("p", { class: "text" }, change.description) : null,
-    h("section", { "data-key": "commits" }, h("h2", {}, "Commits"), commits(change)),
-    h("section", { "data-key": "diff" }, h("h2", {}, "Changes"), diffView(diff)),
+    h(
+      "section",
+      { "data-key": "commits" },
+      h("h2", {}, listed("Commits", change.commits.length, change.commits_total)),
+      commits(change),
+    ),
+    h("section", { "data-key": "diff" }, h("h2", {}, changesIn(change.files_changed_total)), diffView(diff)),
   ],
 };
 
@@ -113,6 +118,12 @@ const actions = (project, change) => {
 
 /** @param {string | null} sha */
 const shortCommit = (sha) => (sha ?? "").slice(0, 10);
+
+/** @param {number} files */
+const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" : "files"}`;
+
+/** A heading that says where a list is cut. @param {string} what @param {number} shown @param {number} total */
+const listed = (what, shown, total) => (shown < total ? `${what}: the newest ${shown} of ${total}` : what);
 
 /** @param {ChangeRequestDetail} change */
 const commits = (change) =>

@@ -157,5 +157,7 @@ export interface ChangeRequest {
 export interface ChangeRequestDetail extends ChangeRequest {
   mergeable: boolean;
   conflicts: string[];
+  commits_total: number;
+  files_changed_total: number;
   commits: { sha: string; subject: string; author_name: string; committed_at: string }[];
 }

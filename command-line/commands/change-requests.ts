@@ -23,6 +23,8 @@ const summary = ({
     `#${number} ${status}: ${title} (${head} into ${base}${commit === null ? "" : `, merged as ${commit}`})`,
   );
 
+const more = (left: number, what: string): string => (left > 0 ? `${left} more ${what} are not listed.` : "");
+
 const mergeable = ({ status, mergeable: clean, conflicts }: Detail): string | null => {
   if (status !== "open") return null;
   if (clean) return "yes";
@@ -58,6 +60,8 @@ const shown = (request: Detail): string => {
       ]),
       "",
     ),
+    more(request.commits_total - request.commits.length, "commits"),
+    more(request.files_changed_total - request.files_changed.length, "files"),
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 };

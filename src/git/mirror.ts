@@ -84,7 +84,7 @@ const sweepPacks = (path: string): Effect.Effect<void> =>
 
 interface FetchOptions extends Pick<RemoteOptions, "bounds"> {
   /** Refs that stay as they are. */
-  readonly except?: Iterable<string>;
+  readonly except?: readonly string[];
   /** A ref without which the fetch fails. */
   readonly required?: string;
 }
@@ -103,7 +103,7 @@ const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.
       remote.address,
       ...refspecs,
       ...(options.required === undefined ? [] : [`+${options.required}:${options.required}`]),
-      ...Array.from(options.except ?? [], (ref) => `^${ref}`),
+      ...(options.except ?? []).map((ref) => `^${ref}`),
     ],
     config: toleratedFaults,
     deadlineMs: fetchDeadlineMs,
@@ -121,7 +121,7 @@ const fetchSurely = (
 ): Effect.Effect<void, GitError> => {
   const required = `refs/heads/${branch}`;
   const without = Effect.andThen(requireGitServer(remote), fetchInto(path, remote, options));
-  if (Array.from(options.except ?? []).includes(required)) return without;
+  if (options.except?.includes(required) === true) return without;
   return Effect.catchIf(
     fetchInto(path, remote, { ...options, required }),
     ({ message }) => message.includes(`couldn't find remote ref ${required}`),
@@ -141,7 +141,8 @@ const makeFetch = (
 ) => {
   const { directory, bounds } = options;
   const places = Semaphore.makeUnsafe(FETCHES);
-  return Effect.fnUntraced(function* (projectId: string, except: Iterable<string>) {
+  return Effect.fnUntraced(function* (projectId: string, reserved: Iterable<string>) {
+    const except = [...reserved];
     const { path, repository } = yield* repositoryOf(projectId);
     const remote = yield* openRemote(repository, options);
     const branch = repository.defaultBranch;

@@ -55,14 +55,15 @@ export interface Comparison {
   readonly base: string;
   readonly head: string;
   readonly mergeBase: string | null;
+  /** How many there are: `commits` and `filesChanged` list the first of them. */
+  readonly commitsTotal: number;
+  readonly filesTotal: number;
   readonly commits: readonly CommitSummary[];
   readonly filesChanged: readonly {
     readonly path: string;
     readonly additions: number;
     readonly deletions: number;
   }[];
-  /** True where there are more commits or files than one comparison lists. */
-  readonly truncated: boolean;
   readonly mergeable: boolean;
   readonly conflicts: readonly string[];
 }
@@ -88,7 +89,7 @@ export type Merge =
     }
   /** The branch has every commit of the head's: there is nothing to merge, or it was merged before. */
   | { readonly outcome: "contained"; readonly base: string }
-  /** No path where the histories have no commit in common, or a directory was moved to two places. */
+  /** Paths as they are on one of the two sides; none where the histories have no commit in common. */
   | { readonly outcome: "conflict"; readonly base: string; readonly paths: readonly string[] };
 
 export class GitBackend extends Context.Service<

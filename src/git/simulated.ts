@@ -17,6 +17,7 @@ import {
   type MergeRequest,
   type Repository,
 } from "./port.ts";
+import { maxCommits, maxFiles } from "./compare.ts";
 import { initialCommit } from "./ref-policy.ts";
 
 /** A file's text, or what stands at a path without being a file. */
@@ -139,27 +140,30 @@ const compare = (state: State, sides: Sides): Comparison => {
   const from = mergeBase?.files ?? new Map<string, SimulatedEntry>();
   const known = new Set(historyOf(state, base.sha));
   const conflicts = conflictsOf(sides);
+  const commits = historyOf(state, head.sha)
+    .filter((commit) => !known.has(commit))
+    .map(({ sha, subject, author, at }) => ({
+      sha,
+      subject,
+      authorName: author,
+      committedAt: new Date(at).toISOString(),
+    }));
+  const filesChanged = changedPaths(from, head.files).map((path) => {
+    const [before, after] = [linesOf(from.get(path)), linesOf(head.files.get(path))];
+    return {
+      path,
+      additions: after.filter((line) => !before.includes(line)).length,
+      deletions: before.filter((line) => !after.includes(line)).length,
+    };
+  });
   return {
     base: base.sha,
     head: head.sha,
     mergeBase: mergeBase?.sha ?? null,
-    commits: historyOf(state, head.sha)
-      .filter((commit) => !known.has(commit))
-      .map(({ sha, subject, author, at }) => ({
-        sha,
-        subject,
-        authorName: author,
-        committedAt: new Date(at).toISOString(),
-      })),
-    filesChanged: changedPaths(from, head.files).map((path) => {
-      const [before, after] = [linesOf(from.get(path)), linesOf(head.files.get(path))];
-      return {
-        path,
-        additions: after.filter((line) => !before.includes(line)).length,
-        deletions: before.filter((line) => !after.includes(line)).length,
-      };
-    }),
-    truncated: false,
+    commitsTotal: commits.length,
+    filesTotal: filesChanged.length,
+    commits: commits.slice(0, maxCommits),
+    filesChanged: filesChanged.slice(0, maxFiles),
     mergeable: mergeBase !== null && conflicts.length === 0,
     conflicts,
   };

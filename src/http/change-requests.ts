@@ -126,7 +126,9 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
       author_name: authorName,
       committed_at: committedAt,
     })),
+    commits_total: comparison.commitsTotal,
     files_changed: comparison.filesChanged,
+    files_changed_total: comparison.filesTotal,
   };
 });
 

@@ -312,7 +312,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
       });
       const comparison = yield* backend.compare(repository, { base: "main", head: "work" });
       expect(comparison).toMatchObject({ base, head: two, mergeBase: tip, mergeable: true, conflicts: [] });
-      expect(comparison.truncated).toBe(false);
+      expect(comparison).toMatchObject({ commitsTotal: 2, filesTotal: 2 });
       expect(comparison.commits.map(({ sha, subject }) => [sha, subject])).toEqual([
         [two, "Two"],
         [one, "One"],
@@ -323,6 +323,18 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
       ]);
       const failed = yield* failureCode(backend.compare(repository, { base: "main", head: "nowhere" }));
       expect(failed).toBe("unknown_ref");
+    }),
+  );
+
+  live("says how many files there are where it lists the first of them", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      const names = Array.from({ length: 3_010 }, (_, n) => `f${String(n).padStart(4, "0")}`);
+      const files = Object.fromEntries(names.map((name) => [name, `${name}\n`]));
+      yield* pushes.commit(repository, { branch: "many", onto: tip, files, subject: "Many" });
+      const comparison = yield* backend.compare(repository, { base: "main", head: "many" });
+      expect(comparison.filesTotal).toBe(3_012);
+      expect(comparison.filesChanged).toHaveLength(3_000);
     }),
   );
 

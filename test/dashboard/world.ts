@@ -218,6 +218,8 @@ export const makeWorld = (now: number): World => ({
       merged_at: null,
       mergeable: true,
       conflicts: [],
+      commits_total: 1,
+      files_changed_total: 1,
       commits: [
         {
           sha: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",

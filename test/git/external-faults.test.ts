@@ -60,6 +60,9 @@ const bounded = <A>(
     ),
   );
 
+const isPost = (target: string) =>
+  target.endsWith("/git-upload-pack") || target.endsWith("/git-receive-pack");
+
 describe("a server that fails", () => {
   it.each([
     ["says 500", { kind: "status", status: 500 }, "unavailable"],
@@ -77,9 +80,6 @@ describe("a server that fails", () => {
       expect(error.message).not.toContain(world.root);
     }
   });
-
-  const isPost = (target: string) =>
-    target.endsWith("/git-upload-pack") || target.endsWith("/git-receive-pack");
 
   it.each([401, 403])("and says %i in the middle of a call has refused the credential", async (status) => {
     world.server.fault = (target) => (isPost(target) ? { kind: "status", status } : null);

@@ -56,6 +56,9 @@ const commit = async (name: string): Promise<string> => {
   return gitOk(work, "rev-parse", "HEAD");
 };
 
+const everyRef = (bare: string) =>
+  execFileSync("git", ["for-each-ref", "refs/heads", "refs/tags"], { cwd: bare, encoding: "latin1" });
+
 /** A hook of the server's repository. */
 const hook = (name: string, script: string): void => {
   mkdirSync(join(there, "hooks"), { recursive: true });
@@ -199,12 +202,10 @@ describe("a push", () => {
       cwd: there,
       input: Buffer.from(names.map((name) => `create ${name} ${head}\n`).join(""), "latin1"),
     });
-    const refs = (bare: string) =>
-      execFileSync("git", ["for-each-ref", "refs/heads", "refs/tags"], { cwd: bare, encoding: "latin1" });
-    const kept = refs(there);
+    const kept = everyRef(there);
     for (const name of names) expect(kept).toContain(name);
     expect(await run(world.backend.resolveBase({ projectId }, "main"))).toBe(head);
-    expect(refs(mirror)).toBe(kept);
+    expect(everyRef(mirror)).toBe(kept);
     await commit("change.txt");
     await gitOk(work, "push", "--quiet", "origin", "HEAD");
     const { stdout: seen } = await promisify(execFile)("git", ["ls-remote", "origin"], {

@@ -57,6 +57,44 @@ beforeEach(async () => {
   base = await write("main", fork, { "README.md": "one\n", main: "main\n" });
 });
 
+const text = (of: string) => Array.from({ length: 30 }, (_, n) => `${of} ${n}\n`).join("");
+
+describe("a conflict", () => {
+  const [a, b] = [text("a"), text("b")];
+
+  it.each<
+    [string, Record<string, string>, Record<string, string>, Record<string, string>, readonly string[]]
+  >([
+    [
+      "a file and a directory",
+      { z: "z\n" },
+      { z: "z\n", x: "file\n" },
+      { z: "z\n", "x/y": "below\n" },
+      ["x"],
+    ],
+    ["a file that two sides rename", { x: a, z: "z\n" }, { y: a, z: "z\n" }, { w: a, z: "z\n" }, ["w", "y"]],
+    ["two files under one name", { x: a, z: b }, { y: a, z: b }, { x: a, y: b }, ["y"]],
+    [
+      "a file in a directory that moved",
+      { "old/a": a, "old/b": b },
+      { "new/a": a, "new/b": b, "new/c": "main's\n" },
+      { "old/a": a, "old/b": b, "old/c": "work's\n" },
+      ["new/c", "old/c"],
+    ],
+    ["a file that one side removes", { x: a, z: b }, { z: b }, { x: `${a}more\n`, z: b }, ["x"]],
+  ])("of %s is named by paths of the branches", async (_, before, ours, theirs, paths) => {
+    fork = await write("main", null, before);
+    base = await write("main", fork, ours);
+    head = await write("work", fork, theirs);
+    const { conflicts, mergeable } = await backend((hosted) => hosted.compare(repository, { base, head }));
+    expect([mergeable, conflicts.toSorted()]).toEqual([false, paths]);
+    expect(await merge()).toMatchObject({ success: { outcome: "conflict", paths: conflicts } });
+    const there = await gitOk(bare, "ls-tree", "-r", "-t", "--name-only", base);
+    const here = await gitOk(bare, "ls-tree", "-r", "-t", "--name-only", head);
+    for (const path of conflicts) expect(`${there}\n${here}\n`).toContain(`${path}\n`);
+  });
+});
+
 describe("a merge commit", () => {
   it("is the platform's, over the branch and then the head, and its message is taken as it is", async () => {
     const message = "--amend -m x\n\n# no comment\n\n  $(id) `id` 'quoted' \u00fc\u{1f600}";
@@ -154,15 +192,15 @@ describe("a merge that git made without saying so", () => {
 /** Twenty lines like no others. */
 const lines = (from: number): string => Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
 
-it("takes a directory that was moved to two places for a conflict, though git names no path", async () => {
+it("takes a directory that was moved to two places for a conflict, and names it", async () => {
   const [a, b, c] = [lines(0), lines(100), lines(200)];
   fork = await write("main", null, { "dir/a": a, "dir/b": b });
   head = await write("work", fork, { "dir/a": a, "dir/b": b, "dir/c": c });
   base = await write("main", fork, { "x/a": a, "y/b": b });
-  expect(await merge()).toMatchObject({ success: { outcome: "conflict", base, paths: [] } });
+  expect(await merge()).toMatchObject({ success: { outcome: "conflict", base, paths: ["dir"] } });
   expect(await tip()).toBe(base);
   const compared = await backend((hosted) => hosted.compare(repository, { base: "main", head }));
-  expect(compared).toMatchObject({ mergeable: false, conflicts: [] });
+  expect(compared).toMatchObject({ mergeable: false, conflicts: ["dir"] });
 });
 
 it("takes a list of conflicts that is too long to be read for a conflict", async () => {

@@ -94,20 +94,20 @@ describe("what is said of a push that was taken", () => {
   });
 });
 
+/** The judge, its answers as they come; `protection` is asked each time. */
+const judgeOf = (
+  writer: Writer,
+  protection: () => Effect.Effect<Protection, GitError> = () => Effect.succeed(main),
+) => {
+  const judge = pushJudge({ writer, protection: Effect.suspend(protection) });
+  return (line: string): string | null => {
+    const answer = judge(line);
+    return Effect.isEffect(answer) ? Effect.runSync(answer) : answer;
+  };
+};
+
 describe("the judge of a push", () => {
   const branch = `refs/heads/${sessionId}`;
-
-  /** The judge, its answers as they come; `protection` is asked each time. */
-  const judgeOf = (
-    writer: Writer,
-    protection: () => Effect.Effect<Protection, GitError> = () => Effect.succeed(main),
-  ) => {
-    const judge = pushJudge({ writer, protection: Effect.suspend(protection) });
-    return (line: string): string | null => {
-      const answer = judge(line);
-      return Effect.isEffect(answer) ? Effect.runSync(answer) : answer;
-    };
-  };
 
   it("drops a push of which no ref may be written, naming every reason once", () => {
     const judge = judgeOf(session);

@@ -66,6 +66,8 @@ describe("a change request", () => {
       ...opened,
       mergeable: true,
       conflicts: [],
+      commits_total: 1,
+      files_changed_total: 2,
       commits: [{ subject: "Change", author_name: "Tester", sha: shown["head_commit"] }],
       files_changed: [
         { path: "README.md", additions: 1, deletions: 0 },

@@ -111,21 +111,21 @@ describe("a session's branch", () => {
   });
 });
 
-describe("a branch that becomes the default one during a push to it", () => {
-  const slowly = async (pid: string): Promise<void> => {
-    const work = await clone(remote(pid), "main");
-    await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/next");
-    const from = await gitOk(work, "rev-parse", "HEAD");
-    await commitFiles(work, { "late.txt": "late\n" });
-    const to = await gitOk(work, "rev-parse", "HEAD");
-    const commands = [{ from, to, ref: "refs/heads/next" }];
-    const finish = beginPush({ commands, work, url: remote(pid) });
-    await eventually(() => expect(isReceiving(pid)).toBe(true));
-    expectStatus(await patch(pid, "next"), 200);
-    expect(await finish()).toContain("next is the default branch");
-    expect(await tip(pid, "next")).toBe(from);
-  };
+const slowly = async (pid: string): Promise<void> => {
+  const work = await clone(remote(pid), "main");
+  await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/next");
+  const from = await gitOk(work, "rev-parse", "HEAD");
+  await commitFiles(work, { "late.txt": "late\n" });
+  const to = await gitOk(work, "rev-parse", "HEAD");
+  const commands = [{ from, to, ref: "refs/heads/next" }];
+  const finish = beginPush({ commands, work, url: remote(pid) });
+  await eventually(() => expect(isReceiving(pid)).toBe(true));
+  expectStatus(await patch(pid, "next"), 200);
+  expect(await finish()).toContain("next is the default branch");
+  expect(await tip(pid, "next")).toBe(from);
+};
 
+describe("a branch that becomes the default one during a push to it", () => {
   it("is not written where the repository is hosted [G09] [I17]", async () => {
     await slowly(await makeProject(service, { files: {} }));
   });

@@ -31,6 +31,7 @@ import { nodeLayers } from "../../src/nodes/layer.ts";
 import { SandboxProvider, type DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
+import { type FaultPoint, Faults } from "../../src/store/faults.ts";
 import * as Client from "../../src/store/postgres/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { freshDatabase } from "./postgres.ts";
@@ -86,6 +87,8 @@ export interface TestOptions {
   readonly link?: (sandboxId: string) => DaemonLink;
   /** Sessions need a model, as where a provider runs them for real. */
   readonly needsModel?: boolean;
+  /** Called at each fault point (src/store/faults.ts). */
+  readonly faults?: (point: FaultPoint) => void;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -185,7 +188,7 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", ...options }: TestOptions = {},
+  { bodyTime = "30 seconds", faults = () => undefined, ...options }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -233,6 +236,7 @@ export async function startTestService(
       Scope.provide(scope),
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
+      Effect.provideService(Faults, faults),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;

@@ -40,6 +40,8 @@ const Detail = Schema.Struct({
   head_commit: Schema.String,
   mergeable: Schema.Boolean,
   conflicts: Schema.Array(Schema.String),
+  /** How many there are: `commits` lists the newest 250 of them. */
+  commits_total: Schema.Finite,
   commits: Schema.Array(
     Schema.Struct({
       sha: Schema.String,
@@ -48,6 +50,8 @@ const Detail = Schema.Struct({
       committed_at: Instant,
     }),
   ),
+  /** How many there are: `files_changed` lists the first 3,000 of them. */
+  files_changed_total: Schema.Finite,
   files_changed: Schema.Array(
     Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
   ),

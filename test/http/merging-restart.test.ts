@@ -1,0 +1,86 @@
+/** A merge whose database restarts at one of its steps (src/http/merging.ts, K1 to K4). */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import type { FaultPoint } from "../../src/store/faults.ts";
+import { gitOk } from "../git/git-client.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { eventually, expectStatus, fields, listOf, makeProject, pushFiles, webhookEntry } from "./world.ts";
+
+const program = fileURLToPath(new URL("../support/cut-database-main.ts", import.meta.url));
+
+let service: TestService;
+let armed: { readonly point: FaultPoint; readonly state: "gone" | "cut" } | null = null;
+
+const database = (state: "gone" | "cut" | "back"): void => {
+  const name = new URL(service.databaseUrl).pathname.slice(1);
+  const done = spawnSync(process.execPath, [program, inject("postgres").url, name, state], {
+    encoding: "utf8",
+  });
+  if (done.status !== 0) throw new Error(done.stderr);
+};
+
+beforeAll(async () => {
+  service = await startTestService(
+    {},
+    {
+      faults: (point) => {
+        if (armed?.point !== point) return;
+        const { state } = armed;
+        armed = null;
+        database(state);
+      },
+    },
+  );
+});
+afterAll(() => service.close());
+
+const isReady = () =>
+  eventually(async () => expect((await service.request("GET", "/readyz", { token: null })).status).toBe(200));
+
+it.each(
+  (["merge.noted", "merge.made", "merge.read"] as const).flatMap((point) =>
+    (["gone", "cut"] as const).map((state) => [point, state] as const),
+  ),
+)("is made once, and said once, where the database restarts at %s (%s)", async (point, state) => {
+  const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
+  const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
+  await pushFiles(service, pid, { branch: "work", files: { "platform.toml": manifest } });
+  await pushFiles(service, pid, { branch: "aside", files: { "aside.txt": "x\n" } });
+  const at = `/v1/projects/${pid}/change-requests`;
+  const open = async (head_ref: string): Promise<number> => {
+    const answer = await service.request("POST", at, { body: { title: "A change", head_ref } });
+    return Number(fields(expectStatus(answer, 201))["number"]);
+  };
+  const [first, number] = [await open("aside"), await open("work")];
+  // The default branch goes on, so that the merge needs a commit of its own.
+  expectStatus(await service.request("POST", `${at}/${first}/merge`, { body: {} }), 200);
+
+  armed = { point, state };
+  const answer = await service.request("POST", `${at}/${number}/merge`, { body: {} });
+  expect(armed).toBeNull();
+  if (state === "gone") {
+    expect([answer.status, fields(answer)["code"]]).toEqual([503, "database_unavailable"]);
+    database("back");
+  } else expect([200, 503]).toContain(answer.status);
+  await isReady();
+
+  const before = fields(await service.request("GET", `${at}/${number}`));
+  const again = await service.request("POST", `${at}/${number}/merge`, { body: {} });
+  expect([again.status, before["status"]]).toEqual(
+    before["status"] === "merged" ? [409, "merged"] : [200, "open"],
+  );
+  const bare = path.join(service.dataDir, "repositories", `${pid}.git`);
+  const merges = (await gitOk(bare, "rev-list", "--merges", "main")).split("\n");
+  expect(merges).toEqual([await gitOk(bare, "rev-parse", "main")]);
+  expect(fields(await service.request("GET", `${at}/${number}`))).toMatchObject({
+    status: "merged",
+    merged_commit: merges[0],
+    files_changed_total: 1,
+  });
+  const triggers = listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers");
+  expect(triggers.map(({ slug }) => slug)).toEqual(["push", "new"]);
+  const project = fields(await service.request("GET", `/v1/projects/${pid}`));
+  expect(project["manifest"]).toMatchObject({ commit: merges[0], error: null });
+});
