@@ -19,11 +19,11 @@ import { countedOf, eventually, sessionsOf, stopSession } from "../support/accou
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 180_000;
 const GRACE_MS = 10_000;
 /** A limit for what hangs, not a claim about speed. */
-const WAIT = { timeout: 60_000, interval: 50 };
+const WAIT = { timeout: WAIT_MS, interval: 50 };
 
 /** An agent runtime of a few lines: it says where it is asked, and says back what comes over an upgraded connection. */
 const AGENT = [
@@ -143,7 +143,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     project = await first.life.project(first.installation.sample);
     elsewhere = await second.life.project(second.installation.sample);
     await spread(2);
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     second?.life.signal("SIGCONT");
     for (const node of [first, second]) {
@@ -155,7 +155,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     for (const node of [first, second]) await node?.installation.close();
     await database?.end();
     await Effect.runPromise(Scope.close(scope, Exit.void));
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "relay requests and upgraded connections to sandboxes of either, through either",
@@ -172,7 +172,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         }
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -187,7 +187,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         expect(logs[1]).toBe(logs[0]);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -215,7 +215,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         .catch((error: unknown) => String(error));
       expect(wrong).toContain("unknown_base_ref");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -237,7 +237,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       const { said, counted } = await countedOf(second.life, [project]);
       expect(said).toEqual(counted);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -268,7 +268,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       });
       expect(await sessionsOn(second)).toEqual(there);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -294,7 +294,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       const { said, counted } = await countedOf(first.life, [project]);
       expect(said).toEqual(counted);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -304,6 +304,6 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       second.life = await second.installation.start(settings);
       await vi.waitFor(() => expect(orphans.flatMap(directoriesOf)).toEqual([]), WAIT);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

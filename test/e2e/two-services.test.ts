@@ -28,9 +28,9 @@ import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "../support/webhook-sender.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const CAP = 12;
-const TIMEOUT_MS = 180_000;
 const EVERY_SECOND = "* * * * * *";
 const TICK = `[[triggers]]
 slug = "tick"
@@ -84,13 +84,13 @@ beforeAll(async () => {
   hooks = await here.project(repository);
   await setSecret(secret);
   ticks = await here.project(await first.installation.repository(TICK));
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterAll(async () => {
   here?.signal("SIGCONT");
   for (const life of [here, there]) await life?.end("SIGTERM");
   for (const installation of installations) await installation.close();
   await Effect.runPromise(Scope.close(scope, Exit.void));
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 interface Delivered {
   readonly status: number;
@@ -129,7 +129,7 @@ describe("two services on one database", () => {
       expect(await instantsUnaccounted(there, ticks, range)).toEqual([]);
       await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -149,7 +149,7 @@ describe("two services on one database", () => {
         expect(new Set([...told, own[0]?.session_id]).size).toBe(1);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -162,7 +162,7 @@ describe("two services on one database", () => {
         await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -174,7 +174,7 @@ describe("two services on one database", () => {
         else await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -186,7 +186,7 @@ describe("two services on one database", () => {
         else await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -208,7 +208,7 @@ describe("two services on one database", () => {
       expect(said).toEqual(counted);
       await emptied(here, [hooks, ticks]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -223,7 +223,7 @@ describe("two services on one database", () => {
       }
       await emptied(here, [hooks, ticks]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -257,7 +257,7 @@ describe("a service that stands still and goes on", () => {
         body: { ...taken.body, duplicate: true },
       });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -309,6 +309,6 @@ describe("a service that stands still and goes on", () => {
       expect(said).toEqual(counted);
       expect(waiting).toBe(said.queued);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
