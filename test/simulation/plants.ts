@@ -110,7 +110,7 @@ export const PLANTS: readonly Plant[] = [
     name: "boot-without-deadline",
     file: "src/actors/sandbox-boot.ts",
     find: "      duration: options.bootTimeoutMs,",
-    put: "      duration: left + 86_400_000,",
+    put: "      duration: options.bootTimeoutMs + 86_400_000,",
     seed: 1,
   },
   {
