@@ -1,15 +1,14 @@
 import { defineConfig } from "vitest/config";
+import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
 import { ClosingLine } from "./test/support/reporter.ts";
 import { RealPartsFirst } from "./test/support/sequencer.ts";
 
 /** Of every test, here and in the deep ones. */
 export const LIMITS = {
-  // Real parts (Postgres, sandboxes, the agent runtime) are slow to start on a loaded machine: the limits end a
-  // hung test, they assert nothing about speed.
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
-  teardownTimeout: 30_000,
-  expect: { poll: { timeout: 30_000 } },
+  testTimeout: TEST_MS,
+  hookTimeout: TEST_MS,
+  teardownTimeout: WAIT_MS,
+  expect: { poll: { timeout: WAIT_MS } },
 } as const;
 
 export const DEEP = "test/**/*.deep.test.ts";

@@ -10,7 +10,6 @@ export default defineConfig({
     globalSetup: ["test/support/postgres-server.ts"],
     include: [DEEP],
     testTimeout: 1_800_000,
-    hookTimeout: 120_000,
     maxWorkers: 1,
     reporters: ["default", new ClosingLine()],
   },

@@ -150,6 +150,17 @@ test("reads the environment in one place a program", () => {
   expect([...readers].filter((file) => !ENVIRONMENT_READERS.has(file))).toEqual([]);
 });
 
+test("takes how long tests wait from one place", () => {
+  const tests = FILES.filter(
+    (file) => /^test\/.*(?<!\.deep\.test)\.ts$/.test(file) && !/^test\/(?:bench|simulation)\//.test(file),
+  );
+  const own =
+    /\b(?:testTimeout|hookTimeout|timeout): \d|\b(?:START_|CHILD_|REQUEST_)?TIMEOUT_MS = \d|AbortSignal\.timeout\(\d/;
+  // What a machine is to do at a boot's end is told by its own clock.
+  const told = tests.filter((file) => !file.startsWith("test/actors/"));
+  expect(matches(told, own)).toEqual([]);
+});
+
 test("documents every setting that is read, and no other", () => {
   const settings = [...read("src/config.ts").matchAll(/"((?:PLATFORM_[A-Z_]+)|DATABASE_URL)"/g)].map(
     ([, name]) => name,

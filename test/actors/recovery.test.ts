@@ -118,18 +118,20 @@ const scene = Effect.gen(function* () {
   };
 });
 
+/** Waits for an answer that the test gives. */
+const wait = <A>(list: Deferred.Deferred<A>[]) =>
+  Effect.suspend(() => {
+    const answer = Deferred.makeUnsafe<A>();
+    list.push(answer);
+    return Deferred.await(answer);
+  });
+
 /** Recovery over so many sessions with something left to do, whose loading is answered one by one. */
 const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
   const ids = Array.from({ length: count }, (_, index) => `session-${index}`);
   const loading: Deferred.Deferred<boolean>[] = [];
   const pings: Deferred.Deferred<void>[] = [];
   const ready = yield* Deferred.make<void>();
-  const wait = <A>(list: Deferred.Deferred<A>[]) =>
-    Effect.suspend(() => {
-      const answer = Deferred.makeUnsafe<A>();
-      list.push(answer);
-      return Deferred.await(answer);
-    });
   const ports = Layer.mergeAll(
     Layer.effect(
       Sessions,
@@ -143,7 +145,9 @@ const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
   );
   yield* Layer.build(Layer.fresh(layer));
   const answerAll = Effect.gen(function* () {
-    for (const one of [...loading]) yield* Deferred.succeed(one, isNew);
+    // More are asked for meanwhile.
+    const asked = loading.slice();
+    for (const one of asked) yield* Deferred.succeed(one, isNew);
     yield* TestClock.adjust(0);
   });
   return { loading, pings, ready, answerAll };

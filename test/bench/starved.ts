@@ -158,6 +158,7 @@ try {
   const begun = performance.now();
   const life = await installation.start(SETTINGS, "plain", (child) => group.add(child.pid ?? 0));
   const readyMs = Math.round(performance.now() - begun);
+  // oxlint-disable-next-line no-restricted-properties -- beside instants of the service
   const readyAt = Date.now();
   process.stderr.write(`ready after ${readyMs} ms\n`);
   const asked = ask(`${life.url}/v1/projects/${calm}/sessions/${session?.id ?? ""}`);

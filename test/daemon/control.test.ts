@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isThere, Running } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const { ready } = daemonPerTest();
 
@@ -283,7 +284,7 @@ test("what a call has started ends with the daemon", async () => {
   writeFileSync(join(daemon.layout.workspace, ".gitattributes"), "*.slow filter=slow\n");
   writeFileSync(join(daemon.layout.workspace, "a.slow"), "x");
   const saving = daemon.control("save").catch(() => null);
-  await expect.poll(() => existsSync(pid), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => existsSync(pid), { timeout: WAIT_MS }).toBe(true);
   const filter = Number(readFileSync(pid, "utf8"));
   expect(await daemon.end("SIGTERM")).toBe(0);
   expect(isThere(filter)).toBe(false);

@@ -7,10 +7,11 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { RING_BYTES } from "../../daemon/log-ring.ts";
 import { Running, TOKEN, type RunOptions } from "./support/running.ts";
 import { Served } from "./support/served.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const MIB = 1024 * 1024;
 /** A limit for what hangs, not a claim about speed. */
-const POLL = { timeout: 20_000, interval: 20 };
+const POLL = { timeout: WAIT_MS, interval: 20 };
 
 let running: Running | null = null;
 const readers: { leave: () => void }[] = [];

@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
 export const hasChromium = fs.existsSync(EXECUTABLE);
@@ -49,7 +50,7 @@ export const newPage = async (browser: Browser, options: Window = {}) => {
     timezoneId: "UTC",
   });
   // Ends a hung test on a busy machine; it asserts nothing about speed.
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));

@@ -1,11 +1,8 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasChromium, launch, open } from "./browser.ts";
 import type { World } from "./fake-service.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
 

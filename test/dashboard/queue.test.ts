@@ -1,9 +1,6 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
 const world = () => {

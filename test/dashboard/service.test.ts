@@ -3,15 +3,12 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Client } from "../../demo/client.ts";
 import { makeRepository } from "../../demo/sample.ts";
 import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const title = hasChromium
   ? "the page over the service"

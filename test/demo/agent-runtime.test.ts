@@ -10,14 +10,11 @@ import type { AddressInfo } from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 import * as readline from "node:readline";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
 import type { RuntimeModels } from "../../daemon/adapters/adapter.ts";
 import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
 import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-model.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const OPENCODE = path.join(ROOT, "node_modules/opencode-linux-x64/bin/opencode");

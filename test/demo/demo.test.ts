@@ -3,15 +3,12 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { verify } from "@octokit/webhooks-methods";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { eventOf, tipOf } from "../../demo/client.ts";
 import { bootSteps } from "../../demo/journey.ts";
 import { formatTime, makeNarrator } from "../../demo/narrator.ts";
 import { makeRepository, pushDelivery } from "../../demo/sample.ts";
 import { parseManifest } from "../../src/domain/manifest.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 

@@ -20,6 +20,7 @@ import { BackupLoad, pausingGit } from "../support/backup-load.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { type RequestLog, WebhookSender } from "../support/webhook-sender.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const CAP = 10;
@@ -42,7 +43,6 @@ type = "cron"
 cron = "0 0 0 1 1 *"
 prompt = "A new year"
 `;
-const TIMEOUT_MS = 120_000;
 
 let old: Installation;
 let oldLife: Life;
@@ -109,11 +109,11 @@ beforeAll(async () => {
     random: () => 0.5,
     whenUp: () => Promise.resolve(),
   }).send();
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterAll(async () => {
   for (const one of [oldLife, life]) await one?.end("SIGTERM");
   for (const one of [old, place]) await one?.close();
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 describe("a backup of a running service under load", () => {
   it(
@@ -127,7 +127,7 @@ describe("a backup of a running service under load", () => {
         stderr: expect.stringContaining("is there already") as string,
       });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -154,7 +154,7 @@ describe("a backup of a running service under load", () => {
         expect(await life.call("GET", `${target}/${number}`)).toMatchObject({ mergeable: true });
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -175,7 +175,7 @@ describe("a backup of a running service under load", () => {
       const running = await sessionsOf(oldLife, projectId);
       expect(running.filter(({ status }) => status === "running").length).toBeGreaterThan(0);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -190,7 +190,7 @@ describe("a backup of a running service under load", () => {
       expect(fires).toHaveLength(DELIVERIES);
       expect(fires.filter(({ status }) => status !== "fired")).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -210,7 +210,7 @@ describe("a backup of a running service under load", () => {
       });
       expect(sent.status).toBe(202);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -225,7 +225,7 @@ describe("a backup of a running service under load", () => {
       expect(rows).toBeGreaterThan(DELIVERIES);
       expect(await installationId(dataDir)).toBe(await installationId(old.dataDir));
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -266,7 +266,7 @@ describe("a restore", () => {
         expect(await refusalOf(cut), `${bytes} bytes`).toContain("it is cut off");
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -281,7 +281,7 @@ describe("a restore", () => {
         expect(await refusalOf(damaged), `byte ${at}`).toMatch(/it is (?:damaged|cut off)/);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it("refuses what is no backup", async () => {
@@ -314,7 +314,7 @@ describe("a restore", () => {
       const broken = await archiveOf("rows.tar.gz", { "backup.json": manifest, "database/accounts/0": rows });
       expect(await refusalOf(broken)).toContain("Filling the database failed");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it("writes over nothing: not a directory in use, nor one that holds anything", async () => {

@@ -11,8 +11,7 @@ import { gitOk } from "../git/git-client.ts";
 import { LiveSession } from "../support/live-session.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-
-const TIMEOUT_MS = 180_000;
+import { TEST_MS } from "../support/patience.ts";
 
 let installation: Installation;
 let life: Life;
@@ -52,7 +51,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
     installation = await Installation.open();
     life = await installation.start();
     session = await LiveSession.start(life, installation);
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     try {
       if (isUp) await session?.stop();
@@ -60,7 +59,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       await life?.end("SIGTERM");
       await installation?.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "opens a change request from inside the sandbox and may not merge it [T01]",
@@ -85,7 +84,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(self).toMatch(new RegExp(`session +${sessionId()}\n`));
       expect(self).toContain("/usr/local/bin/platform\n/workspace\n");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -115,7 +114,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       const { commits } = await life.call("GET", `${projectPath()}/change-requests/1`);
       expect(commits).toMatchObject([{ subject: "Proposed" }]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -150,7 +149,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
         stderr: expect.stringContaining("not_found") as string,
       });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -170,6 +169,6 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       await expect(elsewhere).rejects.toMatchObject({ code: 4 });
       expect(existsSync(path.join(installation.directory, "nowhere"))).toBe(false);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -16,10 +16,10 @@ import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signUserContext } from "../../src/domain/user-context.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** A limit for what hangs, not a claim about speed. */
-const POLL = { timeout: 60_000, interval: 50 };
-const TIMEOUT_MS = 180_000;
+const POLL = { timeout: WAIT_MS, interval: 50 };
 /** Answers one request with the agent's environment and uid, and ends: a turn that lasts until the test asks. */
 const ONE_ANSWER = (port: number): string =>
   `node -e 'require("http").createServer((q,r)=>r.end(JSON.stringify({env:process.env,uid:process.getuid()}),()=>process.exit())).listen(${port},"127.0.0.1")'`;
@@ -121,7 +121,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     await life.call("PUT", `/v1/projects/${projectId}/secrets/FROM_THE_BOOT`, { value: "boot value" });
     sessionId = String((await life.call("POST", `/v1/projects/${projectId}/sessions`, {}))["id"]);
     expect((await life.session(projectId, sessionId, ["running", "failed"]))["status"]).toBe("running");
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     try {
       // Sandboxes outlive the service: none may stay behind, however the tests went.
@@ -134,7 +134,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       await life.end("SIGTERM");
       await installation.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "picks up what others pushed to its branch, refreshed through the API, its runtime with it",
@@ -153,7 +153,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       const head = inRepository("rev-parse", sessionId);
       expect(twice["repo"]).toEqual({ before: head, after: head });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -178,7 +178,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       });
       expect(await life.text(`${session()}/logs?follow=0`)).not.toContain("line one");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -205,7 +205,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       expect(spied).not.toContain("PLATFORM_TOKEN");
       expect(spied).toContain("GIT_CONFIG_SYSTEM");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -233,6 +233,6 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       await after("git add got.txt && git commit -qm took-it-up && git push -q origin HEAD", 5188);
       expect(inRepository("show", `${sessionId}:got.txt`)).toBe("not committed");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -26,6 +26,7 @@ import { readEvents } from "../support/event-stream.ts";
 import { TOKEN } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 /** What passes a point. */
 type Passing =
@@ -86,7 +87,6 @@ type = "cron"
 cron = "${EVERY_SECOND}"
 prompt = "{{ cron.fired_at }}"
 `;
-const TIMEOUT_MS = 60_000;
 /** Requests of a sender that are on their way when the service dies; the others meet its next life. */
 const AT_ONCE = 4;
 const DELIVERIES = 6;
@@ -97,8 +97,8 @@ beforeAll(async () => {
   service = await ArmedService.open();
   hooks = await service.life.project(await service.installation.repository(HOOK));
   await service.life.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value: SECRET });
-}, TIMEOUT_MS);
-afterAll(() => service.close(), TIMEOUT_MS);
+}, TEST_MS);
+afterAll(() => service.close(), TEST_MS);
 
 /** Everything that senders were answered, of all cases. */
 const log = new Map<string, readonly Answer[]>();
@@ -163,7 +163,7 @@ describe("a service that is killed over a repository", () => {
     bare = path.join(service.installation.dataDir, "repositories", `${pid}.git`);
     work = mkdtempSync(path.join(service.installation.directory, "work-"));
     await gitOk(work, "clone", "--quiet", remote(), ".");
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   /** A branch with the default branch's tip and one commit more. @returns its tip. */
   const commitTo = async (branch: string): Promise<string> => {
@@ -190,7 +190,7 @@ describe("a service that is killed over a repository", () => {
       expect(running).toMatchObject({ status: "running", base_commit: await rev(id) });
       await stopSession(service.life, pid, id);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -217,7 +217,7 @@ describe("a service that is killed over a repository", () => {
       expect(told.data).toMatchObject({ data: { head_commit: head } });
       expect((await git(work, "push", "--quiet", remote(), "HEAD")).code).toBe(0);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it.each(pointsPassedBy("a merge"))(
@@ -239,7 +239,7 @@ describe("a service that is killed over a repository", () => {
       const { manifest } = await service.life.call("GET", `/v1/projects/${pid}`);
       expect(manifest).toMatchObject({ commit: head });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -253,7 +253,7 @@ describe("a service that is killed", () => {
       await Promise.all([sent, restarted]);
       await expectWebhooksWhole();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it.each(pointsPassedBy("a webhook that waits"))(
@@ -266,7 +266,7 @@ describe("a service that is killed", () => {
       await Promise.all([sent, restarted]);
       await expectWebhooksWhole();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it.each(pointsPassedBy("a freed slot"))(
@@ -280,7 +280,7 @@ describe("a service that is killed", () => {
       await Promise.all([stopped, restarted]);
       await expectWebhooksWhole();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   describe("while a cron trigger is due each second", () => {
@@ -296,7 +296,7 @@ describe("a service that is killed", () => {
       ticks = await service.life.project(await service.installation.repository(TICK));
       await instantAhead(service.life, ticks);
       firstMs = (await instantsOf(service.life, ticks))[0] ?? 0;
-    }, TIMEOUT_MS);
+    }, TEST_MS);
 
     it.each(pointsPassedBy("a due instant"))(
       "and dies at %s has one row for every instant [I2, I3, C16]",
@@ -306,7 +306,7 @@ describe("a service that is killed", () => {
         await restarted;
         await expectInstantsWhole();
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
 
     it(
@@ -323,7 +323,7 @@ describe("a service that is killed", () => {
         expect((await filled(service.life, hooks, CAP)).length).toBe(CAP);
         await expect(service.life.call("POST", `/v1/projects/${hooks}/sessions`, {})).rejects.toThrow("429");
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
   });
 });

@@ -8,6 +8,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life } from "../support/process-service.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** Processes whose command line names the sandbox: its outermost one on this machine does. */
 const processesOf = (sandboxId: string): number[] =>
@@ -29,8 +30,6 @@ const directoriesOf = (sandboxId: string): string[] =>
     .map((name) => path.join(tmpdir(), name, "s", sandboxId))
     .filter((directory) => existsSync(directory));
 
-const TIMEOUT_MS = 180_000;
-
 describe.runIf(sandboxesStartHere)("a session on real parts", () => {
   let installation: Installation;
   let life: Life;
@@ -40,11 +39,11 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     installation = await Installation.open();
     life = await installation.start();
     projectId = await life.project(installation.sample);
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     await life.end("SIGTERM");
     await installation.close();
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   const create = async (body: Record<string, unknown>): Promise<string> =>
     String((await life.call("POST", `/v1/projects/${projectId}/sessions`, body))["id"]);
@@ -62,7 +61,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
       expect(sessions.filter(({ title }) => title === id).length).toBeLessThanOrEqual(1);
       await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -80,10 +79,10 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
 
       const stopped = await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
       expect(stopped).toMatchObject({ status: "stopped", stop_reason: "requested" });
-      await expect.poll(() => processesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
-      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => processesOf(sandboxId), { timeout: WAIT_MS }).toEqual([]);
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: WAIT_MS }).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -96,12 +95,12 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
 
       const failed = await life.session(projectId, id, ["failed"]);
       expect(failed).toMatchObject({ failure: { code: "sandbox_lost" } });
-      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: WAIT_MS }).toEqual([]);
       const { account } = (await life.call("GET", "/v1/me")) as { account: { active_sessions: number } };
       expect(account.active_sessions).toBe(0);
       expect(await sandboxOf(id)).toMatchObject({ status: "error" });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -122,8 +121,8 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
       const { account } = (await life.call("GET", "/v1/me")) as { account: { active_sessions: number } };
       expect(account.active_sessions).toBe(0);
       const { id: sandboxId } = (await sandboxOf(id)) as { id: string };
-      await expect.poll(() => directoriesOf(sandboxId), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => directoriesOf(sandboxId), { timeout: WAIT_MS }).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -6,8 +6,7 @@ import { WebSocket } from "ws";
 import { LiveSession, POLL } from "../support/live-session.ts";
 import { Installation, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-
-const TIMEOUT_MS = 180_000;
+import { TEST_MS } from "../support/patience.ts";
 
 interface Event {
   readonly type: string;
@@ -45,7 +44,7 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
     installation = await Installation.open();
     life = await installation.start();
     session = await LiveSession.start(life, installation);
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     try {
       await session?.stop();
@@ -53,7 +52,7 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
       await life?.end("SIGTERM");
       await installation?.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {
     const events = await openEvents();

@@ -8,8 +8,8 @@ import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
+import { TEST_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 180_000;
 const ROUNDS = 10;
 
 const scope = Effect.runSync(Scope.make());
@@ -38,12 +38,12 @@ beforeAll(async () => {
   const { id } = await here.call("POST", `/v1/projects/${projectId}/sessions`, {});
   await here.session(projectId, String(id), ["running"]);
   session = `/v1/projects/${projectId}/sessions/${String(id)}`;
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterAll(async () => {
   for (const life of [here, there]) await life?.end("SIGTERM");
   for (const installation of installations) await installation.close();
   await Effect.runPromise(Scope.close(scope, Exit.void));
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 const visit = async (life: Life, target: string, headers: Readonly<Record<string, string>>) => {
   const asked = request(`${life.url}${target}`, { headers, agent: false });

@@ -12,11 +12,11 @@ import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { commitToSample, LiveSession, POLL } from "../support/live-session.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const VITE_PORT = 5173;
 const ECHO_PORT = 5174;
 const MIB = 1024 * 1024;
-const TIMEOUT_MS = 180_000;
 
 /** What Vite needs to serve a page without styles: 25 MB, most of it rolldown's native part. */
 const PACKAGES = [
@@ -104,7 +104,7 @@ const echoed = async (socket: WebSocket, message: string | Buffer): Promise<Buff
 const inChromium = hasChromium ? "in Chromium" : "in Chromium (/usr/bin/chromium is missing)";
 
 describe.runIf(sandboxesStartHere)("a port of a running session", () => {
-  beforeAll(startEverything, TIMEOUT_MS);
+  beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     try {
       await session?.stop();
@@ -112,7 +112,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       await life?.end("SIGTERM");
       await installation?.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   describe.each(WAYS)("as a WebSocket through %s", (_, way) => {
     it("carries text, bytes and messages of 1 MiB, compressed as the two ends agree", async () => {
@@ -173,7 +173,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       browser = await launch();
       await serve(`sh -c "cd site && node node_modules/vite/bin/vite.js --port ${VITE_PORT} --strictPort"`);
       await session.listening(VITE_PORT);
-    }, TIMEOUT_MS);
+    }, TEST_MS);
     afterAll(() => browser.close());
 
     it(
@@ -208,7 +208,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
         expect(complaints).toEqual([]);
         await context.close();
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
 
     it("tells a browser without the cookie what to do", async () => {

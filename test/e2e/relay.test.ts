@@ -15,6 +15,7 @@ import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 const PORT = 5173;
 /** Leaves the server running behind the shell; one that runs already makes it end at once. */
@@ -22,8 +23,7 @@ const SERVE = `(setsid node port-server.mjs ${PORT} > /dev/null 2>&1 &)`;
 const MIB = 1024 * 1024;
 const LARGE_BYTES = 64 * MIB;
 /** A limit for what hangs, not a claim about speed. */
-const POLL = { timeout: 20_000, interval: 20 };
-const START_TIMEOUT_MS = 180_000;
+const POLL = { timeout: WAIT_MS, interval: 20 };
 
 interface Asking {
   readonly method?: string;
@@ -194,7 +194,7 @@ const startEverything = async (): Promise<void> => {
 };
 
 describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
-  beforeAll(startEverything, START_TIMEOUT_MS);
+  beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     // Sandboxes outlive the service: none may stay behind, however the tests went.
     const session = `/v1/projects/${projectId}/sessions/${sessionId}`;
@@ -206,7 +206,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
       await life.end("SIGTERM");
       await installation.close();
     }
-  }, START_TIMEOUT_MS);
+  }, TEST_MS);
 
   it("asks for a token that reaches the project, upgrades included [X09, T05]", async () => {
     for (const below of ["runtime/session", `ports/${PORT}/counted`]) {

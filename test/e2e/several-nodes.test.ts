@@ -20,11 +20,11 @@ import { countedOf, eventually, sessionsOf, stopSession } from "../support/accou
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 180_000;
 const GRACE_MS = 10_000;
 /** A limit for what hangs, not a claim about speed. */
-const WAIT = { timeout: 60_000, interval: 50 };
+const WAIT = { timeout: WAIT_MS, interval: 50 };
 
 /** An agent runtime of a few lines: it says where it is asked, and says back what comes over an upgraded connection. */
 const AGENT = [
@@ -168,7 +168,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     project = await first.life.project(first.installation.sample);
     elsewhere = await second.life.project(second.installation.sample);
     await spread(2);
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     second?.life.signal("SIGCONT");
     for (const node of [first, second]) {
@@ -180,7 +180,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     for (const node of [first, second]) await node?.installation.close();
     await database?.end();
     await Effect.runPromise(Scope.close(scope, Exit.void));
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "relay requests and upgraded connections to sandboxes of either, through either",
@@ -197,7 +197,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         }
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -236,7 +236,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         expect(logs[1]).toBe(logs[0]);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -264,7 +264,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         .catch((error: unknown) => String(error));
       expect(wrong).toContain("unknown_base_ref");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -286,7 +286,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       const { said, counted } = await countedOf(second.life, [project]);
       expect(said).toEqual(counted);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -317,7 +317,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       });
       expect(await sessionsOn(second)).toEqual(there);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -343,7 +343,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       const { said, counted } = await countedOf(first.life, [project]);
       expect(said).toEqual(counted);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -353,6 +353,6 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       second.life = await second.installation.start(settings);
       await vi.waitFor(() => expect(orphans.flatMap(directoriesOf)).toEqual([]), WAIT);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -14,10 +14,10 @@ import { processesOfSandbox } from "../support/processes-seeing.ts";
 import { readEvents, type EventReader } from "../support/event-stream.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** A limit for what hangs, not a claim about speed. */
-const POLL = { timeout: 60_000, interval: 20 };
-const TIMEOUT_MS = 180_000;
+const POLL = { timeout: WAIT_MS, interval: 20 };
 const SETTINGS = {
   // It is there after the checkout: the runtime's first start fails, and is made good.
   PLATFORM_AGENT_COMMAND: "node /workspace/runtime-server.mjs",
@@ -105,7 +105,7 @@ const startEverything = async (): Promise<void> => {
 };
 
 describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () => {
-  beforeAll(startEverything, TIMEOUT_MS);
+  beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     // Sandboxes outlive the service: none may stay behind, however the tests went.
     try {
@@ -116,7 +116,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
       await life.end("SIGTERM");
       await installation.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it("shows the daemon's token nowhere to its agent, and in no log [S05, G05, I16]", async () => {
     const environment = readFileSync(`/proc/${daemonOf(await sandboxId())}/environ`, "latin1").split("\0");
@@ -179,7 +179,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
       expect(await runtime("/")).toMatch(/^\d+$/);
       expect((await status("running"))["status"]).toBe("running");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -209,7 +209,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
       expect(new Set(ids.map((id) => id.split(":")[0]))).toEqual(new Set([sandbox, await sandboxId()]));
       expect((await log()).startsWith(kept)).toBe(true);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -227,6 +227,6 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
       expect(await log()).toMatch(/^\S+Z runtime the-last-line-before-both-die$/m);
       await restart();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -28,9 +28,9 @@ import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "../support/webhook-sender.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const CAP = 12;
-const TIMEOUT_MS = 180_000;
 const EVERY_SECOND = "* * * * * *";
 const TICK = `[[triggers]]
 slug = "tick"
@@ -87,13 +87,13 @@ beforeAll(async () => {
   fresh = await first.installation.repository(HOOK);
   await setSecret(secret);
   ticks = await here.project(await first.installation.repository(TICK));
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterAll(async () => {
   here?.signal("SIGCONT");
   for (const life of [here, there]) await life?.end("SIGTERM");
   for (const installation of installations) await installation.close();
   await Effect.runPromise(Scope.close(scope, Exit.void));
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 interface Delivered {
   readonly status: number;
@@ -136,7 +136,7 @@ describe("two services on one database", () => {
       expect(await instantsUnaccounted(there, ticks, range)).toEqual([]);
       await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -156,7 +156,7 @@ describe("two services on one database", () => {
         expect(new Set([...told, own[0]?.session_id]).size).toBe(1);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -183,7 +183,7 @@ describe("two services on one database", () => {
         await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -195,7 +195,7 @@ describe("two services on one database", () => {
         else await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -207,7 +207,7 @@ describe("two services on one database", () => {
         else await isTaken(there);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -229,7 +229,7 @@ describe("two services on one database", () => {
       expect(said).toEqual(counted);
       await emptied(here, [hooks, ticks]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -244,7 +244,7 @@ describe("two services on one database", () => {
       }
       await emptied(here, [hooks, ticks]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -278,7 +278,7 @@ describe("a service that stands still and goes on", () => {
         body: { ...taken.body, duplicate: true },
       });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -330,6 +330,6 @@ describe("a service that stands still and goes on", () => {
       expect(said).toEqual(counted);
       expect(waiting).toBe(said.queued);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -13,16 +13,16 @@ import * as Client from "../../src/store/postgres/client.ts";
 import { loadMigrations } from "../../src/store/postgres/migrate.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life, TOKEN } from "../support/process-service.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
-const TIMEOUT_MS = 120_000;
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
 const installations: Installation[] = [];
 afterEach(async () => {
   for (const installation of installations.splice(0)) await installation.close();
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 const open = async (): Promise<Installation> => {
   const installation = await Installation.open();
@@ -86,7 +86,7 @@ describe("an upgrade", () => {
         expect(await life.end("SIGTERM")).toBe(0);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -108,6 +108,6 @@ describe("an upgrade", () => {
         { accounts: 0 },
       ]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

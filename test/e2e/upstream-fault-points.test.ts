@@ -14,11 +14,11 @@ import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { sessionsOf } from "../support/account-view.ts";
 import { ArmedService } from "../support/armed-service.ts";
 import { TOKEN } from "../support/process-service.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** Where the service dies: at a point of its own, or when the server hears of the push and before it has done it. */
 const MOMENTS = ["upstream.begun", "the server's turn", "upstream.answered"] as const;
 type Moment = FaultPoint | "the server's turn";
-const TIMEOUT_MS = 60_000;
 
 let service: ArmedService;
 let upstream: UpstreamServer;
@@ -42,12 +42,12 @@ beforeAll(async () => {
   const { id } = await service.life.call("POST", "/v1/projects", { name: "elsewhere", repository });
   pid = String(id);
   mirror = path.join(service.installation.dataDir, "mirrors", `${pid}.git`);
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterAll(async () => {
   await service.close();
   await upstream.close();
   rmSync(root, { recursive: true, force: true });
-}, TIMEOUT_MS);
+}, TEST_MS);
 afterEach(() => {
   upstream.fault = () => null;
 });
@@ -86,7 +86,7 @@ const leftovers = (): readonly string[] =>
   );
 /** A look from outside may have to wait for what the killed service had started, or for its successor. */
 const soon = (check: () => void | Promise<void>): Promise<void> =>
-  vi.waitFor(check, { timeout: 30_000, interval: 50 });
+  vi.waitFor(check, { timeout: WAIT_MS, interval: 50 });
 
 const refs = (repository: string) => gitOk(repository, "for-each-ref", "--format=%(refname) %(objectname)");
 
@@ -133,7 +133,7 @@ describe.each(MOMENTS)("a service that is killed over another server's repositor
       expect(await tip(id)).toBe(await tip("main"));
       await expectAgreement();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -170,7 +170,7 @@ describe("a service that is killed over another server's repository", () => {
       expect([Number(await merges()), await tip("main")]).toEqual([before + 1, merged]);
       await expectAgreement();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -199,7 +199,7 @@ describe.each(MOMENTS)("a service that is killed over another server's repositor
       await service.life.call("POST", `${request}/close`);
       await expectAgreement();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -211,6 +211,6 @@ describe("what is left of all these lives", () => {
       await soon(() => expect(leftovers()).toEqual([]));
       expect(await service.end()).toEqual({ code: 0, left: [] });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -2,17 +2,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KilledService, seedOfRun } from "../support/webhook-kills.ts";
 import { unaccounted } from "../support/webhook-ledger.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const DELIVERIES = 1_000;
 const seed = seedOfRun();
-const TIMEOUT_MS = 180_000;
 
 describe(`a service that is killed while webhooks arrive, WEBHOOK_KILLS_SEED=${seed}`, () => {
   let service: KilledService;
   beforeAll(async () => {
     service = await KilledService.open();
-  }, TIMEOUT_MS);
-  afterAll(() => service.close(), TIMEOUT_MS);
+  }, TEST_MS);
+  afterAll(() => service.close(), TEST_MS);
 
   it(
     "loses no webhook that it accepted, starts none twice, and leaves no process behind [W33, W35, W40, I4, I5]",
@@ -30,6 +30,6 @@ describe(`a service that is killed while webhooks arrive, WEBHOOK_KILLS_SEED=${s
       expect(waiting).toBeGreaterThan(0);
       expect(await service.end()).toEqual({ code: 0, left: [] });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -15,6 +15,7 @@ import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 import { sessionPolicy, userPolicy } from "./policies.ts";
 import { beginPush } from "./slow-push.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
@@ -169,7 +170,7 @@ describe("a push", () => {
     hook("post-receive", `touch '${taken}'; while [ ! -e '${go}' ]; do sleep 0.05; done`);
     const head = await commit("change.txt");
     const pushing = git(work, "push", "origin", "HEAD");
-    await vi.waitFor(() => expect(existsSync(taken)).toBe(true), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(existsSync(taken)).toBe(true), { timeout: WAIT_MS, interval: 20 });
     // A question that is asked of the server while it has the push and the client does not know.
     await run(world.backend.branchTip({ projectId }, "main"));
     writeFileSync(go, "");

@@ -13,12 +13,13 @@ import { fill, sizeOf } from "../bench/git/repositories.ts";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
 import { gitOk } from "./git-client.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 /** Above what it has when it has just started: bytes on their way, and those that nobody has collected yet. A body that is held has five hundred. */
 const BOUND_MIB = 250;
 const MIB = 1024 ** 2;
 const SLOW_MIB = 20;
-const SETUP_MS = 600_000;
+const SETUP_MS = 2 * TEST_MS;
 
 let installation: Installation;
 let life: Life;

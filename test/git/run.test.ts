@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gitMessage, gitVersionFault, requireGit, runGit, spawnGit } from "../../src/git/run.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const repository = mkdtempSync(join(tmpdir(), "run-"));
 execFileSync("git", ["init", "--quiet", "--bare", repository]);
@@ -16,7 +17,7 @@ afterAll(() => rmSync(repository, { recursive: true, force: true }));
 const waiting = { repository, args: ["cat-file", "--batch-check"] };
 
 /** Ends a hung test; nothing is asserted about speed. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: WAIT_MS };
 
 const isAlive = (pid: number): boolean => {
   try {

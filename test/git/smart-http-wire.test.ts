@@ -13,6 +13,7 @@ import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 import { deltaBomb } from "./packs.ts";
 import { commit, objects, scene, tip, url, useScene } from "./scene.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 useScene();
 
@@ -51,7 +52,7 @@ const sendPacked = async (body: Uint8Array): Promise<string> => {
 };
 
 /** Ends a hung test; nothing is asserted about speed. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: WAIT_MS };
 
 /** Processes at work in the repository. */
 const gits = (): string[] =>

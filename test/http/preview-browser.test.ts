@@ -2,12 +2,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPreviewWorld, type PreviewWorld } from "../support/preview-world.ts";
 import { hasChromium, launchWith, newPage } from "../dashboard/browser.ts";
-
-// Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const title = hasChromium
   ? "another preview's page"

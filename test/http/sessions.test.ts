@@ -26,7 +26,7 @@ let pid = "";
 beforeAll(async () => {
   service = await startTestService({
     PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
-    PLATFORM_BOOT_TIMEOUT_MS: "1500",
+    PLATFORM_BOOT_TIMEOUT_MS: "5000",
   });
   pid = await makeProject(service, { files: AGENT });
 });

@@ -10,6 +10,7 @@ import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity } from "../../src/store/port.ts";
 import { gitOk } from "../git/git-client.ts";
 import type { Answer, RequestOptions, TestService } from "../support/service.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,7 +34,7 @@ export const expectStatus = (answer: Answer, status: number): Answer => {
 
 /** Asks again until the check holds; the bound ends a hung test. */
 export const eventually = <A>(check: () => A | Promise<A>): Promise<A> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 25 });
+  vi.waitFor(check, { timeout: WAIT_MS, interval: 25 });
 
 export type Files = Readonly<Record<string, string>>;
 

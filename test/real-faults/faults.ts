@@ -6,12 +6,13 @@ import { identify } from "../../src/sandbox/local/processes.ts";
 import { execute, exhaustLog } from "./tables.ts";
 import type { FaultyService } from "./installation.ts";
 import type { Fault } from "./trial.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 /** How many kills are followed by one while the service starts. */
 const KILLED_AGAIN_SHARE = 0.3;
 const LOOK_MS = 20;
 /** A service that does not answer for longer never will. */
-const RECOVERY_MS = 120_000;
+const RECOVERY_MS = WAIT_MS;
 
 /** Kill -9 at any moment, sometimes once more while it starts. */
 export const killed =

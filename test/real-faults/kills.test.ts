@@ -13,8 +13,8 @@ import { PLANTS, type Ground } from "./plants.ts";
 import { seedOfRun, SHORT_ROUNDS } from "./rounds.ts";
 import { startStray } from "./stray.ts";
 import { Trial } from "./trial.ts";
+import { TEST_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 300_000;
 const seed = seedOfRun();
 
 describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${seed}`, () => {
@@ -26,11 +26,11 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
     await service.furnish();
     trial = new Trial({ service, seed });
     await trial.begin();
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     await trial.load.end();
     await service.close();
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "loses nothing and leaves nothing behind when it is killed at any moment [I1, I4, I9, I15, I17, I19]",
@@ -39,7 +39,7 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
       process.stderr.write(`${trial.summary}\n`);
       expect(trial.violations).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -71,14 +71,14 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
         await begun.end();
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   describe("is held against checkers that", () => {
     let ground: Ground;
     beforeAll(async () => {
       ground = await groundOf(trial);
-    }, TIMEOUT_MS);
+    }, TEST_MS);
 
     it("see nothing where nothing is planted", () => {
       expect(trial.violations).toEqual([]);
@@ -93,7 +93,7 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
         );
         expect((await CHECKERS[checker](ground.seen)).join("\n")).not.toContain(sentence);
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
 
     it("are all among those", () => {

@@ -8,6 +8,7 @@ import { Random } from "../simulation/random.ts";
 import { TOKEN, type Json } from "../support/process-service.ts";
 import { Books, type Asked, type Kind } from "./books.ts";
 import { HOOK_SECRET, type FaultyService } from "./installation.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const USERS = 3;
 /** Between two acts of a user, ms: what a boot on two cores can keep up with. */
@@ -17,7 +18,7 @@ const DELIVERY_PAUSE_MS = { min: 100, max: 500 } as const;
 const REPEATED_SHARE = 0.2;
 const AGAIN_MS = 50;
 /** A request that takes longer is as good as one without an answer: longer than any fault lasts. */
-const REQUEST_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = WAIT_MS;
 
 interface Response {
   readonly status: number;

@@ -1,6 +1,7 @@
 /** What the database holds, read in one snapshot from outside the service. Instants are ms since the epoch. */
 import { setTimeout as delay } from "node:timers/promises";
 import * as pg from "pg";
+import { WAIT_MS } from "../support/patience.ts";
 
 export interface AccountRow {
   readonly id: string;
@@ -106,7 +107,7 @@ const isAway = (error: unknown): boolean =>
   (("code" in error && /^57P|^ECONN|^ENOENT|^EPIPE/.test(String(error.code))) ||
     error.message.startsWith("Connection terminated"));
 
-const AWAY_MS = 60_000;
+const AWAY_MS = WAIT_MS;
 const AGAIN_MS = 100;
 
 /** Runs `use` on a connection of its own; all of it again where the server was away. */

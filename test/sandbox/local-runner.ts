@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect";
 import { runCase } from "../conformance/sandbox.ts";
 import { localCases, openService } from "./local-cases.ts";
 import type { LocalSetup } from "./local-subject.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 /** A case that hangs fails, and the rest goes on. */
-const CASE_TIMEOUT = "45 seconds";
+const CASE_TIMEOUT = WAIT_MS;
 
 const service = await openService();
 const setup = JSON.parse(process.argv[2] ?? "") as LocalSetup;

@@ -19,14 +19,13 @@ import { runCase } from "../conformance/sandbox.ts";
 import { localCases, openService } from "./local-cases.ts";
 import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./local-descriptors.ts";
 import type { LocalSetup } from "./local-subject.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const path = process.env["PATH"] ?? "";
 const tools = findTools(path);
 const isRoot = process.geteuid?.() === 0;
 /** `nobody`, present everywhere. */
 const OTHER_USER = 65_534;
-/** For all cases of the other user's child together. */
-const CHILD_TIMEOUT_MS = 300_000;
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
@@ -154,7 +153,7 @@ const inChild = ({ form, name: directoryName, uid, only }: Runner) => {
     void results(createInterface({ input: stdout }), told);
   };
   for (const [name, { promise }] of told) {
-    it(name, { timeout: CHILD_TIMEOUT_MS }, async () => {
+    it(name, { timeout: TEST_MS }, async () => {
       expect(await promise).toBeNull();
     });
   }

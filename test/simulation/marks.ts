@@ -43,6 +43,7 @@ const COMMON: Names = [
   "store.Projects.keepCursors",
   "store.Projects.recordManifest",
   "store.Projects.states",
+  "store.Sandboxes.beginBoot",
   "store.Sandboxes.get",
   "store.Sandboxes.memory.complete",
   "store.Sandboxes.memory.load",
@@ -63,6 +64,7 @@ const COMMON: Names = [
   "store.Sessions.ownerless",
   "store.Sessions.runningOn",
   "store.Sessions.unsettled",
+  "store.StoreHealth.ping",
 ];
 /** Those that many runs never make, the seldomest more than once: one is drawn as often as it stands here. */
 const SELDOM: Names = [

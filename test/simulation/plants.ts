@@ -117,8 +117,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "boot-without-deadline",
     file: "src/actors/sandbox-boot.ts",
-    find: "      duration: left,",
-    put: "      duration: left + 86_400_000,",
+    find: "      duration: options.bootTimeoutMs,",
+    put: "      duration: options.bootTimeoutMs + 86_400_000,",
     seed: 1,
   },
   {
@@ -152,14 +152,14 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "recovery-forgets-sessions",
     file: "src/actors/recovery.ts",
-    find: '  for (const id of yield* sessions) yield* actors.wake("session", id);\n',
+    find: '  yield* load("session", yield* sessions);\n',
     put: "",
     seed: 1,
   },
   {
     name: "recovery-forgets-sandboxes",
     file: "src/actors/recovery.ts",
-    find: '  for (const id of yield* sandboxes) yield* actors.wake("sandbox", id);\n',
+    find: '  yield* load("sandbox", yield* sandboxes);\n',
     put: "",
     seed: 5,
   },

@@ -8,10 +8,9 @@ import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Admissions, Fires, Identity, Projects, Sessions } from "../../src/store/port.ts";
 import { NOON, tellSession, type Store } from "../conformance/store-fixture.ts";
 import { nodesOfFile } from "../support/postgres.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const RUNS = 25;
-/** Ends a hung test. On a machine with twice the load that it can bear the histories took more than a minute. */
-const LIMIT_MS = 300_000;
 
 /** Small numbers, so that histories run into each other; ids are made of them. */
 const uuid = (kind: number, number: number): string =>
@@ -318,7 +317,7 @@ const run = (turns: readonly Turn[], layers: readonly Layer.Layer<Store, unknown
     ),
   );
 
-it("the twin answers every history as two nodes on one Postgres do", { timeout: LIMIT_MS }, async () => {
+it("the twin answers every history as two nodes on one Postgres do", { timeout: TEST_MS }, async () => {
   // A failing history is printed with the seed that brings it back: `fc.assert(…, { seed, path })`.
   await fc.assert(
     fc.asyncProperty(fc.array(anyTurn, { minLength: 10, maxLength: 40, size: "max" }), async (turns) => {

@@ -3,6 +3,7 @@ import { vi } from "vitest";
 import { instantsBetween, type CronSchedule } from "../../src/domain/cron.ts";
 import type { Life } from "./process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "./webhook-ledger.ts";
+import { WAIT_MS } from "./patience.ts";
 
 /** A row of the ledger, with what tells due instants apart. */
 interface DueRow extends FireRow {
@@ -22,7 +23,7 @@ const LIVE = new Set(["provisioning", "running"]);
 
 /** Asks again until the check holds; the bound ends a hung test. */
 export const eventually = <A>(check: () => Promise<A>): Promise<A> =>
-  vi.waitFor(check, { timeout: 60_000, interval: 25 });
+  vi.waitFor(check, { timeout: WAIT_MS, interval: 25 });
 
 /** What two readings one after the other agree in: what lies between them belongs to both. */
 const steady = async <A>(read: () => Promise<A>): Promise<A> => {

@@ -1,6 +1,7 @@
 /** A reader of server-sent events: what came, in its order, and a wait for what is to come. */
 import { request, type IncomingMessage } from "node:http";
 import { vi } from "vitest";
+import { WAIT_MS } from "./patience.ts";
 
 export interface SentEvent {
   readonly id: string | null;
@@ -68,7 +69,7 @@ export const readEvents = (
               if (found === undefined) throw new Error(`not there among ${JSON.stringify(events)}`);
               return found;
             },
-            { timeout: 20_000, interval: 10 },
+            { timeout: WAIT_MS, interval: 10 },
           ),
         close: () => asked.destroy(),
       });

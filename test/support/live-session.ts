@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, vi } from "vitest";
 import { type Installation, type Json, type Life, TOKEN } from "./process-service.ts";
+import { WAIT_MS } from "./patience.ts";
 
 /** A limit for what hangs, not a claim about speed. */
-export const POLL = { timeout: 60_000, interval: 50 };
+export const POLL = { timeout: WAIT_MS, interval: 50 };
 
 /** Commits these files to the installation's sample: from a place each, to a path in it. */
 export const commitToSample = ({ sample }: Installation, files: Readonly<Record<string, string>>): void => {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { nginxProgram } from "./requirements.ts";
 import { freePort } from "./free-port.ts";
+import { WAIT_MS } from "./patience.ts";
 
 export interface Nginx {
   /** Of the master, whose child is the one worker. */
@@ -20,7 +21,7 @@ export interface Nginx {
 const NOBODY = 65_534;
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 const AGAIN_MS = 20;
-const STARTS_WITHIN_MS = 10_000;
+const STARTS_WITHIN_MS = WAIT_MS;
 
 const listens = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

@@ -209,7 +209,7 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   const planned = { ...request.record, cgroups: groups };
   // Written down first: a group that is made before would outlive a service that is killed in between.
   await writeRecord(paths, planned);
-  makeGroups(installation.groupParents, id, installation.options.limits);
+  await makeGroups(installation.groupParents, id, installation.options.limits);
   await writeLaunchFile(paths, request.settings, uidBase);
 
   const child = spawnLauncher(installation, request);
@@ -228,7 +228,7 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
     const launcher = pid === undefined ? null : identify(pid);
     if (launcher === null) throw new Error("the launcher ended early");
     if (uidBase !== null) mapIdentities(launcher.pid, uidBase);
-    joinGroups(groups, launcher.pid);
+    await joinGroups(groups, launcher.pid);
     const record = { ...planned, launcher };
     await writeRecord(paths, record);
     stdin.end("go\n");

@@ -1,8 +1,10 @@
 /**
  * Limits by the kernel: control groups of version 1 or 2, where this user may make them. Which ones really work is
- * found by making one; nothing is concluded from a version.
+ * found by making one; nothing is concluded from a version. The kernel waits for its own readers on each change (some 10 ms for
+ * moving a process), so that nothing that is done for a sandbox is done synchronously: the event loop would stand still.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export interface GroupLimits {
@@ -59,19 +61,24 @@ const limitFiles = (
 });
 
 /** Makes a group below `parent` and sets what it controls. @throws when this machine does not let us */
-const makeGroup = (parent: GroupParent, name: string, limits: GroupLimits): void => {
+const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits): Promise<void> => {
   const directory = join(parent.directory, name);
-  mkdirSync(directory, { recursive: true });
-  for (const control of parent.controls) {
-    const [file, value] = limitFiles(parent.version, limits)[control];
-    // Opened without creating: a missing file means that the controller is not there.
-    writeFileSync(join(directory, file), String(value), { flag: "r+" });
+  await mkdir(directory, { recursive: true });
+  const settings = parent.controls.map((control) => limitFiles(parent.version, limits)[control]);
+  // Opened without creating: a missing file means that the controller is not there.
+  for (const [file, value] of settings) {
+    // eslint-disable-next-line no-await-in-loop -- one or two
+    await writeFile(join(directory, file), String(value), { flag: "r+" });
   }
-  if (parent.controls.includes("memory")) preferEndingOverSwapping(parent.version, directory, limits);
+  if (parent.controls.includes("memory")) await preferEndingOverSwapping(parent.version, directory, limits);
 };
 
 /** Swap counts against the limit where the kernel accounts it, and an exhausted group ends as one. */
-const preferEndingOverSwapping = (version: 1 | 2, directory: string, limits: GroupLimits): void => {
+const preferEndingOverSwapping = async (
+  version: 1 | 2,
+  directory: string,
+  limits: GroupLimits,
+): Promise<void> => {
   const wishes: [string, string][] =
     version === 1
       ? [["memory.memsw.limit_in_bytes", String(limits.memoryBytes)]]
@@ -80,19 +87,20 @@ const preferEndingOverSwapping = (version: 1 | 2, directory: string, limits: Gro
           ["memory.oom.group", "1"],
         ];
   for (const [file, value] of wishes) {
-    if (existsSync(join(directory, file))) writeFileSync(join(directory, file), value, { flag: "r+" });
+    // eslint-disable-next-line no-await-in-loop -- one or two
+    if (existsSync(join(directory, file))) await writeFile(join(directory, file), value, { flag: "r+" });
   }
 };
 
-const works = (parent: GroupParent): boolean => {
+const works = async (parent: GroupParent): Promise<boolean> => {
   const trial = `trial-${process.pid}`;
   try {
-    makeGroup(parent, trial, { memoryBytes: 64 * 1024 * 1024, processes: 16 });
+    await makeGroup(parent, trial, { memoryBytes: 64 * 1024 * 1024, processes: 16 });
     return true;
   } catch {
     return false;
   } finally {
-    removeGroup(join(parent.directory, trial));
+    await removeGroup(join(parent.directory, trial));
   }
 };
 
@@ -113,11 +121,11 @@ const candidates = (point: string, own: string): string[] => {
 };
 
 /** Makes the parent of all our groups in one hierarchy, in the first place that works. */
-const openParent = (
+const openParent = async (
   mount: Mount,
   name: string,
   controls: readonly ("memory" | "processes")[],
-): GroupParent | null => {
+): Promise<GroupParent | null> => {
   const version = mount.type === "cgroup2" ? 2 : 1;
   const controller = version === 2 ? "" : controls[0] === "memory" ? "memory" : "pids";
   for (const place of candidates(mount.point, ownGroup(controller))) {
@@ -129,8 +137,10 @@ const openParent = (
       continue;
     }
     const parent: GroupParent = { version, directory, controls };
-    if (works(parent)) return parent;
-    removeGroup(directory);
+    // eslint-disable-next-line no-await-in-loop -- the next place is tried only where this one does not work
+    if (await works(parent)) return parent;
+    // eslint-disable-next-line no-await-in-loop
+    await removeGroup(directory);
   }
   return null;
 };
@@ -139,18 +149,19 @@ const openParent = (
  * Finds what can be limited by control groups here.
  * @param name of the directory that holds all groups of this owner, e.g. `platform-1a2b3c4d`
  */
-export const findGroupParents = (name: string): GroupParent[] => {
+export const findGroupParents = async (name: string): Promise<GroupParent[]> => {
   const mounts = groupMounts();
   const found: GroupParent[] = [];
   for (const control of ["memory", "processes"] as const) {
     const controller = control === "memory" ? "memory" : "pids";
     const mount = mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
-    const parent = mount === undefined ? null : openParent(mount, name, [control]);
+    // eslint-disable-next-line no-await-in-loop -- two, at the start
+    const parent = mount === undefined ? null : await openParent(mount, name, [control]);
     if (parent !== null) found.push(parent);
   }
   const unified = mounts.find(({ type }) => type === "cgroup2");
   if (found.length > 0 || unified === undefined) return found;
-  const parent = openParent(unified, name, ["memory", "processes"]);
+  const parent = await openParent(unified, name, ["memory", "processes"]);
   return parent === null ? [] : [parent];
 };
 
@@ -159,13 +170,17 @@ export const groupDirectories = (parents: readonly GroupParent[], id: string): s
   parents.map(({ directory }) => join(directory, id));
 
 /** Makes a sandbox's groups with their limits. */
-export const makeGroups = (parents: readonly GroupParent[], id: string, limits: GroupLimits): void => {
-  for (const parent of parents) makeGroup(parent, id, limits);
+export const makeGroups = async (
+  parents: readonly GroupParent[],
+  id: string,
+  limits: GroupLimits,
+): Promise<void> => {
+  await Promise.all(parents.map((parent) => makeGroup(parent, id, limits)));
 };
 
-/** Puts a process, and all it will start, into the groups. */
-export const joinGroups = (directories: readonly string[], pid: number): void => {
-  for (const directory of directories) writeFileSync(join(directory, "cgroup.procs"), String(pid));
+/** Puts a process, and all it will start, into the groups. The kernel takes some 10 ms for each: nothing here waits for it. */
+export const joinGroups = async (directories: readonly string[], pid: number): Promise<void> => {
+  await Promise.all(directories.map((directory) => writeFile(join(directory, "cgroup.procs"), String(pid))));
 };
 
 /** How often the kernel ended a process of the group because its memory was exhausted. */
@@ -180,12 +195,21 @@ export const memoryKills = (directories: readonly string[]): number => {
 };
 
 /** Removes an empty group. @returns whether it is gone; false while a process is still being buried */
-export const removeGroup = (directory: string): boolean => {
+export const removeGroup = async (directory: string): Promise<boolean> => {
   try {
-    rmdirSync(directory);
+    await rmdir(directory);
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT";
+  }
+};
+
+/** The same at the end of a service, when nothing else is to be done. */
+export const removeGroupNow = (directory: string): void => {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // A sandbox goes on in it, or it is gone.
   }
 };
 

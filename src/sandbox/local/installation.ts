@@ -209,7 +209,7 @@ export const install = async (options: LocalOptions, form: Form): Promise<Instal
     form,
     filter,
     gate: hasGates() ? await installGate(options.runDir, outer) : null,
-    groupParents: findGroupParents(groupName(options.installationId)),
+    groupParents: await findGroupParents(groupName(options.installationId)),
     ownUids,
     countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),
   };

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, readLogTail } from "./boot.ts";
-import { groupControls, removeGroup } from "./cgroup.ts";
+import { groupControls, removeGroupNow } from "./cgroup.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
@@ -89,7 +89,7 @@ export class LocalSandboxes {
     for (const entry of this.#entries.values()) entry.egress.close();
     this.#entries.clear();
     // Goes only where no sandbox is left in it.
-    for (const { directory } of this.#installation.groupParents) removeGroup(directory);
+    for (const { directory } of this.#installation.groupParents) removeGroupNow(directory);
   }
 
   create(spec: SandboxSpec): Promise<void> {

@@ -29,8 +29,9 @@ const findInit = (record: SandboxRecord): number | null => {
 };
 
 /** Polls until `done` holds. @returns false when it does not within `milliseconds` */
-const waitFor = async (done: () => boolean, milliseconds: number): Promise<boolean> => {
-  for (let waited = 0; !done(); waited += POLL_MS) {
+const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: number): Promise<boolean> => {
+  // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
+  for (let waited = 0; !(await done()); waited += POLL_MS) {
     if (waited >= milliseconds) return false;
     // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
     await sleep(POLL_MS);
@@ -87,7 +88,10 @@ export const endSandbox = async (paths: SandboxPaths, record: SandboxRecord | nu
 export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   await endSandbox(paths, record);
   const groups = record?.cgroups ?? [];
-  const emptied = await waitFor(() => groups.map(removeGroup).every(Boolean), BURIAL_MS);
+  const emptied = await waitFor(
+    async () => (await Promise.all(groups.map(removeGroup))).every(Boolean),
+    BURIAL_MS,
+  );
   await removeTree(paths.root);
   if (!emptied) throw new Error("a control group of the sandbox cannot be removed");
 };

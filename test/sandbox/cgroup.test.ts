@@ -1,0 +1,21 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { joinGroups } from "../../src/sandbox/local/cgroup.ts";
+
+it("joins control groups while the event loop goes on, however long the kernel takes", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "platform-groups-"));
+  try {
+    // A write that ends when somebody reads it: nobody could, if this process stood still until then.
+    const members = join(directory, "cgroup.procs");
+    execFileSync("mkfifo", [members]);
+    const joining = joinGroups([directory], 4711);
+    expect(await readFile(members, "utf8")).toBe("4711");
+    await joining;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
