@@ -2,18 +2,47 @@
  * The operator's commands, which work on the service's own machine. What performs them is loaded when it is needed: the
  * other commands start without it.
  */
-import { command, type Command } from "../../command-line/command.ts";
+import { command, type Command, type Outcome } from "../../command-line/command.ts";
 import { EXIT, usage } from "../../command-line/failure.ts";
 import { table } from "../../command-line/terminal.ts";
 import { anyId } from "../../command-line/words.ts";
 import { adminCommands } from "./admin.ts";
 import { backupCommands } from "./backup-commands.ts";
+import type { OrphanWish } from "./orphans.ts";
+
+const orphans = async (wish: OrphanWish): Promise<Outcome> => {
+  const { perform } = await import("./perform.ts");
+  const { findOrphans } = await import("./orphans.ts");
+  const found = await perform(findOrphans(wish));
+  if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
+  const done = wish.end ? "ended" : "left";
+  const rows = found.map((orphan) => [
+    orphan.kind.replace("_", " "),
+    orphan.what,
+    orphan.pids.length === 0 ? "-" : orphan.pids.join(" "),
+    orphan.data_dir ?? "-",
+    orphan.problem === null ? done : `stays: ${orphan.problem}`,
+  ]);
+  const text = table(["KIND", "WHAT", "PROCESSES", "DATA DIRECTORY", "STATE"], rows, "Nothing is left.");
+  return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
+};
 
 const doctor = command({
   name: "doctor",
   about: "Start one real sandbox here and say what isolates it, and what does not",
-  notes: "Ends with 1 where no sandbox can be started.",
-  run: async ({ environment }) => {
+  options: {
+    orphans: { about: "List what services that do not run left here: sandboxes, databases, control groups" },
+    end: { about: "With --orphans: end and remove it" },
+    of: { value: "DIR", about: "With --orphans: only what belongs to this data directory or run directory" },
+  },
+  notes: `Ends with 1 where no sandbox can be started, or where something that is left cannot be ended.
+
+A service that is stopped finds its sandboxes again at its next start; --orphans lists them too. Look at the list before you
+add --end, and name the data directory with --of where other installations are on the machine. What belongs to a service that
+runs is never listed. Run it as the service's user, or as root for every user's.`,
+  run: async ({ environment, options }) => {
+    if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
+    if (options.end || options.of !== undefined) throw usage("--end and --of go with --orphans.");
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));

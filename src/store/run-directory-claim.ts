@@ -41,7 +41,7 @@ export interface RunDirectoryClaim {
 const decodeHome = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ dataDir: Schema.String })));
 
 /** The data directory that the run directory belongs to; null where none is named. */
-const homeOf = async (runDir: string): Promise<string | null> => {
+export const homeOf = async (runDir: string): Promise<string | null> => {
   try {
     return decodeHome(await readFile(join(runDir, HOME), "utf8")).dataDir;
   } catch {
@@ -101,7 +101,11 @@ export const claimRunDirectory = (request: RunDirectoryClaim) =>
         Effect.flatMap(
           Effect.promise(() => homeOf(request.runDir)),
           (home) =>
-            Effect.fail(home === null ? owned : new InstallationCopied({ dataDir: request.dataDir, home })),
+            Effect.fail(
+              home === null || home === request.dataDir
+                ? owned
+                : new InstallationCopied({ dataDir: request.dataDir, home }),
+            ),
         ),
       ),
     ),

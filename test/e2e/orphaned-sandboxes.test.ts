@@ -1,12 +1,19 @@
-/** Real sandboxes whose service never comes back: they end themselves. */
-import { readFileSync, rmSync } from "node:fs";
+/**
+ * Real sandboxes whose service never comes back: they end themselves, and `platform doctor --orphans` lists and ends what is
+ * left. It is always asked for one data directory: other services run on this machine meanwhile.
+ */
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { identify } from "../../src/sandbox/local/processes.ts";
 import { runDirectoryOf } from "../../src/sandbox/local/run-directory.ts";
 import { processesOfSandbox } from "../support/processes-seeing.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
+const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 const TIMEOUT_MS = 180_000;
 /** A limit for what hangs, not a claim about speed. */
@@ -17,6 +24,26 @@ const SETTINGS = {
   PLATFORM_AGENT_ADAPTER: "plain",
   PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
 };
+
+interface Told {
+  readonly orphans: readonly {
+    readonly kind: string;
+    readonly what: string;
+    readonly pids: readonly number[];
+    readonly problem: string | null;
+  }[];
+}
+
+const orphans = async (of: string, ...more: readonly string[]): Promise<Told["orphans"]> => {
+  const args = [CLI, "doctor", "--orphans", "--json", "--of", of, ...more];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return (JSON.parse(stdout) as Told).orphans;
+};
+
+/** Not where only its exit code is left. */
+const isRunning = (pid: number): boolean => identify(pid) !== null;
+const groupsOf = (id: string): string =>
+  spawnSync("find", ["/sys/fs/cgroup", "-name", id], { encoding: "utf8" }).stdout;
 
 describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", () => {
   let installation: Installation;
@@ -67,6 +94,57 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         await life.end("SIGKILL");
         rmSync(runDir, { recursive: true });
         await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  describe("and the doctor", () => {
+    beforeAll(() => begin(), TIMEOUT_MS);
+    afterAll(end, TIMEOUT_MS);
+    const kinds = (found: Told["orphans"]) => found.map(({ kind }) => kind).toSorted();
+    const postmaster = () =>
+      Number(readFileSync(path.join(installation.dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
+
+    it(
+      "finds nothing of a service that runs, and ends nothing of it",
+      async () => {
+        expect(await orphans(installation.dataDir, "--end")).toEqual([]);
+        expect(await orphans(runDir, "--end")).toEqual([]);
+        expect(processesOfSandbox(sandboxId)).not.toEqual([]);
+        expect(await life.text("/readyz")).not.toBe("");
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      "lists what a killed service left, leaves it to a start, and ends it when it is told to",
+      async () => {
+        const server = postmaster();
+        await life.end("SIGKILL");
+        const left = await orphans(installation.dataDir);
+        expect(kinds(left)).toEqual(["postgres", "run_directory", "sandbox"]);
+        expect(left.find(({ kind }) => kind === "sandbox")?.pids).toEqual(processesOfSandbox(sandboxId));
+        expect([isRunning(server), processesOfSandbox(sandboxId).length > 0]).toEqual([true, true]);
+        const ended = await orphans(installation.dataDir, "--end");
+        expect(ended.map(({ problem }) => problem)).toEqual([null, null, null]);
+        expect(processesOfSandbox(sandboxId)).toEqual([]);
+        expect([isRunning(server), existsSync(runDir), groupsOf(sandboxId)]).toEqual([false, false, ""]);
+        expect(await orphans(installation.dataDir)).toEqual([]);
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      "finds a database whose data directory was removed",
+      async () => {
+        life = await installation.start(SETTINGS);
+        const server = postmaster();
+        await life.end("SIGKILL");
+        rmSync(installation.dataDir, { recursive: true });
+        const ended = await orphans(installation.dataDir, "--end");
+        expect(kinds(ended)).toContain("postgres");
+        expect(isRunning(server)).toBe(false);
       },
       TIMEOUT_MS,
     );

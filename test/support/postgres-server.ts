@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { TestProject } from "vitest/node";
+import { claimDataDirectory } from "../../src/store/data-directory.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 import { administer, makeTemplate } from "./postgres-databases.ts";
 
@@ -27,7 +28,7 @@ const temporaryDirectory = Effect.acquireRelease(
 const server = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"];
   if (given !== undefined) return given;
-  const { url } = yield* startEmbedded(yield* temporaryDirectory);
+  const { url } = yield* startEmbedded(yield* claimDataDirectory(yield* temporaryDirectory));
   // Nothing of it outlives the run; databases are made and dropped three times as fast.
   yield* administer(url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()");
   return url;

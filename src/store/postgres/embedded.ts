@@ -204,7 +204,7 @@ const awaitGone = (pid: number): Effect.Effect<void> =>
   );
 
 /** Ends a server: fast shutdown, then immediate, then by force. */
-const stop = (pid: number): Effect.Effect<void> =>
+export const stopServer = (pid: number): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (const [name, patience] of [
       ["SIGINT", STOP_TIMEOUT],
@@ -227,7 +227,7 @@ const stopOrphan = (place: Place): Effect.Effect<void> =>
             Effect.logWarning("stopping the embedded Postgres that a former service left running", {
               pid: orphan.pid,
             }),
-            stop(orphan.pid),
+            stopServer(orphan.pid),
           ),
   );
 
@@ -298,7 +298,7 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
     const server = yield* Effect.acquireRelease(
       attempt("cannot be started", () => launch(place)),
       // One that ended by itself is not signalled: its pid may be another's by now.
-      ({ pid, isRunning }) => Effect.suspend(() => (isRunning() ? stop(pid) : Effect.void)),
+      ({ pid, isRunning }) => Effect.suspend(() => (isRunning() ? stopServer(pid) : Effect.void)),
     );
     const ready = Effect.promise(() => postmaster(place)).pipe(
       Effect.delay(POLL),
