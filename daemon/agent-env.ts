@@ -106,7 +106,9 @@ export const readEnvChange = (body: unknown): EnvChange | Refused => {
 
 const wrongWith = (name: string, value: unknown): SecretIssue | null => {
   const badName = checkSecretName(name);
-  if (badName !== null || value === null) return badName;
+  // One that was set before its name was refused can be taken away.
+  if (value === null) return badName?.code === "unsafe_name" ? null : badName;
+  if (badName !== null) return badName;
   if (typeof value === "string") return checkSecretValue(value);
   return { code: "invalid_value", message: "A variable's value is a string, or null to take it away." };
 };

@@ -173,8 +173,11 @@ class Control {
         if (report.checkout !== "done") return { done: nothing };
         const saved = yield* this.#withCredential(save(settings), ({ error }) => error);
         const error = saved.error === null ? null : this.#told(saved.error);
-        log("saved", { wip: saved.wip, skipped: saved.skipped.length, error });
-        return { done: { ...saved, error } };
+        // A name of a file or a branch may hold a secret too.
+        const { redactor } = this.#options;
+        const skipped = saved.skipped.map(({ path, reason }) => ({ path: redactor.redact(path), reason }));
+        log("saved", { wip: saved.wip, skipped: skipped.length, error });
+        return { done: { wip: saved.wip, skipped, error } };
       }),
     );
   }

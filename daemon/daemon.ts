@@ -170,7 +170,11 @@ const settleConfigDir = (
 const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>
   path === undefined ? command : ["env", `PATH=${path}`, ...command];
 
-/** The whole environment of the agent's side; what the platform sets wins over a secret of the same name. */
+/** The language is the project's to choose. */
+const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, string> =>
+  LANG === undefined ? {} : { LANG };
+
+/** The whole environment of the agent's side; what the platform sets wins over a secret of the same name, except for LANG. */
 const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
   prefix: settings.launch.prefix,
   command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
@@ -180,6 +184,7 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
     ...settings.injected,
     ...agentEnv.variables,
     ...settings.launch.commonEnv,
+    ...languageOf(agentEnv.secrets),
     ...gitEnvironment(settings),
     ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),
     AGENT_CONFIG_DIR: configDir,

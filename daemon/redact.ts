@@ -1,7 +1,9 @@
 /** Keeps secrets out of what people read: every log line and error text of the daemon passes here (threats.md G05). */
 
-/** Shorter values occur in ordinary text by chance: taking them out would garble it and hide nothing. */
-const MIN_SECRET_LENGTH = 6;
+import { isMasked } from "../src/domain/secret.ts";
+
+/** A shorter beginning of a secret is taken for ordinary text. */
+const MIN_BEGINNING_LENGTH = 6;
 const MASK = "[redacted]";
 
 export class Redactor {
@@ -12,10 +14,10 @@ export class Redactor {
     for (const secret of secrets) this.add(secret);
   }
 
-  /** Also covers the spelling a URL would give the secret, and each line of one that has several. */
+  /** Also covers the spellings that a URL or JSON would give the secret, and each line of one that has several. */
   add(secret: string): void {
-    const parts = [secret, ...secret.split(/\r?\n/)].filter(({ length }) => length >= MIN_SECRET_LENGTH);
-    const spellings = parts.flatMap((part) => [part, encodeURIComponent(part)]);
+    const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
+    const spellings = parts.flatMap((part) => [part, encodeURIComponent(part), ...jsonSpellings(part)]);
     this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
   }
 
@@ -45,7 +47,7 @@ export class Redactor {
   redactBroken(text: string): string {
     const clean = this.redact(text);
     for (const secret of this.#secrets) {
-      for (let length = secret.length - 1; length >= MIN_SECRET_LENGTH; length -= 1) {
+      for (let length = secret.length - 1; length >= MIN_BEGINNING_LENGTH; length -= 1) {
         if (clean.endsWith(secret.slice(0, length))) return `${clean.slice(0, -length)}${MASK}`;
       }
     }
@@ -61,3 +63,24 @@ export class Redactor {
     return null;
   }
 }
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+const codeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/**
+ * A text inside a JSON string, as programs write it: most leave all but quotes, backslashes and control characters as they
+ * are; some also escape what is not ASCII, the characters of HTML, or slashes. JSON within JSON is escaped once more.
+ */
+const jsonSpellings = (text: string): string[] => {
+  const plain = inJson(text);
+  const ascii = plain.replaceAll(/[\u007f-\uffff]/g, codeOf);
+  const html = [plain, ascii].map((spelling) => spelling.replaceAll(/[<>&]/g, codeOf));
+  const slashes = [plain, ascii].map((spelling) => spelling.replaceAll("/", "\\/"));
+  const once = [...new Set([plain, ascii, ...html, ...slashes])];
+  const upper = once.map((spelling) =>
+    spelling.replaceAll(/\\u[0-9a-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`),
+  );
+  const spellings = [...new Set([...once, ...upper])];
+  return [...spellings, ...spellings.map(inJson)];
+};

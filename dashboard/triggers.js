@@ -13,7 +13,7 @@ import { projectHead, projectPath } from "./project.js";
  * @typedef {object} TriggersPage
  * @property {import("./wire.d.ts").Project} project
  * @property {TriggerListing} listing
- * @property {Set<string> | null} secrets names that have a value; null: not this reader's to see
+ * @property {Map<string, boolean> | null} secrets by name, whether the value is masked in logs; null: not this reader's to see
  */
 
 export const triggers = {
@@ -24,8 +24,11 @@ export const triggers = {
       getJson(`${projectPath(id)}/triggers`),
       getJsonOrNull(`${projectPath(id)}/secrets`, [403, 404]),
     ]);
-    const names = secrets?.secrets.map((/** @type {{name: string}} */ secret) => secret.name);
-    return { project, listing, secrets: names ? new Set(names) : null };
+    const masked = secrets?.secrets.map(
+      (/** @type {{name: string, masked: boolean}} */ secret) =>
+        /** @type {const} */ ([secret.name, secret.masked]),
+    );
+    return { project, listing, secrets: masked ? new Map(masked) : null };
   },
 
   /** @param {TriggersPage} data */
@@ -184,9 +187,19 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
   );
 };
 
-/** @param {string} name @param {Set<string> | null} secrets */
+/** @param {string} name @param {Map<string, boolean> | null} secrets */
 const secret = (name, secrets) =>
-  h("span", {}, code(name), secrets !== null && !secrets.has(name) && [" ", tag("has no value", "bad")]);
+  h(
+    "span",
+    {},
+    code(name),
+    secrets !== null && !secrets.has(name) && [" ", tag("has no value", "bad")],
+    secrets?.get(name) === false && [
+      " ",
+      tag("not masked in logs", "bad"),
+      h("span", { class: "quiet" }, " The value is shorter than 6 bytes. Set a longer one."),
+    ],
+  );
 
 /** @param {string} url */
 const webhook = (url) =>

@@ -15,9 +15,12 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at }) => [name, time(at)]);
+    const rows = secrets.map(({ name, updated_at: at, masked }) => [name, time(at), masked ? "yes" : "no"]);
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
-    return { json: text, text: [table(["NAME", "CHANGED"], rows, "No secrets."), ...missing].join("\n") };
+    return {
+      json: text,
+      text: [table(["NAME", "CHANGED", "MASKED IN LOGS"], rows, "No secrets."), ...missing].join("\n"),
+    };
   },
 });
 
@@ -35,11 +38,14 @@ const set = command({
     const pid = await project();
     const value = await secretValue();
     if (value === "") throw usage("The value is empty.");
-    const { text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
+    const { value: stored, text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
       params: { pid, name },
       payload: { value },
     });
-    return { json: text, text: visible(`${name} is set`) };
+    const warning = stored.masked
+      ? ""
+      : ". Its value is shorter than 6 bytes: it is not masked where it appears in logs.";
+    return { json: text, text: visible(`${name} is set${warning}`) };
 
     async function secretValue(): Promise<string> {
       if (file !== undefined) return await input.file(file);

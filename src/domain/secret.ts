@@ -16,6 +16,8 @@ export const SECRET_NAME_LIMIT = 2048;
 export const SECRET_VALUE_LIMIT = 64 * 1024;
 /** Largest set of a project: names and values together, in bytes (threats.md S04). */
 export const SECRET_SET_LIMIT = 1024 * 1024;
+/** Shorter values are not masked in logs, in bytes of UTF-8: they occur in ordinary text by chance. */
+const MASKED_FROM_BYTES = 6;
 /** Longest comma-separated list of all names: it is one environment string, PLATFORM_PROJECT_SECRET_NAMES. */
 export const SECRET_NAMES_LIMIT = 96 * 1024;
 
@@ -26,21 +28,40 @@ export interface SecretIssue {
 }
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
-const UNSAFE_NAME = /^(?:PATH|HOME|LD_.*|NODE_OPTIONS|BASH_ENV|ENV|SHELL|IFS)$/;
+/**
+ * Names that the sandbox sets itself, or that the programs obey which start the agent and take its privileges away. LANG is
+ * not among them: a secret of that name wins over the sandbox's.
+ */
+const UNSAFE_NAME = new RegExp(
+  `^(?:${[
+    "PATH|HOME|PWD|OLDPWD|_|SHELL|ENV|BASH_ENV|IFS|NODE_OPTIONS|AGENT_CONFIG_DIR",
+    "LD_.*|LIBMOUNT_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH",
+    "(?:HTTP|HTTPS|ALL|NO)_PROXY",
+    "OPENCODE_CONFIG(?:_.*)?|OPENCODE_DISABLE_.*",
+    // What leads git to another repository, configuration or program than the sandbox's. Its other variables are delivered.
+    "GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE)",
+    "GIT_(?:SHALLOW_FILE|GRAFT_FILE|QUARANTINE_PATH|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM)",
+    "GIT_(?:CONFIG(?:_.*)?|EXEC_PATH|TEMPLATE_DIR|TERMINAL_PROMPT|ASKPASS|ALLOW_PROTOCOL|SSL_NO_VERIFY)",
+  ].join("|")})$`,
+  "i",
+);
 
-/** @returns null for a name that is in order. The prefix is reserved in any case of its letters (threats.md S01). */
+/** @returns null for a name that is in order. Reserved and unsafe names are so in any case of their letters (threats.md S01). */
 export const checkSecretName = (name: string): SecretIssue | null => {
   if (/^platform_/i.test(name)) {
     return { code: "reserved_name", message: "Names that begin with PLATFORM_ are the platform's own." };
+  }
+  if (name.length <= SECRET_NAME_LIMIT && UNSAFE_NAME.test(name)) {
+    return {
+      code: "unsafe_name",
+      message: `${name} cannot be a secret: the sandbox sets it, or its own programs obey it. Choose another name.`,
+    };
   }
   if (name.length > SECRET_NAME_LIMIT || !NAME.test(name)) {
     return {
       code: "invalid_name",
       message: `A secret's name has 1 to ${SECRET_NAME_LIMIT} of A-Z, 0-9 and _, and does not begin with a digit.`,
     };
-  }
-  if (UNSAFE_NAME.test(name)) {
-    return { code: "unsafe_name", message: `${name} would change how the sandbox's own programs run.` };
   }
   return null;
 };
@@ -66,6 +87,9 @@ export const checkSecretValue = (value: string): SecretIssue | null => {
   }
   return null;
 };
+
+/** Whether a value of so many bytes is masked in logs and error texts. */
+export const isMasked = (valueBytes: number): boolean => valueBytes >= MASKED_FROM_BYTES;
 
 /**
  * Whether a project's whole set, as it would be after a write, still fits an environment.

@@ -11,6 +11,7 @@ import {
   checkSecretName,
   checkSecretSet,
   checkSecretValue,
+  isMasked,
   NONCE_BYTES,
   sealedValueBytes,
   sealSecret,
@@ -24,8 +25,9 @@ import { BadRequest, Conflict, notFound } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { instant } from "./wire.ts";
 
-const secretWire = (secret: StoredSecret, now: number) => ({
+const secretWire = (secret: StoredSecret, { valueBytes, now }: { valueBytes: number; now: number }) => ({
   name: secret.name,
+  masked: isMasked(valueBytes),
   created_at: instant(secret.createdAt),
   updated_at: instant(secret.updatedAt),
   updated_by: secret.updatedBy,
@@ -43,12 +45,14 @@ const refused = (path: "name" | "value", issue: SecretIssue) =>
 const list = Effect.fnUntraced(function* (projectId: string) {
   const project = yield* projectFor(yield* Caller, projectId);
   const { secrets, revision } = yield* (yield* Secrets).list(project.id);
+  const sealed = yield* (yield* Secrets).sealed(project.id);
+  const bytes = new Map(sealed.map(({ name, envelope }) => [name, sealedValueBytes(envelope)]));
   const { env } = yield* (yield* Manifests).current(project);
   const now = yield* Clock.currentTimeMillis;
   const names = new Set(secrets.map(({ name }) => name));
   const missing = env.required.filter((name) => !names.has(name));
   return {
-    secrets: secrets.map((secret) => secretWire(secret, now)),
+    secrets: secrets.map((secret) => secretWire(secret, { valueBytes: bytes.get(secret.name) ?? 0, now })),
     declared: { required: env.required, optional: env.optional, missing },
     revision: String(revision),
   };
@@ -103,7 +107,7 @@ export const put = Effect.fnUntraced(function* (
   yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
-  return { isNew, secret: secretWire(stored, now) };
+  return { isNew, secret: secretWire(stored, { valueBytes: Buffer.byteLength(value), now }) };
 });
 
 export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =>
@@ -121,7 +125,8 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
           const bad = checkSecretName(params.name);
-          if (bad !== null) return yield* refused("name", bad);
+          // One that was set before its name was refused can be deleted.
+          if (bad !== null && bad.code !== "unsafe_name") return yield* refused("name", bad);
           const now = yield* Clock.currentTimeMillis;
           if (!(yield* (yield* Secrets).remove(project.id, params.name, now)))
             return yield* notFound("secret");

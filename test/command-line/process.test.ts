@@ -306,6 +306,12 @@ describe("a secret's value", () => {
     expect(await sent()).toEqual({ value: "-----END-----\n" });
   });
 
+  it("that is too short to be masked in logs is taken with a sentence that says so", async () => {
+    const ended = await run(["secrets", "set", "KEY"], { input: "12345\n" });
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.stdout).toContain("not masked where it appears in logs");
+  });
+
   it("is refused as an argument, and is not repeated", async () => {
     const canary = "canary-of-the-secret";
     for (const args of [

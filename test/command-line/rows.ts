@@ -171,7 +171,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "secrets list": {
     args: () => [],
-    human: new RegExp(`^NAME +CHANGED\n${SECRET_NAME} +\\d{4}-`),
+    human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS\n${SECRET_NAME} +\\d{4}-.* +yes`),
     json: "/secrets",
     refused: [["--project", NOWHERE], 4, noSuch("project")],
   },

@@ -125,12 +125,18 @@ test("a credential that the agent's git was refused with is renewed", async () =
 describe("the agent runtime", () => {
   test("has the injected environment and the secrets, but never PLATFORM_TOKEN", async () => {
     const daemon = await start({
-      agentEnv: { PROJECT_SECRET: "line one\nline two", PLATFORM_PROJECT_ID: "forged", PATH: "/nowhere" },
+      agentEnv: {
+        PROJECT_SECRET: "line one\nline two",
+        PLATFORM_PROJECT_ID: "forged",
+        PATH: "/nowhere",
+        LANG: "de_DE.UTF-8",
+      },
     });
     await daemon.logged("ready");
     const environment = JSON.parse((await daemon.ask("/environment")).body) as Record<string, string>;
     expect(environment).toMatchObject({
       PROJECT_SECRET: "line one\nline two",
+      LANG: "de_DE.UTF-8",
       PLATFORM_SESSION_ID: daemon.sessionId,
       PLATFORM_CLI_TOKEN: "platform_pat_canary-of-the-user",
       AGENT_CONFIG_DIR: join(daemon.layout.workspace, ".platform/runtime"),

@@ -12,6 +12,18 @@ test("masks every secret, also as a URL would spell it, and ones added later", (
   );
 });
 
+test.each([
+  ["quotes, a backslash and a line break", 'qu"ote\\back\nslash', String.raw`qu\"ote\\back\nslash`],
+  ["other characters than ASCII", "pässwörd-日本", String.raw`p\u00e4ssw\u00f6rd-\u65e5\u672c`],
+  ["the same in capitals", "pässwörd-日本", String.raw`p\u00E4ssw\u00F6rd-\u65E5\u672C`],
+  ["a character beyond 16 bits", "secret-😀", String.raw`secret-\ud83d\ude00`],
+  ["characters of HTML", "<secret&one>", String.raw`\u003csecret\u0026one\u003e`],
+  ["slashes", "a/secret/path", String.raw`a\/secret\/path`],
+  ["JSON within JSON", 'a"secret"', String.raw`a\\\"secret\\\"`],
+])("masks a secret inside a JSON string: %s", (_, secret, printed) => {
+  expect(new Redactor([secret]).redact(`{"value":"${printed}"}`)).toBe('{"value":"[redacted]"}');
+});
+
 test("masks each line of a secret that has several, as a key file has", () => {
   const redactor = new Redactor(["first-line\nsecond-line\n"]);
   expect(redactor.redact("printed: second-line")).toBe("printed: [redacted]");

@@ -32,6 +32,8 @@ export interface World {
   logs: Json[];
   listing: Json;
   secrets: string[];
+  /** Those that are too short to be masked in logs. */
+  shortSecrets: string[];
   changes: Json[];
   diff: string;
   queue: Json[];
@@ -215,7 +217,8 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "triggers") return world.listing;
-  if (group === "secrets") return { secrets: world.secrets.map((name) => ({ name })) };
+  if (group === "secrets")
+    return { secrets: world.secrets.map((name) => ({ name, masked: !world.shortSecrets.includes(name) })) };
   if (group === "change-requests" && id === undefined) {
     return { change_requests: world.changes, next_cursor: null };
   }

@@ -31,6 +31,20 @@ describe.skipIf(!hasChromium)(title, () => {
     }
   });
 
+  it("are shown with a secret that is not masked in logs", async () => {
+    const { page, visit, fake } = await start(world());
+    fake.world.secrets = ["GITHUB_WEBHOOK_SECRET"];
+    await visit(TRIGGERS);
+    await page.getByText("GITHUB_WEBHOOK_SECRET").first().waitFor();
+    expect(await page.locator("main").innerText()).not.toContain("not masked");
+    fake.world.shortSecrets = ["GITHUB_WEBHOOK_SECRET"];
+    await page.reload();
+    await page.getByText("not masked in logs").first().waitFor();
+    expect(await page.locator("main").innerText()).toContain(
+      "The value is shorter than 6 bytes. Set a longer one.",
+    );
+  });
+
   it("show the next five instants of a schedule, in the reader's time zone", async () => {
     const { page, visit, fake } = await start(world());
     const cron = (fake.world.listing["triggers"] as Record<string, unknown>[])[1];

@@ -201,6 +201,7 @@ export const makeWorld = (now: number): World => ({
     scheduler: { ticked_at: ago(now, 20), late: false },
   },
   secrets: [],
+  shortSecrets: [],
   changes: [
     {
       id: "c",

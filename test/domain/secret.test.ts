@@ -8,6 +8,7 @@ import {
   checkSecretName,
   checkSecretSet,
   checkSecretValue,
+  isMasked,
   keyCheck,
   matchesKeyCheck,
   parseMasterKey,
@@ -31,6 +32,14 @@ test.each([
   "PATHS",
   "LD",
   "GIT_AUTHOR_NAME",
+  "GIT_TOKEN",
+  "GIT_SSH_COMMAND",
+  "GITHUB_TOKEN",
+  "LANG",
+  "LC_ALL",
+  "TMPDIR",
+  "OPENCODE_API_KEY",
+  "MY_HTTP_PROXY",
 ])("takes the name %s", (name) => {
   expect(checkSecretName(name)).toBeNull();
 });
@@ -62,7 +71,31 @@ test.each(["", "A\nB", "A\n", "A,B", "A\0B", "A B", "A-B", "A".repeat(2049)])(
   },
 );
 
+test.each([5, 6])("says of a value of %i bytes whether it can be masked", (bytes) => {
+  expect(isMasked(bytes)).toBe(bytes === 6);
+});
+
 test.each([
+  "AGENT_CONFIG_DIR",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "ALL_PROXY",
+  "http_proxy",
+  "No_Proxy",
+  "GIT_DIR",
+  "GIT_WORK_TREE",
+  "GIT_CONFIG_SYSTEM",
+  "GIT_CONFIG_COUNT",
+  "GIT_TERMINAL_PROMPT",
+  "GIT_ASKPASS",
+  "GIT_EXEC_PATH",
+  "OPENCODE_CONFIG",
+  "OPENCODE_CONFIG_CONTENT",
+  "OPENCODE_DISABLE_AUTOUPDATE",
+  "LIBMOUNT_FORCE_MOUNT2",
+  "GCONV_PATH",
+  "PWD",
   "PATH",
   "HOME",
   "LD_PRELOAD",

@@ -221,7 +221,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(

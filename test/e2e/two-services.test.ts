@@ -170,7 +170,7 @@ describe("two services on one database", () => {
         await here.call("PATCH", `/v1/projects/${project}`, { status: "archived" });
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(

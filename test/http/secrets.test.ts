@@ -2,7 +2,10 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Keyring } from "../../src/actors/keyring.ts";
+import { sealSecret } from "../../src/domain/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { Secrets } from "../../src/store/port.ts";
 import { readEvents } from "../support/event-stream.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
 import { deliver, fields, makeProject, runSession, stopSession, webhookEntry } from "./world.ts";
@@ -38,6 +41,10 @@ describe("a secret's name", () => {
     ["ENV", "unsafe_name"],
     ["SHELL", "unsafe_name"],
     ["IFS", "unsafe_name"],
+    ["AGENT_CONFIG_DIR", "unsafe_name"],
+    ["HTTPS_PROXY", "unsafe_name"],
+    ["no_proxy", "unsafe_name"],
+    ["GIT_CONFIG_GLOBAL", "unsafe_name"],
   ])("%s is refused as %s [S01] [S05]", async (name, code) => {
     expect(seen(await put(name, "x"))).toEqual([400, code]);
   });
@@ -70,6 +77,34 @@ describe("a secret's name", () => {
   it("has no length of its own", async () => {
     expect((await put(`A${"B".repeat(1_000)}`, "x")).status).toBe(201);
   });
+});
+
+it("is deleted also where its name is refused today", async () => {
+  const project = await makeProject(service);
+  const { id: userId } = fields(await service.request("GET", "/v1/me"))["user"] as { readonly id: string };
+  await service.inside(
+    Effect.gen(function* () {
+      const place = { projectId: project, name: "HTTP_PROXY", version: 1 };
+      const keyring = (yield* Keyring).secrets;
+      const envelope = sealSecret(keyring, place, { value: "a proxy", nonce: new Uint8Array(12) });
+      yield* (yield* Secrets).put({ ...place, envelope }, { userId, now: 0 });
+    }),
+  );
+  const sid = await runSession(service, project);
+  await stopSession(service, project, sid);
+  expect((await service.request("DELETE", `/v1/projects/${project}/secrets/HTTP_PROXY`)).status).toBe(204);
+  expect((await list(project))["secrets"]).toEqual([]);
+});
+
+it("says whether its value is masked in logs, at its setting and in the listing", async () => {
+  const project = await makeProject(service);
+  expect(fields(await put("SHORT", "12345", project))).toMatchObject({ name: "SHORT", masked: false });
+  expect(fields(await put("LONG", "123456", project))).toMatchObject({ name: "LONG", masked: true });
+  const { secrets } = await list(project);
+  expect(secrets).toEqual([
+    expect.objectContaining({ name: "LONG", masked: true }),
+    expect.objectContaining({ name: "SHORT", masked: false }),
+  ]);
 });
 
 describe("a secret's value", () => {

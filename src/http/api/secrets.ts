@@ -6,6 +6,9 @@ import { Instant, projectParams, Uuid } from "./schemas.ts";
 
 const SecretWire = Schema.Struct({
   name: Schema.String,
+  masked: Schema.Boolean.annotate({
+    description: "Whether the value is masked in logs and error texts. Values shorter than 6 bytes are not.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),

@@ -235,6 +235,7 @@ export class Running {
         PATH: process.env["PATH"] ?? "",
         HOME: join(directory, "home"),
         TMPDIR: join(directory, "tmp"),
+        LANG: "C.UTF-8",
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.wip !== undefined && { wip: options.wip }),
