@@ -22,6 +22,7 @@ import type { TriggerDefinition } from "../domain/trigger.ts";
 import { Fires, Projects } from "../store/port.ts";
 import type { Fire, Project } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
+import type * as api from "./api/triggers.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, Internal, notFound, Unavailable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
@@ -171,10 +172,7 @@ export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: Han
   );
 });
 
-export interface HandMessage {
-  readonly text?: string;
-  readonly source?: string;
-}
+export type HandMessage = (typeof api.HandMessage)["Type"];
 
 export const handPrompt = (
   trigger: TriggerDefinition,

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { Conflict, Internal, NotFound, TooMany } from "./errors.ts";
+import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
 import { Slug, triggerParams } from "./triggers.ts";
 
@@ -81,7 +81,7 @@ export class FiresGroup extends HttpApiGroup.make("fires")
     HttpApiEndpoint.post("replay", "/projects/:pid/fires/:id/replay", {
       params: fireParams,
       success: FiredWire,
-      error: [NotFound, Conflict, TooMany, Internal],
+      error: [NotFound, Conflict, TooMany, Internal, Unprocessable],
     }).annotate(Access, "work"),
     HttpApiEndpoint.delete("cancel", "/projects/:pid/fires/:id", {
       params: fireParams,
