@@ -2,6 +2,8 @@
 import { isUtf8 } from "node:buffer";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schema from "effect/Schema";
 import { HttpApiBuilder } from "effect/http-api";
 import { firePrompt } from "../actors/firing.ts";
 import { unpackRequest } from "../actors/stored-request.ts";
@@ -12,9 +14,10 @@ import { Admissions, BadCursor, Fires } from "../store/port.ts";
 import type { Fire, FirePrompt, StoredRequest } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";
-import { Conflict, notFound } from "./api/errors.ts";
+import { HandMessage } from "./api/triggers.ts";
+import { Conflict, notFound, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
-import { fireByHand, handPrompt, type HandMessage } from "./triggers.ts";
+import { fireByHand, handPrompt } from "./triggers.ts";
 import { fireWire, pageOf, queuedFireWire } from "./wire.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };
@@ -73,12 +76,26 @@ const notStored = () =>
     code: "request_not_stored",
   });
 
-/** The prompt of a fire that is fired again, by the trigger as it is now; null: there is nothing to render it from. */
+/** A stored message obeys the limits of one that is sent: it may be older than they are. */
+const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(HandMessage));
+
+const invalidMessage = () =>
+  new Unprocessable({
+    error:
+      "The stored text or source of this fire is longer than a manual fire may send. Fire the trigger anew.",
+    code: "message_too_large",
+  });
+
+/**
+ * The prompt of a fire that is fired again, by the trigger as it is now.
+ *
+ * @returns null where there is nothing to render it from; `invalid` where a manual fire's message breaks its limits.
+ */
 const promptAgain = (
   fire: Fire,
   trigger: TriggerDefinition,
   from: { readonly request: StoredRequest | null; readonly firedAtMs: number; readonly actor: string },
-): FirePrompt | null => {
+): FirePrompt | "invalid" | null => {
   const { request, firedAtMs, actor } = from;
   if (fire.kind === "cron") {
     if (trigger.type !== "cron" || fire.scheduledFor === null) return null;
@@ -88,8 +105,8 @@ const promptAgain = (
   if (request === null) return null;
   const body = unpackRequest(request);
   if (fire.kind === "manual") {
-    const message = JSON.parse(Buffer.from(body).toString("utf8")) as HandMessage;
-    return handPrompt(trigger, message, { firedAtMs, actor });
+    const message = decodeMessage(Buffer.from(body).toString("utf8"));
+    return Option.isNone(message) ? "invalid" : handPrompt(trigger, message.value, { firedAtMs, actor });
   }
   const headers = {
     contentType: request.headers?.contentType ?? undefined,
@@ -112,6 +129,7 @@ export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const firedAtMs = yield* Clock.currentTimeMillis;
   return yield* fireByHand({ pid: path.pid, slug: fire.triggerSlug }, ({ trigger }) => {
     const prompt = promptAgain(fire, trigger, { request, firedAtMs, actor });
+    if (prompt === "invalid") return Effect.fail(invalidMessage());
     return prompt === null
       ? Effect.fail(notStored())
       : Effect.succeed({

@@ -80,6 +80,8 @@ export const openListener = Effect.fnUntraced(function* ({
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
     response.setHeader("x-request-id", requestId(request));
+    // Answers hold credentials and what only their caller may read: no cache keeps one that does not say otherwise.
+    response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
     const fault = protocolFault(request);

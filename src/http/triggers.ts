@@ -28,6 +28,7 @@ import { isFiltered, type WebhookFilter } from "../domain/webhook-filter.ts";
 import { Fires, Projects, type FireFailure } from "../store/port.ts";
 import type { Fire, Project, TriggerCursor } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
+import type * as api from "./api/triggers.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, Internal, notFound, Unavailable, Unprocessable } from "./api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
@@ -201,10 +202,7 @@ export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: Han
   );
 });
 
-export interface HandMessage {
-  readonly text?: string;
-  readonly source?: string;
-}
+export type HandMessage = (typeof api.HandMessage)["Type"];
 
 export const handPrompt = (
   trigger: TriggerDefinition,

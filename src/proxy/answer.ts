@@ -21,6 +21,8 @@ export const writeHead = (
   // Of codings Node undoes "chunked" alone: another one's bytes would be passed on as what they are not (X14).
   if ((answer.headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked") return false;
   try {
+    // What this hop says of its own answers is not said of an upstream's.
+    response.removeHeader("cache-control");
     response.writeHead(answer.statusCode ?? 502, answer.statusMessage, [
       ...responseHeaders(answer, rewrite),
       ...more,

@@ -1,5 +1,7 @@
 /** The ledger over HTTP: one fire with what it came with, firing it again, cancelling it (api.md 4 "Ledger", "Queue"). */
 import { randomBytes } from "node:crypto";
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
 import {
@@ -153,6 +155,29 @@ describe("firing again", () => {
     const second = await fireOf(await replay(first["id"]));
     expect(second).toMatchObject({ kind: "manual", replay_of: first["id"] });
     expect(String(second["prompt"]).split("|")[2]).toBe("hello");
+  });
+
+  it("with a message over the limits of one that is sent is refused", async () => {
+    const body = { text: "hello", source: "chat" };
+    const first = await fireOf(await service.request("POST", at("/triggers/push/fire"), { body }));
+    for (const message of [
+      { text: "x".repeat(64 * 1024 + 1) },
+      { source: "x".repeat(201) },
+      { text: 1 },
+      [],
+    ]) {
+      await service.inside(
+        Effect.gen(function* () {
+          yield* (yield* SqlClient.SqlClient)`
+            UPDATE fire_requests SET body = ${Buffer.from(JSON.stringify(message))}, encoding = 'identity'
+            WHERE fire_id = ${String(first["id"])}`;
+        }),
+      );
+      const refused = await replay(first["id"]);
+      expect([refused.status, fields(refused)["code"]]).toEqual([422, "message_too_large"]);
+    }
+    const ledger = listOf(await service.request("GET", at("/triggers/push/fires?limit=200")), "fires");
+    expect(ledger.filter(({ replay_of: of }) => of === first["id"])).toEqual([]);
   });
 
   it("a due instant names that instant, and takes nothing from the schedule", async () => {

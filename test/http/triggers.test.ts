@@ -326,6 +326,9 @@ describe("a preview", () => {
       { kind: "other" },
       { kind: "manual", at: "never" },
       { kind: "webhook", body: deep },
+      // The limits of a manual fire.
+      { kind: "manual", text: "x".repeat(64 * 1024 + 1) },
+      { kind: "manual", source: "x".repeat(201) },
     ]) {
       expect(seen(await post("/triggers/push/preview", body))).toEqual([400, "invalid_request"]);
     }

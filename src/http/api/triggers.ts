@@ -59,7 +59,7 @@ export const triggerParams = { ...projectParams, slug: Slug };
 
 /** Free text of a person's fire; it lands in a prompt, which has its own limit. */
 const MESSAGE_MAX = 64 * 1024;
-const FireRequest = Schema.Struct({
+export const HandMessage = Schema.Struct({
   text: Schema.optionalKey(optionalText(MESSAGE_MAX)),
   source: Schema.optionalKey(optionalText(200)),
 });
@@ -67,8 +67,7 @@ const PreviewRequest = Schema.Struct({
   kind: Schema.Literals(["cron", "webhook", "manual"]),
   body: Schema.optionalKey(Json),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
-  text: Schema.optionalKey(Schema.String),
-  source: Schema.optionalKey(Schema.String),
+  ...HandMessage.fields,
   at: Schema.optionalKey(Instant),
 });
 
@@ -82,7 +81,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
     }).annotate(Access, "read"),
     HttpApiEndpoint.post("fire", "/projects/:pid/triggers/:slug/fire", {
       params: triggerParams,
-      payload: FireRequest,
+      payload: HandMessage,
       success: Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
         HttpApiSchema.status(202),
       ),
