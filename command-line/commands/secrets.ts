@@ -1,8 +1,8 @@
 /** `platform secrets`. A value comes from standard input or a file: arguments are seen by every program of the machine. */
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
-import { table, time, visible } from "../terminal.ts";
-import { segment } from "../words.ts";
+import { table, time, timeOrDash, visible } from "../terminal.ts";
+import { duration, segment } from "../words.ts";
 
 const NAME = "NAME";
 
@@ -15,9 +15,13 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at }) => [name, time(at)]);
+    const rows = secrets.map(({ name, updated_at: at, previous_valid_until: until }) => [
+      name,
+      time(at),
+      timeOrDash(until),
+    ]);
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
-    return { json: text, text: [table(["NAME", "CHANGED"], rows, "No secrets."), ...missing].join("\n") };
+    return { json: text, text: [table(["NAME", "CHANGED", "PREVIOUS UNTIL"], rows, "No secrets."), ...missing].join("\n") };
   },
 });
 
@@ -26,20 +30,29 @@ const set = command({
   about: "Set a secret; its value comes from standard input or a file",
   takes: [NAME],
   inProject: true,
-  options: { file: { value: "FILE", about: "Take the file's content exactly" } },
+  options: {
+    file: { value: "FILE", about: "Take the file's content exactly" },
+    "previous-valid": {
+      value: "TIME",
+      about: "Let the value before it verify webhooks for so long: 90s, 30m, 24h, up to 7d",
+    },
+  },
   notes:
     "Of standard input one line break at the end is left out, as `echo` writes it. A person at a terminal is asked for a line.",
-  run: async ({ given, options: { file }, input, api, project }) => {
+  run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
+    const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
     // The project first: a person does not type a secret for nothing.
     const pid = await project();
     const value = await secretValue();
     if (value === "") throw usage("The value is empty.");
-    const { text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
+    const { value: answer, text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
       params: { pid, name },
-      payload: { value },
+      payload: { value, ...(previousMs !== undefined && { previous_valid_ms: previousMs }) },
     });
-    return { json: text, text: visible(`${name} is set`) };
+    const until = answer.previous_valid_until;
+    const also = until === null ? "" : `; its previous value verifies webhooks until ${time(until)}`;
+    return { json: text, text: visible(`${name} is set${also}`) };
 
     async function secretValue(): Promise<string> {
       if (file !== undefined) return await input.file(file);
