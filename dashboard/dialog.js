@@ -63,11 +63,13 @@ export const askFor = (question, fields) => {
     dialog.addEventListener(
       "close",
       () => {
-        const typed = Object.fromEntries(inputs.map(({ name, input }) => [
-          name,
-          // A secret is kept as it was typed.
-          input.type === "password" ? input.value : input.value.trim(),
-        ]));
+        const typed = Object.fromEntries(
+          inputs.map(({ name, input }) => [
+            name,
+            // A secret is kept as it was typed.
+            input.type === "password" ? input.value : input.value.trim(),
+          ]),
+        );
         resolve(dialog.returnValue === "confirm" ? typed : null);
       },
       { once: true },

@@ -21,7 +21,10 @@ const list = command({
       timeOrDash(until),
     ]);
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
-    return { json: text, text: [table(["NAME", "CHANGED", "PREVIOUS UNTIL"], rows, "No secrets."), ...missing].join("\n") };
+    return {
+      json: text,
+      text: [table(["NAME", "CHANGED", "PREVIOUS UNTIL"], rows, "No secrets."), ...missing].join("\n"),
+    };
   },
 });
 

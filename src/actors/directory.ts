@@ -119,7 +119,10 @@ const keysOf = (
       if (current === null) return [];
       const { previous } = sealed;
       const key = previous === null ? null : keyOf({ ...sealed, ...previous });
-      const keys = { current, previous: previous === null || key === null ? null : { key, until: previous.until } };
+      const keys = {
+        current,
+        previous: previous === null || key === null ? null : { key, until: previous.until },
+      };
       return [[sealed.name, keys] as const];
     }),
   );

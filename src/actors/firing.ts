@@ -13,7 +13,15 @@ import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/journal.ts";
 import type { Admission, AdmissionRequest } from "../store/port.ts";
-import type { FireKind, FirePrompt, NewFire, NewSession, Project, StoredRequest, VerifiedWith } from "../store/records.ts";
+import type {
+  FireKind,
+  FirePrompt,
+  NewFire,
+  NewSession,
+  Project,
+  StoredRequest,
+  VerifiedWith,
+} from "../store/records.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
 

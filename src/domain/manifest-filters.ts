@@ -61,7 +61,9 @@ const strayErrors = ({ triggers, places }: Entries, webhooks: Table, text: strin
   const types = new Map(triggers.map(({ slug, type }) => [slug, type]));
   const strays = Object.keys(webhooks).flatMap((slug) => {
     if (types.get(slug) === "cron")
-      return [{ slug, message: `The trigger ${slug} is a cron trigger; only webhook triggers have filters.` }];
+      return [
+        { slug, message: `The trigger ${slug} is a cron trigger; only webhook triggers have filters.` },
+      ];
     // An entry that is itself wrong is reported as such.
     return places.has(slug) ? [] : [{ slug, message: "There is no trigger of this slug." }];
   });

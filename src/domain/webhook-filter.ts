@@ -43,7 +43,6 @@ const VALUE_LENGTH = 1024;
 /** Unknown fields of one entry that are named. */
 const OTHERS_NAMED = 10;
 
-
 /** Reads one table of `[webhooks]`, a value as TOML gave it. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
   if (!isTable(entry))
@@ -189,7 +188,10 @@ const checkEvent: Check = (event) => {
 const checkBranch: Check = (branch) => {
   if (branch.startsWith("refs/"))
     return `${quote(branch)} must be the name of a branch, without refs/heads/.`;
-  return branch.trim() === branch && branch !== "" && branch.length <= BRANCH_LENGTH && !/\p{Cc}/u.test(branch)
+  return branch.trim() === branch &&
+    branch !== "" &&
+    branch.length <= BRANCH_LENGTH &&
+    !/\p{Cc}/u.test(branch)
     ? null
     : `${quote(branch)} must be the name of a branch of 1 to ${BRANCH_LENGTH} characters; * stands for any but /.`;
 };

@@ -96,7 +96,11 @@ const promptAgain = (
     userAgent: request.headers?.userAgent ?? undefined,
     forwardedFor: request.headers?.forwardedFor ?? undefined,
   };
-  const variables = webhookVariables(trigger, { firedAtMs, body: parseWebhookBody(body, headers.contentType), headers });
+  const variables = webhookVariables(trigger, {
+    firedAtMs,
+    body: parseWebhookBody(body, headers.contentType),
+    headers,
+  });
   return firePrompt(trigger.prompt, variables);
 };
 

@@ -54,9 +54,7 @@ const filterWire = ({ events, branches, conditions }: WebhookFilter) => ({
   events,
   branches,
   if:
-    conditions.length === 0
-      ? null
-      : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
+    conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
 });
 
 const triggerWire = (trigger: TriggerDefinition, known: Known) => {

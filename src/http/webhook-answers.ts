@@ -130,7 +130,9 @@ export const whyNotListening = (directory: Directory["Service"], pid: string, sl
   if (known.project.triggersPaused) return "triggers_paused";
   const trigger = known.triggers.get(slug);
   if (trigger === undefined) {
-    return known.manifest.errors.some((error) => error.slug === slug) ? "trigger_in_error" : "unknown_trigger";
+    return known.manifest.errors.some((error) => error.slug === slug)
+      ? "trigger_in_error"
+      : "unknown_trigger";
   }
   if (trigger.type !== "webhook") return "not_a_webhook_trigger";
   return trigger.enabled ? "not_found" : "trigger_disabled";

@@ -40,7 +40,8 @@ const overStore = ({ writes, isAway }: State) => {
       WebhookRefusals.of({
         ...store,
         add: Effect.fnUntraced(function* (rows) {
-          if (yield* Ref.get(isAway)) return yield* new StoreError({ operation: "add", cause: new Error("away") });
+          if (yield* Ref.get(isAway))
+            return yield* new StoreError({ operation: "add", cause: new Error("away") });
           yield* Ref.update(writes, (count) => count + 1);
           return yield* store.add(rows);
         }),
@@ -110,7 +111,8 @@ describe("the record of refused webhooks", () => {
   check("keeps nothing of a project that is not known", ({ writes }) =>
     Effect.gen(function* () {
       const { record } = yield* begin;
-      for (let n = 0; n < 1_000; n += 1) record.refused(refusal(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`));
+      for (let n = 0; n < 1_000; n += 1)
+        record.refused(refusal(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`));
       yield* TestClock.adjust("1 minute");
       expect(record.counts().dropped).toBe(0);
       expect(yield* Ref.get(writes)).toBe(0);

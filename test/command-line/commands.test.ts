@@ -244,9 +244,12 @@ describe("a webhook trigger with a filter", () => {
     expect(triggers.stdout).toContain("push; on main; body.forced = false");
     const preview = (event: string) =>
       run(
-        ["triggers", "preview", "push", "--project", own, "--kind", "webhook", "--body-file", "-"].concat(
-          ["--event", event, "--content-type", "application/x-www-form-urlencoded"],
-        ),
+        ["triggers", "preview", "push", "--project", own, "--kind", "webhook", "--body-file", "-"].concat([
+          "--event",
+          event,
+          "--content-type",
+          "application/x-www-form-urlencoded",
+        ]),
         { input: new URLSearchParams({ payload: '{"ref": "refs/heads/main", "forced": false}' }).toString() },
       );
     const fires = { code: 0, stdout: "Review refs/heads/main\n" };

@@ -265,7 +265,13 @@ const checkSecrets = (check: Check): void => {
         yield* put({ projectId, name: "A_KEY", version: 1, envelope }, by(NOON + 2));
         expect(yield* list(projectId)).toEqual({
           secrets: [
-            { name: "A_KEY", createdAt: NOON + 2, updatedAt: NOON + 2, updatedBy: userId, previousUntil: null },
+            {
+              name: "A_KEY",
+              createdAt: NOON + 2,
+              updatedAt: NOON + 2,
+              updatedBy: userId,
+              previousUntil: null,
+            },
             { name: "KEY", createdAt: NOON, updatedAt: NOON + 1, updatedBy: userId, previousUntil: null },
           ],
           revision: 3,

@@ -9,7 +9,16 @@ import {
   WebhookRefusals,
   type WebhookRefusal,
 } from "../../src/store/webhook-refusals.ts";
-import { accountOf, addProject, admitOne, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
+import {
+  accountOf,
+  addProject,
+  admitOne,
+  fired,
+  makeWorld,
+  NOON,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
 
 const FILTERED = { is: "filtered" } as const;
 
@@ -42,7 +51,10 @@ const checkFiltered = (check: Check): void => {
         const world = yield* makeWorld(5);
         const first = fired(world, { prompt: FILTERED, deliveryId: "d-1" });
         yield* admitOne(world, first);
-        for (const wish of [fired(world, { deliveryId: "d-1" }), fired(world, { deliveryId: "d-1", prompt: FILTERED })])
+        for (const wish of [
+          fired(world, { deliveryId: "d-1" }),
+          fired(world, { deliveryId: "d-1", prompt: FILTERED }),
+        ])
           expect(yield* admitOne(world, wish)).toMatchObject({
             outcome: "duplicate",
             fire: { id: first.fire?.id, status: "skipped" },
@@ -51,7 +63,11 @@ const checkFiltered = (check: Check): void => {
         expect(yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late))).toMatchObject({
           outcome: "admitted",
         });
-        const { items } = yield* (yield* Sessions).list(world.projectId, { limit: 9, cursor: null, status: null });
+        const { items } = yield* (yield* Sessions).list(world.projectId, {
+          limit: 9,
+          cursor: null,
+          status: null,
+        });
         expect(items).toHaveLength(1);
       }),
     );
@@ -62,8 +78,15 @@ const checkFiltered = (check: Check): void => {
         const world = yield* makeWorld(5);
         yield* admitOne(world, fired(world, { deliveryId: "started" }));
         const again = fired(world, { deliveryId: "started", prompt: FILTERED });
-        expect(yield* admitOne(world, again)).toMatchObject({ outcome: "duplicate", fire: { status: "fired" } });
-        const failed = fired(world, { deliveryId: "failed", prompt: { is: "too_large" }, verifiedWith: "previous" });
+        expect(yield* admitOne(world, again)).toMatchObject({
+          outcome: "duplicate",
+          fire: { status: "fired" },
+        });
+        const failed = fired(world, {
+          deliveryId: "failed",
+          prompt: { is: "too_large" },
+          verifiedWith: "previous",
+        });
         yield* admitOne(world, failed);
         const tried = fired(world, { deliveryId: "failed", prompt: FILTERED, verifiedWith: "current" });
         expect(yield* admitOne(world, tried)).toEqual({ outcome: "filtered", fireId: failed.fire?.id });
@@ -174,7 +197,11 @@ const checkPrevious = (check: Check): void => {
   });
 };
 
-const refusal = ({ projectId }: Pick<World, "projectId">, at: number, fields: Partial<WebhookRefusal> = {}) => ({
+const refusal = (
+  { projectId }: Pick<World, "projectId">,
+  at: number,
+  fields: Partial<WebhookRefusal> = {},
+) => ({
   id: uuidV7(at, randomBytes(16)),
   projectId,
   at,

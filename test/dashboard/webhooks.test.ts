@@ -22,7 +22,13 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "Refused webhooks" }).click();
     await page.locator(".rows").waitFor();
     const rows = await page.locator(".rows > li").allInnerTexts();
-    const words = rows.map((text) => text.split("\n").map((line) => line.trim()).filter(Boolean).join(" | "));
+    const words = rows.map((text) =>
+      text
+        .split("\n")
+        .map((line) => line.trim())
+        .filter(Boolean)
+        .join(" | "),
+    );
     expect(words).toEqual([
       "on-push | The signature does not match: the sender has another secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
       "on-pusch | The manifest has no trigger of this slug. | from 192.0.2.7 | 404 | 1 min ago",
@@ -44,7 +50,11 @@ describe.skipIf(!hasChromium)(title, () => {
   it("show their trigger's filter", async () => {
     const { page, visit, fake } = await start(world());
     const [webhook] = fake.world.listing["triggers"] as Record<string, unknown>[];
-    const filter = { events: ["push", "pull_request.opened"], branches: ["main"], if: { "body.forced": false } };
+    const filter = {
+      events: ["push", "pull_request.opened"],
+      branches: ["main"],
+      if: { "body.forced": false },
+    };
     fake.world.listing = { ...fake.world.listing, triggers: [{ ...webhook, filter }] };
     await visit(TRIGGERS);
     const only = page.locator(".facts > div", { has: page.getByText("Only", { exact: true }) });

@@ -211,7 +211,10 @@ test.each([
 });
 
 test("names the line of the first byte that is not UTF-8 [M13]", () => {
-  const bytes = Buffer.concat([Buffer.from('# \u00e4\na = "\u{1f600}"\nb = "'), Buffer.from([0xe4, 0x22, 0x0a])]);
+  const bytes = Buffer.concat([
+    Buffer.from('# \u00e4\na = "\u{1f600}"\nb = "'),
+    Buffer.from([0xe4, 0x22, 0x0a]),
+  ]);
   expect(onlyError(parseManifest(bytes))).toMatchObject({
     line: 3,
     message: "platform.toml is not UTF-8 text.",

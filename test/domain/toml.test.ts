@@ -41,12 +41,16 @@ test.each([
   expect(Result.getOrThrow(read(text))).toEqual(expected);
 });
 
-test.each(["2024-02-29", "2000-02-29", "0000-02-29", "2023-12-31", "2023-02-28T23:59:59Z", "2024-02-29 00:00:00"])(
-  "a day of the calendar, %s, is read",
-  (date) => {
-    expect(Result.isSuccess(read(`a = ${date}`))).toBe(true);
-  },
-);
+test.each([
+  "2024-02-29",
+  "2000-02-29",
+  "0000-02-29",
+  "2023-12-31",
+  "2023-02-28T23:59:59Z",
+  "2024-02-29 00:00:00",
+])("a day of the calendar, %s, is read", (date) => {
+  expect(Result.isSuccess(read(`a = ${date}`))).toBe(true);
+});
 
 test("a byte order mark stands at the beginning once, and in strings and comments", () => {
   const mark = "\ufeff";

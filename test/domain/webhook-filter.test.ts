@@ -95,7 +95,9 @@ test.each([
 });
 
 test("the worst patterns against the longest branch take no more steps than both are long", () => {
-  const patterns = Array.from({ length: 50 }, () => "*a".repeat(127)).map((text) => JSON.stringify(`${text}b`));
+  const patterns = Array.from({ length: 50 }, () => "*a".repeat(127)).map((text) =>
+    JSON.stringify(`${text}b`),
+  );
   expect(matches(`branches = [${patterns.join(",")}]`, push("a".repeat(256)))).toBe(false);
   expect(matches('branches = ["**"]', push("a".repeat(1024 * 1024)))).toBe(false);
 });
@@ -142,7 +144,10 @@ test("a filter is read beside its trigger, in either order", () => {
     const manifest = parse(text);
     expect(manifest.errors).toEqual([]);
     expect(manifest.triggers).toMatchObject([
-      { slug: "hook", filter: { events: ["push"], branches: null, conditions: [{ path: "body.x", equals: 1 }] } },
+      {
+        slug: "hook",
+        filter: { events: ["push"], branches: null, conditions: [{ path: "body.x", equals: 1 }] },
+      },
     ]);
   }
 });

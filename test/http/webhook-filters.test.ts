@@ -90,7 +90,8 @@ describe("a filter", () => {
     const again = () => deliver(service, `${own}/push`, { body: ELSEWHERE, headers });
     expect((await again()).json).toEqual(FILTERED);
     const parallel = await Promise.all(Array.from({ length: 20 }, again));
-    for (const { status, json } of parallel) expect([status, json]).toEqual([200, { ...FILTERED, duplicate: true }]);
+    for (const { status, json } of parallel)
+      expect([status, json]).toEqual([200, { ...FILTERED, duplicate: true }]);
     await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "feature" } });
     await pushFiles(service, own, { branch: "main", files: { "platform.toml": webhookEntry("push") } });
     await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "main" } });
@@ -148,7 +149,10 @@ describe("a form", () => {
     const fire = `/v1/projects/${pid}/fires/${String(session["fire_id"])}`;
     expect(fields(await service.request("GET", fire))["request"]).toMatchObject({ body });
     const replayed = fields(expectStatus(await service.request("POST", `${fire}/replay`), 202));
-    const other = await service.request("GET", `/v1/projects/${pid}/sessions/${String(replayed["session_id"])}`);
+    const other = await service.request(
+      "GET",
+      `/v1/projects/${pid}/sessions/${String(replayed["session_id"])}`,
+    );
     expect(fields(other)["initial_prompt"]).toBe("refs/heads/main");
   });
 });

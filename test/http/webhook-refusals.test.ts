@@ -101,11 +101,14 @@ describe("a webhook that was turned away", () => {
     ["broken", {}, 404, "trigger_in_error"],
     ["pushh", {}, 404, "unknown_trigger"],
     ["Push", {}, 400, "invalid_webhook_address"],
-  ])("at %s with %j is %i, and the people of the project are told: %s", async (slug, headers, status, reason) => {
-    const [answer, refusal] = await sent(slug, headers);
-    expect([answer.status, refusal["status"], refusal["reason"]]).toEqual([status, status, reason]);
-    expect(refusal).toMatchObject({ slug, code: fields(answer)["code"] });
-  });
+  ])(
+    "at %s with %j is %i, and the people of the project are told: %s",
+    async (slug, headers, status, reason) => {
+      const [answer, refusal] = await sent(slug, headers);
+      expect([answer.status, refusal["status"], refusal["reason"]]).toEqual([status, status, reason]);
+      expect(refusal).toMatchObject({ slug, code: fields(answer)["code"] });
+    },
+  );
 
   it("without a signature is on record as that", async () => {
     const delivery = randomUUID();
@@ -179,7 +182,13 @@ describe("the record", () => {
       await deliver(service, `${own}/slug-${index}`);
     }
     const all = await refusals(own, 5);
-    expect(all.map(({ slug }) => slug).toSorted()).toEqual(["slug-0", "slug-1", "slug-2", "slug-3", "slug-4"]);
+    expect(all.map(({ slug }) => slug).toSorted()).toEqual([
+      "slug-0",
+      "slug-1",
+      "slug-2",
+      "slug-3",
+      "slug-4",
+    ]);
     const instants = all.map(({ at }) => String(at));
     expect(instants).toEqual(instants.toSorted().toReversed());
     const first = await service.request("GET", `/v1/projects/${own}/webhook-refusals?limit=2`);

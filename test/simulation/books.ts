@@ -107,7 +107,9 @@ const idleFaults = (
   const wasAccepted = attempts.some(({ answer }) => answer === "fired" || answer === "queued");
   return [
     ...(isPing && (own.length > 0 || wasAccepted) ? [`I4 the ping ${id} was taken for an event`] : []),
-    ...(wasFiltered && (wasStarted || wasAccepted) ? [`I5 ${id} was filtered and has started a session`] : []),
+    ...(wasFiltered && (wasStarted || wasAccepted)
+      ? [`I5 ${id} was filtered and has started a session`]
+      : []),
   ];
 };
 

@@ -179,7 +179,10 @@ const webhook: RawOperation = {
     headerParameter("X-Platform-Signature", "`sha256=` (optional) and the hex HMAC-SHA256 of the raw body."),
     headerParameter("X-Hub-Signature-256", "The same, as code hosts send it; read where ours is absent."),
     headerParameter("X-Platform-Delivery", "The delivery's id: the same one again starts nothing."),
-    headerParameter("X-GitHub-Event", "The event, for the trigger's filter. `ping` is answered and starts nothing."),
+    headerParameter(
+      "X-GitHub-Event",
+      "The event, for the trigger's filter. `ping` is answered and starts nothing.",
+    ),
   ],
   responses: {
     200: json(

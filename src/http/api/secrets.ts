@@ -30,10 +30,7 @@ const Value = Schema.Struct({
   value: Schema.String,
   /** For so long the value that this one replaces verifies webhooks as well. */
   previous_valid_ms: Schema.optionalKey(
-    Schema.Finite.check(
-      Schema.isInt(),
-      Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS }),
-    ),
+    Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS })),
   ),
 });
 

@@ -5,7 +5,15 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../port.ts";
-import type { Fire, Project, ProjectState, ProjectUpdate, SealedSecret, TriggerCursor, VerifyingSecret } from "../records.ts";
+import type {
+  Fire,
+  Project,
+  ProjectState,
+  ProjectUpdate,
+  SealedSecret,
+  TriggerCursor,
+  VerifyingSecret,
+} from "../records.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
