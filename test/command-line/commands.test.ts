@@ -137,24 +137,22 @@ const firedOnce = async (): Promise<string> => {
   return String(fire?.["id"]);
 };
 
+const refuse = async (): Promise<void> => {
+  const headers = {
+    "x-platform-signature": hmac("{}", "another secret"),
+    "x-github-event": "push",
+    "x-github-delivery": "once",
+  };
+  expectStatus(await deliver(service, `${pid}/push`, { headers }), 401);
+  await eventually(async () => {
+    const page = await service.request("GET", `/v1/projects/${pid}/webhook-refusals`);
+    expect(listOf(page, "webhook_refusals")).toHaveLength(1);
+  });
+};
+
 /** Once: the record is the same for each who asks. */
 let refusal: Promise<void> | null = null;
-const refusedOnce = (): Promise<void> => {
-  const refuse = async (): Promise<void> => {
-    const headers = {
-      "x-platform-signature": hmac("{}", "another secret"),
-      "x-github-event": "push",
-      "x-github-delivery": "once",
-    };
-    expectStatus(await deliver(service, `${pid}/push`, { headers }), 401);
-    await eventually(async () => {
-      const page = await service.request("GET", `/v1/projects/${pid}/webhook-refusals`);
-      expect(listOf(page, "webhook_refusals")).toHaveLength(1);
-    });
-  };
-  refusal ??= refuse();
-  return refusal;
-};
+const refusedOnce = (): Promise<void> => (refusal ??= refuse());
 
 const world: World = {
   get service() {

@@ -68,11 +68,9 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("that a filter turned away, or that verified with a previous value, say so in the ledger", async () => {
     const { page, visit, fake } = await start(world());
-    fake.world.fires = fake.world.fires.map((fire) =>
-      fire["id"] === FIRED_ID
-        ? { ...fire, status: "skipped", reason: "filtered", session_id: null, verified_with: "previous" }
-        : fire,
-    );
+    const fired = fake.world.fires.find(({ id }) => id === FIRED_ID);
+    const now = { status: "skipped", reason: "filtered", session_id: null, verified_with: "previous" };
+    fake.world.fires = [{ ...fired, ...now }];
     await visit(`${PROJECT}/fires/${FIRED_ID}`);
     await page.getByText("The trigger's filter does not match the delivery.").waitFor();
     await page.getByText("the secret's previous value").waitFor();
