@@ -1,7 +1,8 @@
 /** What buttons do: the entry's name stands in `data-action`, its input in the other `data-` attributes. */
-import { getJson, post, remove, signOut } from "./api.js";
+import { getJson, post, put, remove, signOut } from "./api.js";
 import { ask, askFor } from "./dialog.js";
 import { fireLink } from "./fires.js";
+import { moment } from "./format.js";
 import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
@@ -101,6 +102,47 @@ const FIRE_ACTIONS = {
   },
 };
 
+const HOUR_MS = 3_600_000;
+const PREVIOUS_HOURS_MAX = 168;
+
+/**
+ * A signing secret's new value. While it is rotated the value before it may go on verifying webhooks.
+ *
+ * @param {DOMStringMap} input
+ * @param {Page} page
+ */
+const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
+  const typed = await askFor(
+    {
+      title: `${rotates === "" ? "Set" : "Rotate"} the secret ${secret}`,
+      text: "Running sessions get the new value after their current turn.",
+      confirm: rotates === "" ? "Set" : "Rotate",
+    },
+    {
+      value: { label: "New value", value: "", lines: 1, required: true, hidden: true },
+      ...(rotates !== "" && {
+        hours: {
+          ...OPTIONAL,
+          label: "Hours for which the previous value verifies webhooks",
+          hint: `0 to ${PREVIOUS_HOURS_MAX}; with 0 it ends at once.`,
+          value: "0",
+        },
+      }),
+    },
+  );
+  if (typed === null) return;
+  const hours = Number(typed["hours"] ?? 0);
+  if (!(hours >= 0 && hours <= PREVIOUS_HOURS_MAX))
+    throw new Error(`The hours are a number from 0 to ${PREVIOUS_HOURS_MAX}.`);
+  const { previous_valid_until: until } = await put(
+    `${projectPath(project)}/secrets/${encodeURIComponent(secret)}`,
+    { value: typed["value"], previous_valid_ms: Math.round(hours * HOUR_MS) },
+  );
+  const also = until === null ? "" : ` The previous value verifies webhooks until ${moment(until)}.`;
+  page.notice(`${secret} is set.${also}`);
+  page.refresh();
+};
+
 /** @type {Record<string, Action>} */
 export const ACTIONS = {
   skip: () => document.getElementById("main")?.focus(),
@@ -171,6 +213,7 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
+  "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "" }, page) => {
     const sure = await ask({

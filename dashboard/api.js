@@ -62,6 +62,9 @@ export const getText = (path) => call("GET", path);
 /** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
 export const post = async (path, body = {}) => parse(await call("POST", path, body));
 
+/** @param {string} path @param {unknown} body @returns {Promise<any>} */
+export const put = async (path, body) => parse(await call("PUT", path, body));
+
 /** @param {string} path */
 export const remove = async (path) => {
   await call("DELETE", path);

@@ -12,6 +12,7 @@ import { accountView, overview } from "./overview.js";
 import { button, callout, empty } from "./parts.js";
 import { sessions } from "./project.js";
 import { queue } from "./queue.js";
+import { refusals } from "./refusals.js";
 import { session } from "./session.js";
 import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
@@ -33,6 +34,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
   [new RegExp(`^#/projects/${ID}/fires$`), fires],
   [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
   [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
   [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],

@@ -8,6 +8,7 @@ import { h } from "./dom.js";
  * @property {string} value
  * @property {number} lines
  * @property {boolean} required
+ * @property {boolean} [hidden] typed without being shown
  */
 
 /**
@@ -62,7 +63,13 @@ export const askFor = (question, fields) => {
     dialog.addEventListener(
       "close",
       () => {
-        const typed = Object.fromEntries(inputs.map(({ name, input }) => [name, input.value.trim()]));
+        const typed = Object.fromEntries(
+          inputs.map(({ name, input }) => [
+            name,
+            // A secret is kept as it was typed.
+            input.type === "password" ? input.value : input.value.trim(),
+          ]),
+        );
         resolve(dialog.returnValue === "confirm" ? typed : null);
       },
       { once: true },
@@ -87,13 +94,20 @@ export const openDialog = (form, { wide = false } = {}) => {
 };
 
 /** @param {string} name @param {Field} field */
-const inputOf = (name, { value, lines, required, hint }) => {
+const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
   const id = `field-${name}`;
   const described = hint === undefined ? null : `${id}-hint`;
   return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
     lines > 1
       ? h("textarea", { id, rows: lines, required, "aria-describedby": described }, value)
-      : h("input", { id, type: "text", value, required, "aria-describedby": described })
+      : h("input", {
+          id,
+          type: hidden ? "password" : "text",
+          autocomplete: hidden ? "new-password" : null,
+          value,
+          required,
+          "aria-describedby": described,
+        })
   );
 };
 

@@ -33,6 +33,7 @@ const REASONS = new Map([
   ["missed", "It was due while nothing could fire it, and is too old to be made up for."],
   ["paused", "The project's triggers were paused."],
   ["overlapped", "A later instant of the same trigger took its place in the queue."],
+  ["filtered", "The trigger's filter does not match the delivery."],
   ["queue_ttl", "It waited too long for a free slot."],
   ["project_archived", "The project was archived."],
   ["prompt_too_large", "The rendered prompt was too large."],
@@ -275,6 +276,7 @@ const fireFacts = (projectId, found) =>
     ["Session", found.session_id && sessionLink(projectId, found.session_id)],
     ["Attempts", String(found.attempts)],
     ["Delivery", found.delivery_id && code(found.delivery_id)],
+    ["Verified with", found.verified_with === "previous" && "the secret's previous value"],
     [
       "Replay of",
       found.replay_of && h("a", { href: fireLink(projectId, found.replay_of) }, idTail(found.replay_of)),

@@ -6,7 +6,7 @@ import { counted, moment } from "./format.js";
 import { projectPath } from "./project.js";
 import { isJson, prettyJson } from "./text.js";
 
-/** @typedef {{prompt: string, variables: unknown}} Preview */
+/** @typedef {{prompt: string, variables: unknown, outcome?: "fires" | "pong" | "filtered"}} Preview */
 
 /**
  * @typedef {object} Imagined the trigger, and what the form begins with
@@ -18,12 +18,22 @@ import { isJson, prettyJson } from "./text.js";
  * @property {{body: string, headers: Record<string, string>}} request of a webhook
  */
 
-/** The headers that templates know (spec.md 6), by the names that requests have for them. */
+/** The headers that templates (spec.md 6) and filters know, by the names that requests have for them. */
 const HEADERS = [
+  ["x-github-event", "X-GitHub-Event"],
   ["content-type", "Content-Type"],
   ["user-agent", "User-Agent"],
   ["x-forwarded-for", "X-Forwarded-For"],
 ];
+
+/** The content type of forms: such a body is text, with JSON in its field `payload`. */
+const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/** What becomes of a delivery that does not fire. */
+const OUTCOMES = new Map([
+  ["pong", "This is a ping: it is answered and starts nothing."],
+  ["filtered", "The trigger's filter does not match: such a delivery starts nothing."],
+]);
 
 /**
  * A stored request as somebody would imagine it, its body as JSON: what is none is read as the receiver reads it.
@@ -32,9 +42,10 @@ const HEADERS = [
  * @returns {Imagined["request"]}
  */
 export const imaginedRequest = ({ headers, body }) => {
+  const isForm = FORM.test(headers.content_type ?? "") && !isJson(body);
   const raw = JSON.stringify(body === "" ? {} : { raw: body }, null, 2);
   return {
-    body: prettyJson(body) ?? (isJson(body) ? body : raw),
+    body: isForm ? body : (prettyJson(body) ?? (isJson(body) ? body : raw)),
     headers: given([
       ["content-type", headers.content_type ?? ""],
       ["user-agent", headers.user_agent ?? ""],
@@ -87,7 +98,8 @@ export const openPreview = (imagined) => {
     refusal.replaceChildren(...(isRefused ? [h("span", {}, answer)] : []));
     outcome.textContent = isRefused
       ? ""
-      : `${counted([...answer.prompt].length, "character")}, nothing started.`;
+      : (OUTCOMES.get(answer.outcome ?? "") ??
+        `${counted([...answer.prompt].length, "character")}, nothing started.`);
     result.replaceChildren(...(isRefused ? [] : rendered(answer)));
     (isRefused ? refusal : result).scrollIntoView({ block: "nearest" });
   };
@@ -124,9 +136,10 @@ const requestOf = (entered) => {
       ]),
     };
   const headers = given(HEADERS.map(([name = ""]) => [name, text(name)]));
+  const isForm = FORM.test(text("content-type")) && !isJson(text("body"));
   return {
     kind,
-    ...(text("body") === "" ? {} : { body: JSON.parse(text("body")) }),
+    ...(text("body") === "" ? {} : { body: isForm ? text("body") : JSON.parse(text("body")) }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
   };
 };

@@ -19,7 +19,7 @@ export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 /** @param {Session} session */
 export const sessionName = (session) => session.name ?? session.trigger_slug ?? "Session";
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/change-requests"} tab @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests"} tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],
@@ -44,6 +44,7 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["", "Sessions"]),
       tabLink(project, tab, ["/triggers", "Triggers"]),
       tabLink(project, tab, ["/fires", "Fires"]),
+      tabLink(project, tab, ["/webhook-refusals", "Refused webhooks"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
     ),
   ),

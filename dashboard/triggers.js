@@ -3,7 +3,7 @@ import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink, firesLink } from "./fires.js";
 import { counted, moment, ZONE } from "./format.js";
-import { badge, button, callout, code, empty, facts, tag, time } from "./parts.js";
+import { badge, button, callout, code, empty, facts, projectLink, tag, time } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Trigger} Trigger */
@@ -38,7 +38,11 @@ export const triggers = {
   view: ({ project, listing, secrets }) => [
     ...projectHead(project, "/triggers"),
     listing.triggers_paused &&
-      callout("warn", "All triggers of this project are paused. 'Fire now' works all the same."),
+      callout(
+        "warn",
+        "All triggers of this project are paused. Webhooks are answered 404. 'Fire now' still works. ",
+        h("a", { href: projectLink(project.id, "/webhook-refusals") }, "See refused webhooks"),
+      ),
     listing.manifest.stale &&
       callout("warn", "The manifest does not parse. The triggers of its last good version go on."),
     listing.scheduler?.late &&
@@ -130,7 +134,8 @@ const card = (trigger, { project, secrets }) =>
       ["Next", trigger.type === "cron" ? next(trigger, project) : null],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
-      ["Secret", trigger.secret_env ? secret(trigger.secret_env, secrets) : null],
+      ["Only", trigger.filter ? filter(trigger.filter) : null],
+      ["Secret", trigger.secret_env ? secret(trigger.secret_env, { project, secrets }) : null],
       ["Webhook", trigger.webhook_url ? webhook(trigger.webhook_url) : null],
     ]),
     h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "text", tabindex: 0 }, trigger.prompt)),
@@ -187,18 +192,39 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
   );
 };
 
-/** @param {string} name @param {Map<string, boolean> | null} secrets */
-const secret = (name, secrets) =>
+/** What a delivery must match. @param {import("./wire.d.ts").WebhookFilter} filter */
+const filter = ({ events, branches, if: conditions }) =>
+  h(
+    "ul",
+    { class: "plain" },
+    events && h("li", {}, "event ", listed(events)),
+    branches && h("li", {}, "branch ", listed(branches)),
+    Object.entries(conditions ?? {}).map(([path, value]) =>
+      h("li", {}, code(path), " = ", code(JSON.stringify(value))),
+    ),
+  );
+
+/** @param {string[]} names */
+const listed = (names) => names.map((name, index) => h("span", {}, index > 0 && ", ", code(name)));
+
+/** @param {string} name @param {Pick<TriggersPage, "project" | "secrets">} known */
+const secret = (name, { project, secrets }) =>
   h(
     "span",
-    {},
-    code(name),
-    secrets !== null && !secrets.has(name) && [" ", tag("has no value", "bad")],
+    { class: "parts" },
+    h("span", {}, code(name), secrets !== null && !secrets.has(name) && [" ", tag("has no value", "bad")]),
     secrets?.get(name) === false && [
-      " ",
       tag("not masked in logs", "bad"),
-      h("span", { class: "quiet" }, " The value is shorter than 6 bytes. Set a longer one."),
+      h("span", { class: "quiet" }, "The value is shorter than 6 bytes. Set a longer one."),
     ],
+    secrets !== null &&
+      button("set-secret", secrets.has(name) ? "Rotate" : "Set", {
+        class: "plain",
+        "data-project": project.id,
+        "data-secret": name,
+        "data-rotates": secrets.has(name) ? "yes" : "",
+        "aria-label": `${secrets.has(name) ? "Rotate" : "Set"} the secret ${name}`,
+      }),
   );
 
 /** @param {string} url */

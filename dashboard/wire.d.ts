@@ -83,10 +83,33 @@ export interface Trigger {
   timezone?: string;
   secret_env?: string;
   webhook_url?: string;
+  filter?: WebhookFilter;
   last_fired_at: string | null;
   next_fire_at: string | null;
   upcoming: string[];
   last_fire: { id: string; status: string; at: string } | null;
+}
+
+/** What a delivery must match; null where a part is not written. */
+export interface WebhookFilter {
+  events: string[] | null;
+  branches: string[] | null;
+  if: Record<string, string | number | boolean> | null;
+}
+
+export interface WebhookRefusal {
+  id: string;
+  at: string;
+  slug: string;
+  status: number;
+  code: string;
+  reason: string;
+  delivery_id: string | null;
+  event: string | null;
+  declared_bytes: number | null;
+  body_bytes: number | null;
+  address: string;
+  forwarded_for: string | null;
 }
 
 export interface TriggerListing {
@@ -116,6 +139,8 @@ export interface Fire {
   session_id: string | null;
   attempts: number;
   replay_of: string | null;
+  /** Absent where no signature was looked at. */
+  verified_with?: "current" | "previous" | null;
 }
 
 export interface FireDetail extends Fire {

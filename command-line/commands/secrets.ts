@@ -1,8 +1,8 @@
 /** `platform secrets`. A value comes from standard input or a file: arguments are seen by every program of the machine. */
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
-import { table, time, visible } from "../terminal.ts";
-import { segment } from "../words.ts";
+import { table, time, timeOrDash, visible } from "../terminal.ts";
+import { duration, segment } from "../words.ts";
 
 const NAME = "NAME";
 
@@ -15,11 +15,17 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at, masked }) => [name, time(at), masked ? "yes" : "no"]);
+    const rows = secrets.map(({ name, updated_at: at, masked, previous_valid_until: until }) => [
+      name,
+      time(at),
+      masked ? "yes" : "no",
+      timeOrDash(until),
+    ]);
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
+    const columns = ["NAME", "CHANGED", "MASKED IN LOGS", "PREVIOUS UNTIL"];
     return {
       json: text,
-      text: [table(["NAME", "CHANGED", "MASKED IN LOGS"], rows, "No secrets."), ...missing].join("\n"),
+      text: [table(columns, rows, "No secrets."), ...missing].join("\n"),
     };
   },
 });
@@ -29,23 +35,32 @@ const set = command({
   about: "Set a secret; its value comes from standard input or a file",
   takes: [NAME],
   inProject: true,
-  options: { file: { value: "FILE", about: "Take the file's content exactly" } },
+  options: {
+    file: { value: "FILE", about: "Take the file's content exactly" },
+    "previous-valid": {
+      value: "TIME",
+      about: "Let the value before it verify webhooks for so long: 90s, 30m, 24h, up to 7d",
+    },
+  },
   notes:
     "Of standard input one line break at the end is left out, as `echo` writes it. A person at a terminal is asked for a line.",
-  run: async ({ given, options: { file }, input, api, project }) => {
+  run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
+    const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
     // The project first: a person does not type a secret for nothing.
     const pid = await project();
     const value = await secretValue();
     if (value === "") throw usage("The value is empty.");
     const { value: stored, text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
       params: { pid, name },
-      payload: { value },
+      payload: { value, ...(previousMs !== undefined && { previous_valid_ms: previousMs }) },
     });
+    const until = stored.previous_valid_until;
+    const also = until === null ? "" : `; its previous value verifies webhooks until ${time(until)}`;
     const warning = stored.masked
       ? ""
       : ". Its value is shorter than 6 bytes: it is not masked where it appears in logs.";
-    return { json: text, text: visible(`${name} is set${warning}`) };
+    return { json: text, text: visible(`${name} is set${also}${warning}`) };
 
     async function secretValue(): Promise<string> {
       if (file !== undefined) return await input.file(file);

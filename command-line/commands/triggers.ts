@@ -16,6 +16,20 @@ const STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled"
 const stateOf = ({ enabled }: Listing["triggers"][number], paused: boolean): string =>
   enabled ? (paused ? "paused" : "on") : "off";
 
+/** What a delivery must match, in one line. */
+const filterOf = ({ filter }: Listing["triggers"][number]): string => {
+  if (filter === undefined) return "";
+  const conditions = Object.entries(filter.if ?? {}).map(([path, value]) => `${path} = ${String(value)}`);
+  return [
+    ...(filter.events === null ? [] : [filter.events.join(", ")]),
+    ...(filter.branches === null ? [] : [`on ${filter.branches.join(", ")}`]),
+    ...conditions,
+  ].join("; ");
+};
+
+const PAUSED =
+  "All triggers of this project are paused. Webhooks are answered 404; see `platform triggers refused`.";
+
 /** The triggers, and below them what is wrong with the others. */
 export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: Listing): string => {
   const rows = triggers.map((trigger) => [
@@ -24,6 +38,7 @@ export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: 
     stateOf(trigger, paused),
     timeOrDash(trigger.last_fired_at),
     timeOrDash(trigger.next_fire_at),
+    filterOf(trigger),
     trigger.cron ?? trigger.webhook_url ?? "",
   ]);
   const wrong = errors.map(({ slug, path, line, message }) => {
@@ -35,7 +50,8 @@ export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: 
   const stale = manifest.stale
     ? ["The manifest cannot be read: the triggers of the last good one go on."]
     : [];
-  return [table(["SLUG", "TYPE", "STATE", "LAST FIRED", "NEXT", "WHEN"], rows, "No triggers."), ...wrong, ...stale].join("\n"); // prettier-ignore
+  const headings = ["SLUG", "TYPE", "STATE", "LAST FIRED", "NEXT", "ONLY", "WHEN"];
+  return [table(headings, rows, "No triggers."), ...wrong, ...stale, ...(paused ? [PAUSED] : [])].join("\n");
 };
 
 const list = command({
@@ -68,13 +84,23 @@ const fire = command({
   },
 });
 
-const parsedBody = (text: string): unknown => {
+const FORM = "application/x-www-form-urlencoded";
+
+/** A form's body is text; any other is JSON. */
+const parsedBody = (text: string, contentType: string | undefined): unknown => {
+  if (contentType?.startsWith(FORM) === true) return text;
   try {
     return JSON.parse(text);
   } catch {
     throw usage("The file of --body-file is no JSON.");
   }
 };
+
+const OUTCOMES = {
+  fires: null,
+  pong: "Such a delivery is answered as a ping and starts nothing.",
+  filtered: "The trigger's filter does not match: such a delivery starts nothing.",
+} as const;
 
 const preview = command({
   name: "triggers preview",
@@ -83,25 +109,34 @@ const preview = command({
   inProject: true,
   options: {
     kind: { value: "KIND", about: "What would fire it: manual, webhook or cron (manual)" },
-    "body-file": { value: "FILE", about: "A webhook's body, JSON; - is standard input" },
+    "body-file": { value: "FILE", about: "A webhook's body, JSON or a form; - is standard input" },
+    event: { value: "EVENT", about: "A webhook's X-GitHub-Event, for the trigger's filter" },
+    "content-type": { value: "TYPE", about: `A webhook's Content-Type, such as ${FORM}` },
     text: { value: "TEXT", about: "message.text of a manual fire" },
     source: { value: "TEXT", about: "message.source of a manual fire" },
     at: { value: "INSTANT", about: "The instant of a cron fire, such as 2027-01-31T02:30:00.000Z" },
   },
-  run: async ({ given, options, input, api, project }) => {
-    const { "body-file": file, text: message, source, at } = options;
+  run: async ({ given, options, input, note, api, project }) => {
+    const { "body-file": file, text: message, source, at, event, "content-type": contentType } = options;
     const kind = oneOf(options.kind, ["manual", "webhook", "cron"], "--kind") ?? "manual";
-    const body = file === undefined ? undefined : parsedBody(await input.file(file));
+    const body = file === undefined ? undefined : parsedBody(await input.file(file), contentType);
+    const headers = {
+      ...(event !== undefined && { "x-github-event": event }),
+      ...(contentType !== undefined && { "content-type": contentType }),
+    };
     const { value, text } = await api().call("POST /v1/projects/:pid/triggers/:slug/preview", {
       params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
       payload: {
         kind,
         ...(body !== undefined && { body }),
+        ...(Object.keys(headers).length > 0 && { headers }),
         ...(message !== undefined && { text: message }),
         ...(source !== undefined && { source }),
         ...(at !== undefined && { at }),
       },
     });
+    const outcome = OUTCOMES[value.outcome];
+    if (outcome !== null) note(outcome);
     return { json: text, text: visibleLines(value.prompt) };
   },
 });
@@ -141,6 +176,31 @@ const fires = command({
       table(["FIRE", "TRIGGER", "KIND", "STATUS", "RECEIVED", "SESSION OR REASON"], rows, "No fires."),
       note,
     );
+  },
+});
+
+const refused = command({
+  name: "triggers refused",
+  about: "List webhooks that were turned away, newest first: when, why, and where from",
+  inProject: true,
+  options: pageOptions,
+  notes: "At most 500 are kept, for 7 days. A flood is cut off: there may have been more.",
+  run: async ({ options, note, api, project }) => {
+    const answered = await api().call("GET /v1/projects/:pid/webhook-refusals", {
+      params: { pid: await project() },
+      query: page(options),
+    });
+    const rows = answered.value.webhook_refusals.map((row) => [
+      time(row.at),
+      row.slug,
+      String(row.status),
+      row.reason,
+      row.event ?? "-",
+      row.delivery_id ?? "-",
+      row.forwarded_for ?? row.address,
+    ]);
+    const headings = ["AT", "TRIGGER", "STATUS", "REASON", "EVENT", "DELIVERY", "FROM"];
+    return pageOutcome(answered, table(headings, rows, "No webhook was turned away."), note);
   },
 });
 
@@ -193,4 +253,4 @@ const queue = command({
   },
 });
 
-export const triggerCommands = [list, fire, preview, fires, replay, cancel, queue];
+export const triggerCommands = [list, fire, preview, fires, refused, replay, cancel, queue];

@@ -49,11 +49,13 @@ const parseText = (text: string): Result.Result<Table, TomlFault> => {
   }
 };
 
-const DATE = /([0-9]{4})-([0-9]{2})-([0-9]{2})/g;
+const DATE = /[0-9]{4}-[0-9]{2}-[0-9]{2}/g;
 const MARKS = "abcdefghij";
 
-const hasDay = (year: number, month: number, day: number): boolean =>
-  new Date(Date.UTC(2000 + (year % 400), month - 1, day)).getUTCDate() === day;
+const isDay = (date: string): boolean => {
+  const [year = 0, month = 0, day = 0] = date.split("-").map(Number);
+  return new Date(Date.UTC(2000 + (year % 400), month - 1, day)).getUTCDate() === day;
+};
 
 /**
  * The first date of the document with a day that its month does not have. In a string, a comment or a key it is only text:
@@ -61,10 +63,10 @@ const hasDay = (year: number, month: number, day: number): boolean =>
  */
 const impossibleDay = (text: string): TomlFault | null => {
   const impossible: string[] = [];
-  const marked = text.replaceAll(DATE, (date: string, year: string, month: string, day: string) => {
-    if (hasDay(Number(year), Number(month), Number(day))) return date;
+  const marked = text.replaceAll(DATE, (date) => {
+    if (isDay(date)) return date;
     impossible.push(date);
-    return date.slice(0, -2) + [...day].map((digit) => MARKS[Number(digit)]).join("");
+    return date.slice(0, -2) + Array.from(date.slice(-2), (digit) => MARKS[Number(digit)]).join("");
   });
   if (impossible.length === 0) return null;
   const reading = parseText(marked);

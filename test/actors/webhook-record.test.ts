@@ -67,16 +67,16 @@ const begin = Effect.gen(function* () {
   return { world, record, slugs };
 });
 
-describe("the record of refused webhooks", () => {
-  const check = (
-    name: string,
-    test: (state: State) => Effect.Effect<void, unknown, Layer.Success<ReturnType<typeof overStore>>>,
-  ) => {
-    it.effect(name, () =>
-      Effect.flatMap(state, (own) => Effect.provide(test(own), overStore(own), { local: true })),
-    );
-  };
+const check = (
+  name: string,
+  test: (state: State) => Effect.Effect<void, unknown, Layer.Success<ReturnType<typeof overStore>>>,
+) => {
+  it.effect(name, () =>
+    Effect.flatMap(state, (own) => Effect.provide(test(own), overStore(own), { local: true })),
+  );
+};
 
+describe("the record of refused webhooks", () => {
   check("takes 20 of a project a write, drops and counts the rest [W38]", ({ writes }) =>
     Effect.gen(function* () {
       const { world, record, slugs } = yield* begin;

@@ -16,6 +16,7 @@ import {
   eventually,
   expectStatus,
   fields,
+  hmac,
   listOf,
   makeProject,
   putSecret,
@@ -145,6 +146,23 @@ const firedOnce = async (): Promise<string> => {
   return String(fire?.["id"]);
 };
 
+const refuse = async (): Promise<void> => {
+  const headers = {
+    "x-platform-signature": hmac("{}", "another secret"),
+    "x-github-event": "push",
+    "x-github-delivery": "once",
+  };
+  expectStatus(await deliver(service, `${pid}/push`, { headers }), 401);
+  await eventually(async () => {
+    const page = await service.request("GET", `/v1/projects/${pid}/webhook-refusals`);
+    expect(listOf(page, "webhook_refusals")).toHaveLength(1);
+  });
+};
+
+/** Once: the record is the same for each who asks. */
+let refusal: Promise<void> | null = null;
+const refusedOnce = (): Promise<void> => (refusal ??= refuse());
+
 const world: World = {
   get service() {
     return service;
@@ -160,6 +178,7 @@ const world: World = {
   openRequest,
   stoppedSession,
   firedOnce,
+  refusedOnce,
 };
 const ROWS = rowsOf(world);
 
@@ -222,6 +241,57 @@ const withoutUse = (document: unknown): unknown =>
       ["last_used_at", "ticked_at", "active_sessions", "synced_at"].includes(key) ? undefined : value,
     ),
   );
+
+describe("a webhook trigger with a filter", () => {
+  const filter = '[webhooks.push]\nevents = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }\n';
+
+  it("is listed with it, and previewed as the receiver would decide", async () => {
+    const own = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${filter}` } });
+    const triggers = await run(["triggers", "list", "--project", own]);
+    expect(triggers.stdout).toContain("push; on main; body.forced = false");
+    const preview = (event: string) =>
+      run(
+        ["triggers", "preview", "push", "--project", own, "--kind", "webhook", "--body-file", "-"].concat([
+          "--event",
+          event,
+          "--content-type",
+          "application/x-www-form-urlencoded",
+        ]),
+        { input: new URLSearchParams({ payload: '{"ref": "refs/heads/main", "forced": false}' }).toString() },
+      );
+    const fires = { code: 0, stdout: "Review refs/heads/main\n" };
+    expect(await preview("push")).toMatchObject({ ...fires, stderr: "" });
+    expect(await preview("create")).toMatchObject({
+      ...fires,
+      stderr: "The trigger's filter does not match: such a delivery starts nothing.\n",
+    });
+    expect((await preview("ping")).stderr).toBe(
+      "Such a delivery is answered as a ping and starts nothing.\n",
+    );
+    await run(["projects", "update", own, "--triggers", "paused"]);
+    expect((await run(["triggers", "list", "--project", own])).stdout).toMatch(
+      /\nAll triggers of this project are paused\. Webhooks are answered 404; see `platform triggers refused`\.\n$/,
+    );
+  });
+});
+
+describe("a secret that is rotated", () => {
+  it("says until when its previous value verifies webhooks", async () => {
+    const set = (...more: string[]) => run(["secrets", "set", "ROTATED", ...more], { input: "a value" });
+    expect((await set()).stdout).toBe("ROTATED is set\n");
+    const instant = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
+    expect((await set("--previous-valid", "24h")).stdout).toMatch(
+      new RegExp(`^ROTATED is set; its previous value verifies webhooks until ${instant}\n$`),
+    );
+    expect((await run(["secrets", "list"])).stdout).toMatch(new RegExp(`ROTATED +${instant} +${instant}\n`));
+    expect(await set("--previous-valid", "1 day")).toMatchObject({
+      code: 2,
+      stderr: "--previous-valid is a length of time such as 90s, 30m, 24h or 7d.\n",
+    });
+    expect((await set("--previous-valid", "8d")).stderr).toContain("previous_valid_ms");
+    expect((await run(["secrets", "delete", "ROTATED"])).code).toBe(0);
+  });
+});
 
 describe("at the account's cap", () => {
   it("a session is refused with 6, for it may start later; a fire waits, is listed, and can be cancelled", async () => {

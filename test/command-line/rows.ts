@@ -24,6 +24,8 @@ export interface World {
   readonly stoppedSession: () => Promise<string>;
   /** The id of a fire. */
   readonly firedOnce: () => Promise<string>;
+  /** A webhook was turned away, and is on record. */
+  readonly refusedOnce: () => Promise<void>;
 }
 
 export interface Row {
@@ -163,6 +165,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: "/fires?slug=push&limit=1",
     refused: [["--status", "lost"], 2, /^--status is one of queued/],
   },
+  "triggers refused": {
+    args: async () => (await world.refusedOnce(), ["--limit", "1"]),
+    human:
+      /^AT +TRIGGER +STATUS +REASON +EVENT +DELIVERY +FROM\n\d{4}-\d\d-\d\d \d\d:\d\dZ +push +401 +signature_mismatched +push +once +\S*127\.0\.0\.1\n$/,
+    json: "/webhook-refusals?limit=1",
+    refused: [["--cursor", "x"], 1, /cursor/],
+  },
   "triggers replay": {
     args: async () => [await world.firedOnce()],
     human: new RegExp(`^fired: session ${ID}\n$`),
@@ -171,7 +180,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "secrets list": {
     args: () => [],
-    human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS\n${SECRET_NAME} +\\d{4}-.* +yes`),
+    human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS +PREVIOUS UNTIL\n${SECRET_NAME} +\\d{4}-.* +yes`),
     json: "/secrets",
     refused: [["--project", NOWHERE], 4, noSuch("project")],
   },

@@ -150,7 +150,7 @@ const checkPrevious = (check: Check): void => {
         expect(yield* write(2, NOON + 100)).toBe(false);
         expect(yield* held).toEqual([[2], 2, [[1], 1, NOON + 100]]);
         const { sealed, list } = yield* Secrets;
-        expect((yield* sealed(projectId)).map((secret) => [...secret.envelope])).toEqual([[2]]);
+        expect((yield* sealed(projectId)).map((secret) => Array.from(secret.envelope))).toEqual([[2]]);
         expect((yield* list(projectId)).secrets[0]?.previousUntil).toBe(NOON + 100);
       }),
     );

@@ -37,12 +37,16 @@ export interface World {
   changes: Json[];
   diff: string;
   queue: Json[];
+  /** Newest first. */
+  refusals: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
   fires: Json[];
   /** Where each link to a port leads. */
   link: string;
   /** What each preview renders to. */
   preview: Json;
+  /** What a rotated secret answers. */
+  previousValidUntil: string | null;
   /** What each replay answers. */
   replay: Json;
   /** Answers every request that changes something with this refusal while set. */
@@ -217,6 +221,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "triggers") return world.listing;
+  if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
   if (group === "secrets")
     return { secrets: world.secrets.map((name) => ({ name, masked: !world.shortSecrets.includes(name) })) };
   if (group === "change-requests" && id === undefined) {
@@ -257,6 +262,7 @@ const cancel = (world: World, id: string | undefined): Answer => {
 };
 
 const writeOf = (world: World, method: string, rest: string): Answer => {
+  if (method === "PUT") return { previous_valid_until: world.previousValidUntil };
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
   if (rest.endsWith("/preview")) return world.preview;

@@ -109,6 +109,22 @@ const fire = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   ...rest,
 });
 
+const refusal = (now: number, rest: Readonly<Record<string, unknown>>) => ({
+  id: `01995f2c-ffff-7b0e-8a44-${String(rest["status"] ?? 401).padStart(12, "0")}`,
+  at: ago(now, 60),
+  slug: "on-push",
+  status: 401,
+  code: "invalid_signature",
+  reason: "signature_mismatched",
+  delivery_id: null,
+  event: null,
+  declared_bytes: null,
+  body_bytes: null,
+  address: "127.0.0.1",
+  forwarded_for: "192.0.2.7",
+  ...rest,
+});
+
 /** @param now ms since the epoch that the world's instants stand around */
 export const makeWorld = (now: number): World => ({
   me: {
@@ -286,6 +302,10 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  refusals: [
+    refusal(now, { delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958", event: "push", body_bytes: 7632 }),
+    refusal(now, { slug: "on-pusch", status: 404, code: "not_found", reason: "unknown_trigger" }),
+  ],
   link: "http://localhost:1/",
   preview: {
     prompt: "Write a note about the push below.\n\nPushed by: Mona",
@@ -294,6 +314,7 @@ export const makeWorld = (now: number): World => ({
       body: { pusher: { name: "Mona" } },
     },
   },
+  previousValidUntil: null,
   replay: { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" },
   refused: null,
   broken: null,

@@ -1,5 +1,6 @@
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
+import { withFilters } from "../../src/domain/manifest-filters.ts";
 import { webhookVariables, type JsonValue } from "../../src/domain/prompt.ts";
 import { isPing, webhookEvent, type EventHeaders } from "../../src/domain/webhook-event.ts";
 import { matchesFilter, readWebhookFilter } from "../../src/domain/webhook-filter.ts";
@@ -122,9 +123,10 @@ test("conditions compare what a template's path leads to, without conversion", (
     expect([other, holds(other)]).toEqual([other, false]);
 });
 
+const forced = (is: boolean): Delivery => ({ event: "push", body: { ref: "refs/heads/main", forced: is } });
+
 test("all parts of a filter must match", () => {
   const filter = 'events = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }';
-  const forced = (is: boolean): Delivery => ({ event: "push", body: { ref: "refs/heads/main", forced: is } });
   expect(matches(filter, forced(false))).toBe(true);
   expect(matches(filter, forced(true))).toBe(false);
   expect(matches(filter, push("main"))).toBe(false);
@@ -218,6 +220,11 @@ test("a filter without a webhook trigger is an error beside the good entries", (
 test("an entry that is itself wrong is reported once, not as a missing trigger", () => {
   const manifest = parse(`${webhook({ prompt: undefined })}\n[webhooks.hook]\nevents = ["push"]\n`);
   expect(onlyError(manifest).path).toBe("triggers[0].prompt");
+});
+
+test("many filters without a trigger are a hundred errors at the most", () => {
+  const strays = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`s${index}`, {}]));
+  expect(withFilters({ triggers: [], places: new Map() }, strays, "").errors).toHaveLength(100);
 });
 
 test("a filter names ten unknown fields and no more", () => {

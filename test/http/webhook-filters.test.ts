@@ -157,18 +157,18 @@ describe("a form", () => {
   });
 });
 
-describe("a preview", () => {
-  const preview = async (body: Fields): Promise<Fields> =>
-    fields(
-      expectStatus(
-        await service.request("POST", `/v1/projects/${pid}/triggers/push/preview`, {
-          body: { kind: "webhook", ...body },
-        }),
-        200,
-      ),
-    );
-  const event = (name: string) => ({ headers: { "X-GitHub-Event": name } });
+const preview = async (body: Fields): Promise<Fields> =>
+  fields(
+    expectStatus(
+      await service.request("POST", `/v1/projects/${pid}/triggers/push/preview`, {
+        body: { kind: "webhook", ...body },
+      }),
+      200,
+    ),
+  );
+const event = (name: string) => ({ headers: { "X-GitHub-Event": name } });
 
+describe("a preview", () => {
   it("says what would become of the delivery", async () => {
     const pushed = JSON.parse(PUSHED) as Fields;
     expect(await preview({ body: pushed, ...event("push") })).toMatchObject({

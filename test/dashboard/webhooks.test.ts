@@ -1,0 +1,123 @@
+import { describe, expect, it, vi } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID } from "./world.ts";
+
+// Real programs on a busy machine: a limit that ends a hung test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+const world = () => makeWorld(Date.now());
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const TRIGGERS = `${PROJECT}/triggers`;
+const SECRET = "GITHUB_WEBHOOK_SECRET";
+const PUT = `PUT /v1/projects/${PROJECT_ID}/secrets/${SECRET}`;
+
+const title = hasChromium ? "webhooks on the page" : "webhooks on the page (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("that were turned away are listed with their reasons", async () => {
+    const { page, visit } = await start(world());
+    await visit(PROJECT);
+    await page.getByRole("link", { name: "Refused webhooks" }).click();
+    await page.locator(".rows").waitFor();
+    const rows = await page.locator(".rows > li").allInnerTexts();
+    const words = rows.map((text) =>
+      text
+        .split("\n")
+        .map((line) => line.trim())
+        .filter(Boolean)
+        .join(" | "),
+    );
+    expect(words).toEqual([
+      "on-push | The signature does not match: the sender has another secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
+      "on-pusch | The manifest has no trigger of this slug. | from 192.0.2.7 | 404 | 1 min ago",
+    ]);
+  });
+
+  it("of a paused project are said to be refused, where its triggers and its refusals are shown", async () => {
+    const { page, visit, fake } = await start(world());
+    fake.world.projects = [{ ...fake.world.projects[0], triggers_paused: true }];
+    fake.world.listing = { ...fake.world.listing, triggers_paused: true };
+    fake.world.refusals = [];
+    await visit(TRIGGERS);
+    await page.getByText("Webhooks are answered 404.").waitFor();
+    await page.getByRole("link", { name: "See refused webhooks" }).click();
+    await page.getByText("No webhook was turned away.").waitFor();
+    await page.getByText("All triggers of this project are paused.").waitFor();
+  });
+
+  it("show their trigger's filter", async () => {
+    const { page, visit, fake } = await start(world());
+    const [webhook] = fake.world.listing["triggers"] as Record<string, unknown>[];
+    const filter = {
+      events: ["push", "pull_request.opened"],
+      branches: ["main"],
+      if: { "body.forced": false },
+    };
+    fake.world.listing = { ...fake.world.listing, triggers: [{ ...webhook, filter }] };
+    await visit(TRIGGERS);
+    const only = page.locator(".facts > div", { has: page.getByText("Only", { exact: true }) });
+    await only.waitFor();
+    expect(await only.locator("li").allInnerTexts()).toEqual([
+      "event push, pull_request.opened",
+      "branch main",
+      "body.forced = false",
+    ]);
+  });
+
+  it("that a filter turned away, or that verified with a previous value, say so in the ledger", async () => {
+    const { page, visit, fake } = await start(world());
+    const fired = fake.world.fires.find(({ id }) => id === FIRED_ID);
+    const now = { status: "skipped", reason: "filtered", session_id: null, verified_with: "previous" };
+    fake.world.fires = [{ ...fired, ...now }];
+    await visit(`${PROJECT}/fires/${FIRED_ID}`);
+    await page.getByText("The trigger's filter does not match the delivery.").waitFor();
+    await page.getByText("the secret's previous value").waitFor();
+  });
+
+  it("are previewed as forms and as events, with what would become of them", async () => {
+    const { page, visit, fake } = await start(world());
+    fake.world.preview = { ...fake.world.preview, outcome: "filtered" };
+    await visit(TRIGGERS);
+    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Headers").click();
+    await dialog.getByLabel("X-GitHub-Event").fill("create");
+    await dialog.getByLabel("Content-Type").fill("application/x-www-form-urlencoded");
+    await dialog.getByLabel("Body (JSON)").fill("payload=%7B%7D");
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await dialog.getByText("The trigger's filter does not match").waitFor();
+    const headers = { "x-github-event": "create", "content-type": "application/x-www-form-urlencoded" };
+    expect(fake.writes).toEqual([
+      `POST /v1/projects/${PROJECT_ID}/triggers/on-push/preview ${JSON.stringify({ kind: "webhook", body: "payload=%7B%7D", headers })}`,
+    ]);
+  });
+
+  it("get another secret, while the previous one goes on for some hours", async () => {
+    const { page, visit, fake } = await start(world());
+    fake.world.secrets = [SECRET];
+    fake.world.previousValidUntil = "2126-11-21T08:00:00.000Z";
+    await visit(TRIGGERS);
+    await page.getByRole("button", { name: `Rotate the secret ${SECRET}` }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.getByLabel("New value").getAttribute("type")).toBe("password");
+    await dialog.getByLabel("New value").fill(" kept as typed ");
+    await dialog.getByLabel("Hours").fill("24");
+    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await page.getByText("The previous value verifies webhooks until 21 Nov 2126, 08:00:00.").waitFor();
+    expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000}`]);
+  });
+
+  it("get their first secret without a question about the previous one", async () => {
+    const { page, visit, fake } = await start(world());
+    await visit(TRIGGERS);
+    await page.getByRole("button", { name: `Set the secret ${SECRET}` }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.getByLabel("Hours").count()).toBe(0);
+    await dialog.getByLabel("New value").fill("first");
+    await page.keyboard.press("Enter");
+    await page.getByText(`${SECRET} is set.`).waitFor();
+    expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0}`]);
+  });
+});
