@@ -14,12 +14,7 @@ import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
-import {
-  TURN_LIMITS,
-  type InitialPrompt,
-  type RuntimeAdapter,
-  type TurnLimits,
-} from "./adapters/adapter.ts";
+import { TURN_LIMITS, type InitialPrompt, type RuntimeAdapter, type TurnLimits } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
