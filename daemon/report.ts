@@ -122,7 +122,7 @@ export class Report {
           };
     const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: told, at };
     this.turn = { ...this.turn, last };
-    for (const look of [...this.#turnWatchers]) look();
+    for (const look of this.#turnWatchers) look();
     return last;
   }
 

@@ -196,18 +196,15 @@ export class DaemonServer {
   #turn(after: number, response: ServerResponse): void {
     const { report } = this.#options;
     const answer = (): void => {
-      clearTimeout(late);
-      stop();
-      answerJson(response, 200, report.turn);
+      if (!response.writableEnded) answerJson(response, 200, report.turn);
     };
     // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
     const late = setTimeout(answer, TURN_WAIT_MS);
-    let stop = (): void => undefined;
+    const stop = report.whenTurnEnded(after, answer);
     response.on("close", () => {
       clearTimeout(late);
       stop();
     });
-    stop = report.whenTurnEnded(after, () => queueMicrotask(answer));
   }
 
   #abort(response: ServerResponse): void {

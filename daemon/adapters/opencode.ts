@@ -233,7 +233,7 @@ const followTurns = ({ api, limits, observer, followed }: Following) =>
     const scope = yield* Effect.scope;
     const post = ([path, body]: readonly [string, object]) =>
       run(Effect.forkIn(Effect.ignore(Effect.retry(api.post(path, body), POST_AGAIN)), scope));
-    const answer = (request: AgentRequest) => void post(replyTo(request));
+    const answer = (asked: AgentRequest) => void post(replyTo(asked));
     const abort = (id: string) => void post([`/session/${id}/abort`, {}]);
     const turns = new OpencodeTurns(limits, observer, { abort, answer });
     // The stream first, then what is busy already: nothing falls between the two.

@@ -3,33 +3,27 @@
  * tell the session.
  */
 import * as Clock from "effect/Clock";
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import * as Schedule from "effect/Schedule";
 import { notSaved } from "../domain/saved.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
-import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Sandboxes } from "../store/port.ts";
 import { SessionLogs } from "../store/session-logs.ts";
 import { Actors } from "./actors.ts";
-import { answeredInTime, linked } from "./answered.ts";
+import { answeredInTime } from "./answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "./boot-places.ts";
 import { told } from "./delivery.ts";
 import { startActor, type Handlers } from "./host.ts";
 import { workSaver, type SavingOptions } from "./saving.ts";
-import { bootFailed, bootstrapNoter, lost, sandboxBooter } from "./sandbox-boot.ts";
+import { bootFailed, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
+import { sandboxWatcher } from "./sandbox-watch.ts";
 import { backoff, givenUp } from "./supervisor.ts";
-import { turnFollower } from "./turns.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
-
-/** Between two questions to a running daemon whether the agent has its prompt, until it has. */
-const WATCH_POLL = Duration.seconds(2);
 
 /** The sandbox entities. Their rows are opened by the session actor. */
 export const sandboxActors = (options: SandboxActorOptions) =>
@@ -55,37 +49,13 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const actors = yield* Actors;
   const destroyed = yield* sandboxDestroyer(id);
   const save = yield* workSaver(options);
-  const provider = yield* SandboxProvider;
   const boot = yield* sandboxBooter(options);
   const places = yield* BootPlaces;
-  const noteBootstrap = yield* bootstrapNoter;
-  const daemon = yield* DaemonClient;
-  const followTurns = yield* turnFollower;
+  const watchSandbox = yield* sandboxWatcher;
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
-  const watch = Effect.gen(function* () {
-    const { sessionId } = yield* record;
-    const look = Effect.gen(function* () {
-      const link = yield* linked(provider, id);
-      const { bootstrap } = yield* daemon.health(link);
-      yield* noteBootstrap(sessionId, bootstrap.state);
-      return { link, isSettled: bootstrap.state !== "pending" };
-    });
-    const again = Schedule.spaced(WATCH_POLL);
-    const followed = Effect.gen(function* () {
-      const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, again));
-      const turns = followTurns({ sandboxId: id, sessionId, link });
-      // What the agent's prompt came to is said once: nobody is asked for more.
-      if (isSettled) return yield* turns;
-      const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>
-        Effect.succeed({ isSettled: false }),
-      ).pipe(Effect.repeat({ until: (seen) => seen.isSettled }));
-      return yield* Effect.raceFirst(turns, Effect.andThen(listen, Effect.never));
-    });
-    const exit = yield* Effect.raceFirst(provider.awaitExit(id), followed);
-    return { type: "sandbox.lost" as const, failure: lost(exit) };
-  });
+  const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
   const report = (
     event: (sandboxId: string) => Parameters<typeof actors.session>[1],

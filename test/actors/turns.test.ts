@@ -87,18 +87,19 @@ describe("the end of a turn", () => {
   );
 });
 
-describe("the operator's log", () => {
-  /** Lines of it: level, what happened, and its particulars. */
-  const recorded = (lines: (readonly [string, string, Readonly<Record<string, unknown>>])[]) =>
-    Logger.layer([
-      Logger.make(({ logLevel, message }) => {
-        const [what, fields] = message as readonly [string, Readonly<Record<string, unknown>>];
-        lines.push([logLevel, what, fields]);
-      }),
-    ]);
-  const found = (lines: Parameters<typeof recorded>[0], what: string) =>
-    lines.filter(([, text]) => text === what);
+/** Lines of it: level, what happened, and its particulars. */
+const recorded = (lines: (readonly [string, string, Readonly<Record<string, unknown>>])[]) =>
+  Logger.layer([
+    Logger.make(({ logLevel, message }) => {
+      const [what, fields] = message as readonly [string, Readonly<Record<string, unknown>>];
+      lines.push([logLevel, what, fields]);
+    }),
+  ]);
 
+const found = (lines: Parameters<typeof recorded>[0], what: string) =>
+  lines.filter(([, text]) => text === what);
+
+describe("the operator's log", () => {
   it.effect("has one line for a turn that failed, and none for one that did not", () => {
     const lines: Parameters<typeof recorded>[0] = [];
     return Effect.gen(function* () {

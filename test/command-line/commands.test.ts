@@ -126,11 +126,11 @@ const stoppedSession = async (): Promise<string> => {
   const sid = await runSession(service, pid, { initial_prompt: "Begin" });
   await service.inside(
     Effect.gen(function* () {
-      const { get, noteTurn } = yield* Sessions;
-      const sandboxId = (yield* get(sid))?.sandboxId ?? "";
+      const sessions = yield* Sessions;
+      const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
       const error = { code: "model_quota", message: "Too many requests." };
       const at = "2026-11-20T06:52:05.618Z";
-      yield* noteTurn(sid, { sandboxId, number: 1, state: "failed", error, at, now: 0 });
+      yield* sessions.noteTurn(sid, { sandboxId, number: 1, state: "failed", error, at, now: 0 });
     }),
   );
   await stopSession(service, pid, sid);

@@ -69,6 +69,7 @@ describe("creating a session", () => {
       failure: null,
       stop_reason: null,
       saved: null,
+      last_turn: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: session["created_at"],
       running_at: null,

@@ -133,24 +133,29 @@ const makeMemory = Effect.gen(function* () {
   return memory;
 });
 
+const makeNoteTurn = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
+    const [noted] = yield* sql<{ readonly projectId: string }>`
+      UPDATE project_sessions SET last_turn = ${json(turn)}
+      WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
+        AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
+          OR (last_turn ->> 'number')::numeric < ${turn.number})
+      RETURNING project_id AS "projectId"`;
+    if (noted === undefined) return null;
+    yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
+    return noted;
+  });
+});
+
 export const layer = Layer.effect(
   Sessions,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(COLUMNS);
     const memory = yield* makeMemory;
-    const events = yield* EventLog;
-    const noteTurn = Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
-      const [noted] = yield* sql<{ readonly projectId: string }>`
-        UPDATE project_sessions SET last_turn = ${json(turn)}
-        WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
-          AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
-            OR (last_turn ->> 'number')::numeric < ${turn.number})
-        RETURNING project_id AS "projectId"`;
-      if (noted === undefined) return null;
-      yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
-      return noted;
-    });
+    const noteTurn = yield* makeNoteTurn;
     return {
       memory,
       get: (id) =>

@@ -1,0 +1,48 @@
+/** Watches a running sandbox until it ends, and learns meanwhile what its agent does: takes its prompt, ends a turn. */
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import { DaemonClient } from "../sandbox/daemon.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { linked } from "./answered.ts";
+import { bootstrapNoter, lost } from "./sandbox-boot.ts";
+import { turnFollower } from "./turns.ts";
+
+/** Between two questions to a running daemon whether the agent has its prompt, until it has. */
+const WATCH_POLL = Duration.seconds(2);
+
+/** @returns what watches one sandbox, and ends with why it is no more. */
+export const sandboxWatcher = Effect.gen(function* () {
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const noteBootstrap = yield* bootstrapNoter;
+  const followTurns = yield* turnFollower;
+
+  return Effect.fnUntraced(function* ({
+    id,
+    sessionId,
+  }: {
+    readonly id: string;
+    readonly sessionId: string;
+  }) {
+    const look = Effect.gen(function* () {
+      const link = yield* linked(provider, id);
+      const { bootstrap } = yield* daemon.health(link);
+      yield* noteBootstrap(sessionId, bootstrap.state);
+      return { link, isSettled: bootstrap.state !== "pending" };
+    });
+    const followed = Effect.gen(function* () {
+      // The schedule has no end, so neither has the retry one that fails.
+      const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, Schedule.spaced(WATCH_POLL)));
+      const turns = followTurns({ sandboxId: id, sessionId, link });
+      // What the agent's prompt came to is said once: no daemon is asked for more.
+      if (isSettled) return yield* turns;
+      const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>
+        Effect.succeed({ isSettled: false }),
+      ).pipe(Effect.repeat({ until: (seen) => seen.isSettled }));
+      return yield* Effect.raceFirst(turns, Effect.andThen(listen, Effect.never));
+    });
+    const exit = yield* Effect.raceFirst(provider.awaitExit(id), followed);
+    return { type: "sandbox.lost" as const, failure: lost(exit) };
+  });
+});

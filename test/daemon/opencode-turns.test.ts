@@ -1,0 +1,155 @@
+/** How opencode's events become ends of turns, and when a turn is ended, by the daemon's own limits. */
+import { expect, test } from "vitest";
+import { TURN_LIMITS, type TurnEnd } from "../../daemon/adapters/adapter.ts";
+import { OpencodeTurns, type AgentRequest, type RuntimeEvent } from "../../daemon/adapters/opencode-turns.ts";
+
+type Properties = NonNullable<RuntimeEvent["properties"]>;
+
+/** Turns by the daemon's own limits, and all that they lead to. */
+const start = () => {
+  const seen = {
+    ended: [] as TurnEnd[],
+    aborted: [] as string[],
+    answered: [] as AgentRequest[],
+    active: false,
+  };
+  const observer = {
+    turn: (active: boolean) => void (seen.active = active),
+    activity: () => undefined,
+    ended: (end: TurnEnd) => void seen.ended.push(end),
+    followed: () => undefined,
+    isActive: () => seen.active,
+  };
+  const turns = new OpencodeTurns(TURN_LIMITS, observer, {
+    abort: (id) => void seen.aborted.push(id),
+    answer: (request) => void seen.answered.push(request),
+  });
+  const take = (type: string, properties: Properties, atMs = 0) => {
+    turns.take({ type, properties: { sessionID: "one", ...properties } }, atMs);
+  };
+  const busy = (atMs = 0) => take("session.status", { status: { type: "busy" } }, atMs);
+  const idle = (atMs = 0) => take("session.idle", {}, atMs);
+  const call = (id: string, rest: object = {}) =>
+    take("message.updated", { info: { id, role: "assistant", ...rest } });
+  const retry = (attempt: number, atMs: number, next = atMs) =>
+    take("session.status", { status: { type: "retry", attempt, message: "overloaded", next } }, atMs);
+  return { seen, turns, take, busy, idle, call, retry };
+};
+
+const error = (message: string) => ({ name: "UnknownError", data: { message } });
+const failed = (code: string) => ({ state: "failed", error: { code } });
+
+test("a turn with an answer is completed, and told once though its end is", () => {
+  const { seen, busy, idle, call } = start();
+  busy();
+  call("m1");
+  expect(seen.active).toBe(true);
+  idle();
+  idle();
+  expect(seen.ended).toEqual([{ state: "completed", error: null }]);
+  expect(seen.active).toBe(false);
+});
+
+test("an error that is told again after the turn is the same one, a later one is another", () => {
+  const { seen, take, busy, idle } = start();
+  busy();
+  take("session.error", { error: error("Model not found: a/b.") });
+  idle();
+  take("session.error", { error: error("ProviderModelNotFoundError: Model not found: a/b.\n    at x") }, 1);
+  expect(seen.ended).toMatchObject([failed("unknown_model")]);
+  take("session.error", { error: error("ProviderNoProvidersError: No providers are available\n  at y") }, 2);
+  expect(seen.ended.at(-1)).toMatchObject(failed("no_model"));
+});
+
+test("the sixth try of a call is the last", () => {
+  const { seen, busy, idle, call, retry } = start();
+  busy();
+  call("m1");
+  for (let attempt = 1; attempt < 6; attempt += 1) retry(attempt, attempt * 1000);
+  expect(seen.aborted).toEqual([]);
+  retry(6, 6000);
+  retry(7, 7000);
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("model_unavailable")]);
+  expect(seen.ended[0]?.error?.message).toContain("It said: overloaded");
+});
+
+test("a call is tried for three minutes, and no wait beyond them is begun", () => {
+  const early = start();
+  early.busy();
+  early.retry(1, 1000, 179_000);
+  expect(early.seen.aborted).toEqual([]);
+  early.retry(2, 179_000, 181_000);
+  expect(early.seen.aborted).toEqual(["one"]);
+  const late = start();
+  late.busy();
+  late.retry(1, 1000, 3_600_000);
+  expect(late.seen.aborted).toEqual(["one"]);
+});
+
+test("a call that succeeded gives the next one its three minutes", () => {
+  const { seen, take, busy, retry } = start();
+  busy();
+  take("message.updated", { info: { id: "m1", role: "assistant", finish: "tool-calls" } }, 170_000);
+  retry(1, 200_000, 300_000);
+  expect(seen.aborted).toEqual([]);
+});
+
+test("the turn of the call after the two hundredth is ended", () => {
+  const { seen, busy, idle, call } = start();
+  busy();
+  for (let number = 1; number <= 200; number += 1) call(`m${number}`, { finish: "unknown" });
+  expect(seen.aborted).toEqual([]);
+  call("m201");
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("too_many_model_calls")]);
+});
+
+test("a turn that somebody ends is interrupted, also while it waits to try again", () => {
+  const { seen, take, busy, idle, call, retry } = start();
+  busy();
+  call("m1");
+  take("session.error", { error: { name: "MessageAbortedError", data: { message: "Aborted" } } });
+  idle();
+  busy();
+  retry(1, 1000);
+  idle();
+  expect(seen.ended).toEqual([
+    { state: "interrupted", error: null },
+    { state: "interrupted", error: null },
+  ]);
+});
+
+test("a turn without a single call of the model failed, unless its beginning was not seen", () => {
+  const whole = start();
+  whole.busy();
+  whole.idle();
+  expect(whole.seen.ended).toMatchObject([failed("no_answer")]);
+  const joined = start();
+  joined.turns.already(["one"], 0);
+  joined.idle();
+  expect(joined.seen.ended).toEqual([{ state: "completed", error: null }]);
+});
+
+test("what another agent was asked for is bounded, and no turn of its own", () => {
+  const { seen, take, busy, idle, retry } = start();
+  take("session.created", { info: { id: "one", parentID: "another" } });
+  busy();
+  retry(6, 1000);
+  idle();
+  expect(seen.aborted).toEqual(["one"]);
+  expect(seen.ended).toEqual([]);
+});
+
+test("what the agent asks for is answered, and nothing else", () => {
+  const { seen, take } = start();
+  take("question.asked", { id: "que_1", questions: [{}, {}] });
+  take("permission.asked", { id: "per_1" });
+  take("question.replied", { id: "que_1" });
+  expect(seen.answered).toEqual([
+    { kind: "question", id: "que_1", count: 2 },
+    { kind: "permission", id: "per_1", count: 0 },
+  ]);
+});
