@@ -2,13 +2,15 @@
  * Bounds what boots at once on a node (PLATFORM_BOOTS_AT_ONCE). Boots that share a machine all finish late, and on a small one past
  * their deadlines; boots that take turns finish one after the other. Each waits in line for a place, and its deadline begins with
  * the place.
+ *
+ *  B1 Projects take turns in the line, and one has three quarters of the places at most: a project whose boots hang holds up its own.
+ *  B2 A place is given back whatever becomes of the boot; whoever is interrupted leaves the line.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Semaphore from "effect/Semaphore";
 
-type Within = <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>;
+type Within = <A, E, R>(projectId: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>;
 
 interface Places {
   /** Cuts a session branch within a place of its own: the processes of git are the first that a new session starts. */
@@ -22,43 +24,94 @@ interface Places {
 /** Without a bound where no layer sets one. */
 export const BootPlaces = Context.Reference<Places>("platform/actors/BootPlaces", {
   defaultValue: () => ({
-    branch: (work) => work,
-    boot: (work) => work,
+    branch: (_, work) => work,
+    boot: (_, work) => work,
     state: () => ({ booting: 0, waiting: 0 }),
   }),
 });
 
-/** A line for so many places: first come, first served, and whoever is interrupted leaves it. */
-const makeLine = (places: number) => {
-  const semaphore = Semaphore.makeUnsafe(places);
-  let [inside, waiting] = [0, 0];
-  const within: Within = (work) =>
+/** Of all places, what one project may have (B1). */
+const PROJECT_SHARE = 0.75;
+
+interface Ticket {
+  readonly projectId: string;
+  state: "new" | "waiting" | "inside" | "left";
+  resume: () => void;
+}
+
+class Line {
+  readonly #places: number;
+  readonly #perProject: number;
+  readonly #inside = new Map<string, number>();
+  /** By project, in the order of their turns. */
+  readonly #waiting = new Map<string, Ticket[]>();
+  #taken = 0;
+
+  constructor(places: number) {
+    this.#places = places;
+    this.#perProject = Math.max(1, Math.floor(places * PROJECT_SHARE));
+  }
+
+  get state() {
+    const waiting = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
+    return { inside: this.#taken, waiting };
+  }
+
+  readonly within: Within = (projectId, work) =>
     Effect.suspend(() => {
-      waiting += 1;
-      let isIn = false;
-      const enter = Effect.sync(() => {
-        isIn = true;
-        waiting -= 1;
-        inside += 1;
+      const ticket: Ticket = { projectId, state: "new", resume: () => undefined };
+      const entered = Effect.callback<void>((resume) => {
+        ticket.resume = () => resume(Effect.void);
+        ticket.state = "waiting";
+        this.#waiting.set(projectId, [...(this.#waiting.get(projectId) ?? []), ticket]);
+        this.#serve();
       });
-      const leave = Effect.sync(() => {
-        if (isIn) inside -= 1;
-        else waiting -= 1;
-      });
-      return Effect.ensuring(semaphore.withPermit(Effect.andThen(enter, work)), leave);
+      return Effect.ensuring(
+        Effect.andThen(entered, work),
+        Effect.sync(() => this.#leave(ticket)),
+      );
     });
-  return { within, state: () => ({ inside, waiting }) };
-};
+
+  /** Gives places that are free to whose turn it is. */
+  #serve(): void {
+    while (this.#taken < this.#places) {
+      const next = [...this.#waiting].find(([id]) => (this.#inside.get(id) ?? 0) < this.#perProject);
+      if (next === undefined) return;
+      const [id, [ticket, ...others]] = next;
+      // Its project comes to the end of the turns.
+      this.#waiting.delete(id);
+      if (others.length > 0) this.#waiting.set(id, others);
+      if (ticket === undefined) continue;
+      this.#taken += 1;
+      this.#inside.set(id, (this.#inside.get(id) ?? 0) + 1);
+      ticket.state = "inside";
+      ticket.resume();
+    }
+  }
+
+  #leave(ticket: Ticket): void {
+    const { projectId: id, state } = ticket;
+    ticket.state = "left";
+    if (state === "waiting") {
+      const others = (this.#waiting.get(id) ?? []).filter((other) => other !== ticket);
+      if (others.length > 0) this.#waiting.set(id, others);
+      else this.#waiting.delete(id);
+    }
+    if (state !== "inside") return;
+    this.#taken -= 1;
+    const left = (this.#inside.get(id) ?? 1) - 1;
+    if (left > 0) this.#inside.set(id, left);
+    else this.#inside.delete(id);
+    this.#serve();
+  }
+}
 
 export const bootPlacesLayer = (atOnce: number): Layer.Layer<never> =>
   Layer.sync(BootPlaces, () => {
-    const [branches, boots] = [makeLine(atOnce), makeLine(atOnce)];
+    const [branches, boots] = [new Line(atOnce), new Line(atOnce)];
     return {
       branch: branches.within,
       boot: boots.within,
-      state: () => {
-        const { inside, waiting } = boots.state();
-        return { booting: inside, waiting };
-      },
+      state: () => ({ booting: boots.state.inside, waiting: boots.state.waiting }),
     };
   });

@@ -9,7 +9,7 @@ import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/san
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/journal.ts";
 import { storableText } from "../domain/text.ts";
-import { Sandboxes } from "../store/port.ts";
+import { Sandboxes, Sessions } from "../store/port.ts";
 import { SessionLogs } from "../store/session-logs.ts";
 import { Actors } from "./actors.ts";
 import { answeredInTime } from "./answered.ts";
@@ -55,6 +55,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
+  const sessions = yield* Sessions;
+  const projectOf = Effect.flatMap(record, ({ sessionId }) =>
+    Effect.map(sessions.get(sessionId), (session) => session?.projectId ?? sessionId),
+  );
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
   const report = (
@@ -64,7 +68,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 
   return {
     bootSandbox: {
-      perform: () => places.boot(Effect.flatMap(record, boot)),
+      perform: () =>
+        Effect.flatMap(projectOf, (projectId) => places.boot(projectId, Effect.flatMap(record, boot))),
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
     watchSandbox: {

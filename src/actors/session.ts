@@ -60,7 +60,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       perform: () =>
         Effect.gen(function* () {
           const row = yield* record;
-          const cutting = Effect.retry(places.branch(cutBranch(git, row)), whileUnavailable);
+          const cutting = Effect.retry(places.branch(row.projectId, cutBranch(git, row)), whileUnavailable);
           const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
           return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };

@@ -1,15 +1,18 @@
 import { it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
+import { BootPlaces, bootPlacesLayer } from "../../src/actors/boot-places.ts";
 import { openActorsWorld } from "../support/actors-world.ts";
 
 const BOOT_TIMEOUT_MS = 120_000;
 
-/** A node with two places, both taken by sandboxes that never come up, and a third session behind them. */
+/** A node with three places, of which one project may have two, both taken by sandboxes that never come up. A third session waits behind them. */
 const crowded = Effect.gen(function* () {
-  const world = yield* openActorsWorld({ bootsAtOnce: 2 });
+  const world = yield* openActorsWorld({ bootsAtOnce: 3 });
   yield* world.sandboxes.fault("create", { kind: "hang" });
   yield* world.sandboxes.fault("create", { kind: "hang" });
   const { actors, end } = yield* world.begin;
@@ -83,6 +86,64 @@ describe("a sandbox beyond those that may boot at once", () => {
       const starts = yield* Effect.forEach([...hung, late], startOf);
       // Two of the three boot, whoever came first.
       expect(starts.filter((start) => start !== null && start >= begunAt)).toHaveLength(2);
+    }),
+  );
+});
+
+/** Works that begin and end when the test says, in a line of so many places. */
+const lineOf = (places: number) =>
+  Effect.gen(function* () {
+    const { boot, state } = yield* BootPlaces;
+    const begun: string[] = [];
+    const ends = new Map<string, Deferred.Deferred<void>>();
+    const start = Effect.fnUntraced(function* (name: string) {
+      const end = yield* Deferred.make<void>();
+      ends.set(name, end);
+      const work = Effect.andThen(
+        Effect.sync(() => void begun.push(name)),
+        Deferred.await(end),
+      );
+      return yield* Effect.forkChild(boot(name.slice(0, 1), work), { startImmediately: true });
+    });
+    const finish = (name: string) =>
+      Effect.andThen(
+        Effect.suspend(() => Deferred.succeed(ends.get(name) ?? Deferred.makeUnsafe<void>(), undefined)),
+        Effect.yieldNow,
+      );
+    return { begun, start, finish, state };
+  }).pipe(Effect.provide(bootPlacesLayer(places)));
+
+describe("the line for places", () => {
+  it.effect("lets projects take turns, whoever of them came with the most", () =>
+    Effect.gen(function* () {
+      const { begun, start, finish, state } = yield* lineOf(1);
+      for (const name of ["a1", "a2", "a3", "b1", "c1"]) yield* start(name);
+      expect(state()).toEqual({ booting: 1, waiting: 4 });
+      for (const name of ["a1", "a2", "b1", "c1", "a3"]) yield* finish(name);
+      expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3"]);
+      expect(state()).toEqual({ booting: 0, waiting: 0 });
+    }),
+  );
+
+  it.effect("keeps a quarter of its places from a project whose boots hang", () =>
+    Effect.gen(function* () {
+      const { begun, start } = yield* lineOf(4);
+      for (const name of ["a1", "a2", "a3", "a4", "a5", "b1"]) yield* start(name);
+      expect(begun).toEqual(["a1", "a2", "a3", "b1"]);
+    }),
+  );
+
+  it.effect("takes back the place of a boot that is interrupted, and the turn of one that waits", () =>
+    Effect.gen(function* () {
+      const { begun, start, state } = yield* lineOf(1);
+      const first = yield* start("a1");
+      const second = yield* start("b1");
+      yield* start("c1");
+      yield* Fiber.interrupt(second);
+      expect(state()).toEqual({ booting: 1, waiting: 1 });
+      yield* Fiber.interrupt(first);
+      yield* Effect.yieldNow;
+      expect(begun).toEqual(["a1", "c1"]);
     }),
   );
 });
