@@ -49,6 +49,13 @@ export function openInstallation(dataDir: string, now: number): Installation {
   };
 }
 
+/** @returns the file, which only this process's user may read */
+export const keepFirstToken = (dataDir: string, token: string): string => {
+  const file = path.join(dataDir, "first-token");
+  writeFileSync(file, `${token}\n`, { mode: 0o600, flag: "wx" });
+  return file;
+};
+
 const KEY = "master-key";
 const NEXT = "master-key.next";
 

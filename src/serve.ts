@@ -15,6 +15,7 @@ import { keyringLayer } from "./actors/keyring.ts";
 import { hosted, hostedIn, repositories, runner, sandboxes, store, type Place } from "./adapters.ts";
 import { upstreamsLayer } from "./actors/upstreams.ts";
 import { readConfig } from "./config.ts";
+import { databaseRefusal } from "./database-refusal.ts";
 import { dialAddress } from "./domain/address.ts";
 import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository-path.ts";
@@ -24,7 +25,7 @@ import { openListener } from "./http/server.ts";
 import { closeInherited } from "./inherited.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
-import { openInstallation, readKey } from "./installation.ts";
+import { keepFirstToken, openInstallation, readKey } from "./installation.ts";
 import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
 import { openRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
@@ -45,6 +46,24 @@ const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationI
   yield* claimRunDirectory({ runDir, dataDir });
 });
 
+/** An operator reads which setting or directory it is about. */
+const explainedStore = (place: Place) =>
+  Layer.effectContext(
+    Effect.mapError(Layer.build(store(place)), (error) =>
+      databaseRefusal(place.config, place.dataDir, error),
+    ),
+  );
+
+/** To a person at a terminal, else into a file: what reads the log must not read the token (threats.md I16). */
+const showToken = Effect.fnUntraced(function* (dataDir: string, token: string) {
+  if (process.stderr.isTTY) {
+    process.stderr.write(`This is the first start. The account's access token, shown once:\n${token}\n`);
+    return;
+  }
+  const file = yield* refusable(() => keepFirstToken(dataDir, token));
+  yield* Effect.logInfo(`first start; the account's access token is in ${file}: take it and delete the file`);
+});
+
 const serve = Effect.gen(function* () {
   const config = yield* refusable(() => readConfig(process.env, process.cwd()));
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
@@ -56,7 +75,7 @@ const serve = Effect.gen(function* () {
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes take their time to start, side by side.
-  const built = yield* Layer.build(Layer.mergeAll(store(place), sandboxes(place), hosted(place)));
+  const built = yield* Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place)));
   const keys = yield* Effect.provideContext(openMasterKeys(dataDir, config), built);
   const keyring = yield* Layer.build(keyringLayer(keys));
   const provider = Context.merge(built, keyring);
@@ -95,7 +114,7 @@ const serve = Effect.gen(function* () {
   yield* Effect.logInfo(`sandboxes: ${summary}`);
   // Nodes with other zone data may find other instants (threats.md C10).
   yield* Effect.logInfo(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
-  if (token !== null) yield* Effect.logInfo(`first start; the account's token, shown this once: ${token}`);
+  if (token !== null) yield* showToken(dataDir, token);
   // The one line on standard output: whoever started the service waits for it.
   process.stdout.write(`ready ${publicUrl}\n`);
   // Node keeps them at an orderly end only. Once for each change of the program: later there is nothing new to write.

@@ -33,7 +33,7 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
   { path: Schema.String, cause: Schema.Defect() },
 ) {
   override get message(): string {
-    return `The data directory ${this.path} cannot be used: ${String(this.cause)}`;
+    return `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${String(this.cause)}`;
   }
 }
 

@@ -11,7 +11,7 @@ import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { acquire, DataDirectoryOwned, DataDirectoryUnusable, RETRIES } from "./data-directory.ts";
+import { acquire, DataDirectoryOwned, RETRIES } from "./data-directory.ts";
 
 /** In a restored data directory (R3). */
 export const TAKEN_OVER = "taken-over";
@@ -28,6 +28,16 @@ export class InstallationCopied extends Schema.TaggedError<InstallationCopied>()
       `To run the copy as an installation of its own, delete ${join(this.dataDir, "installation-id")} ` +
       `(with DATABASE_URL, delete node-id too). To move the installation, delete ${this.home} first.`
     );
+  }
+}
+
+/** The run directory cannot be read or written. */
+export class RunDirectoryUnusable extends Schema.TaggedError<RunDirectoryUnusable>()("RunDirectoryUnusable", {
+  path: Schema.String,
+  cause: Schema.Defect(),
+}) {
+  override get message(): string {
+    return `The run directory ${this.path} of the sandboxes cannot be used: ${String(this.cause)}`;
   }
 }
 
@@ -94,7 +104,7 @@ export const claimRunDirectory = (request: RunDirectoryClaim) =>
       catch: (cause) =>
         cause instanceof DataDirectoryOwned || cause instanceof InstallationCopied
           ? cause
-          : new DataDirectoryUnusable({ path: request.runDir, cause }),
+          : new RunDirectoryUnusable({ path: request.runDir, cause }),
     }).pipe(
       Effect.retry({ ...RETRIES, while: ({ _tag }) => _tag === "DataDirectoryOwned" }),
       Effect.catchTag("DataDirectoryOwned", (owned) =>

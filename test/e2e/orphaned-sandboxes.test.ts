@@ -45,6 +45,10 @@ const isRunning = (pid: number): boolean => identify(pid) !== null;
 const groupsOf = (id: string): string =>
   spawnSync("find", ["/sys/fs/cgroup", "-name", id], { encoding: "utf8" }).stdout;
 
+const kinds = (found: Told["orphans"]) => found.map(({ kind }) => kind).toSorted();
+const postmaster = ({ dataDir }: Installation): number =>
+  Number(readFileSync(path.join(dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
+
 describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", () => {
   let installation: Installation;
   let life: Life;
@@ -102,9 +106,6 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
   describe("and the doctor", () => {
     beforeAll(() => begin(), TIMEOUT_MS);
     afterAll(end, TIMEOUT_MS);
-    const kinds = (found: Told["orphans"]) => found.map(({ kind }) => kind).toSorted();
-    const postmaster = () =>
-      Number(readFileSync(path.join(installation.dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
 
     it(
       "finds nothing of a service that runs, and ends nothing of it",
@@ -120,7 +121,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     it(
       "lists what a killed service left, leaves it to a start, and ends it when it is told to",
       async () => {
-        const server = postmaster();
+        const server = postmaster(installation);
         await life.end("SIGKILL");
         const left = await orphans(installation.dataDir);
         expect(kinds(left)).toEqual(["postgres", "run_directory", "sandbox"]);
@@ -139,7 +140,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
       "finds a database whose data directory was removed",
       async () => {
         life = await installation.start(SETTINGS);
-        const server = postmaster();
+        const server = postmaster(installation);
         await life.end("SIGKILL");
         rmSync(installation.dataDir, { recursive: true });
         const ended = await orphans(installation.dataDir, "--end");

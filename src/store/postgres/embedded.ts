@@ -10,6 +10,7 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import {
   access,
@@ -137,6 +138,13 @@ const readPassword = (path: string): Promise<string | null> =>
     () => null,
   );
 
+/** Without one of them the server would start and know no database, or not start at all. */
+const expectWhole = (directory: string): void => {
+  const paths = ["base", "global", "pg_wal"].map((name) => join(directory, name));
+  const missing = paths.find((path) => !existsSync(path));
+  if (missing !== undefined) throw new Error(`${missing} is missing; restore the installation from a backup`);
+};
+
 const prepare = async (dataDirectory: string) => {
   const binaries = await prepareBinaries(dataDirectory);
   const place: Place = {
@@ -150,6 +158,7 @@ const prepare = async (dataDirectory: string) => {
   if (version !== null && version.trim() !== binaries.major) {
     throw new Error(`the database was made by Postgres ${version.trim()}, this is ${binaries.major}`);
   }
+  if (version !== null) expectWhole(place.directory);
   const known = await readPassword(passwordPath);
   if (version !== null && known === null) throw new Error(`${passwordPath} is missing`);
   const password = known ?? randomBytes(24).toString("base64url");
