@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { UserContextRefusal } from "../src/domain/user-context.ts";
 import type { HandshakeFault } from "../src/proxy/handshake.ts";
 import type { Failure, Upstream } from "../src/proxy/proxy.ts";
+import { answerPage, wantsPage } from "./failure-page.ts";
 import type { Refusal } from "./route.ts";
 
 export interface ErrorBody {
@@ -98,5 +99,6 @@ const FAILURES: Readonly<Record<Failure, (host: string) => { readonly status: nu
 
 export const answerFailure = (response: ServerResponse, { host }: Upstream, why: Failure): void => {
   const { status, ...body } = FAILURES[why](host);
-  answerError(response, status, body);
+  if (wantsPage(response.req)) answerPage(response, { status, error: body.error });
+  else answerError(response, status, body);
 };

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api";
+import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./actors/activity.ts";
 import { admitterLayer } from "./actors/admission.ts";
@@ -48,6 +48,7 @@ import { authorizedLayer } from "./http/authorize.ts";
 import { changeRequestsHandlers } from "./http/change-requests.ts";
 import { dashboardRoutes } from "./http/dashboard.ts";
 import { dashboardSessionsLayer } from "./http/dashboard-sessions.ts";
+import { docsRoute } from "./http/docs.ts";
 import { firesHandlers } from "./http/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git.ts";
 import { identityHandlers } from "./http/identity.ts";
@@ -237,7 +238,7 @@ const handlers = Layer.mergeAll(
 
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(Layer.provide(handlers)),
-  HttpApiScalar.layer(Api, { path: "/docs" }),
+  docsRoute,
   gitRoute,
   liveRoutes,
   systemRoutes,

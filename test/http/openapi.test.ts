@@ -3,12 +3,18 @@
  * that need no token. `vitest -u` writes them anew; the difference is then to be read.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { HttpApi, HttpApiSchema } from "effect/http-api";
+import * as Schema from "effect/Schema";
+import { Api } from "../../src/http/api/api.ts";
+import { OPERATION_EXAMPLES } from "../../src/http/api/examples.ts";
 import { ROUTES } from "../../src/http/routes.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
+  readonly summary?: string;
+  readonly "x-codeSamples"?: readonly { readonly source: string }[];
   readonly security?: readonly Readonly<Record<string, unknown>>[];
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
   readonly responses: Readonly<
@@ -22,6 +28,15 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly securitySchemes: Readonly<Record<string, unknown>> };
 }
+
+/** Fails where the schema refuses the value, or where the value has a field that the schema does not know. */
+const decodes = (id: string, schema: Schema.Top, value: unknown): void => {
+  const decoded = Schema.decodeUnknownExit(schema as Schema.Decoder<unknown>)(value, {
+    onExcessProperty: "error",
+    errors: "all",
+  });
+  expect([id, String(decoded)]).toEqual([id, expect.stringMatching(/^Success/)]);
+};
 
 let service: TestService;
 let text = "";
@@ -68,6 +83,34 @@ describe("the OpenAPI document", () => {
         .reduce<unknown>((node, key) => (node as Readonly<Record<string, unknown>>)[key], document);
       expect([pointer, typeof found]).toEqual([pointer, "object"]);
     }
+  });
+
+  it("tells of each operation what it does, and how to ask for it", () => {
+    for (const [path, method, operation] of operations()) {
+      expect([path, method, operation.summary]).toEqual([path, method, expect.stringMatching(/^[A-Z].+\.$/)]);
+      const [sample] = operation["x-codeSamples"] ?? [];
+      expect([path, method, sample?.source]).toEqual([path, method, expect.stringMatching(/^(?:curl|git) /)]);
+      expect(sample?.source).not.toMatch(/[{}]\w+\}/);
+    }
+  });
+
+  it("shows examples that its schemas take, of each request and answer that has a body", () => {
+    const known = new Set(Object.keys(OPERATION_EXAMPLES));
+    HttpApi.reflect(Api, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint, group }) => {
+        const id = `${group.identifier}.${endpoint.identifier}`;
+        const example = OPERATION_EXAMPLES[id];
+        expect([id, known.delete(id)]).toEqual([id, true]);
+        const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) => schemas);
+        expect([id, example?.request !== undefined]).toEqual([id, payloads.length > 0]);
+        for (const schema of payloads) decodes(id, schema, example?.request);
+        const answers = [...endpoint.success].filter((schema) => !HttpApiSchema.isNoContent(schema.ast));
+        expect([id, example?.response !== undefined]).toEqual([id, answers.length > 0]);
+        for (const schema of answers) decodes(id, schema, example?.response);
+      },
+    });
+    expect([...known]).toEqual([]);
   });
 
   it("names each operation once, with a known tag and every parameter of its path", () => {

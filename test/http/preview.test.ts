@@ -1,4 +1,6 @@
 /** Previews through the real service and a real daemon: who gets to a port in a browser, and what of the service is there. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -211,6 +213,34 @@ describe("a preview's host", () => {
     expect(await ask(`GET http://${world.host}/ HTTP/1.1`, own)).toBe(400);
     expect(await ask(`GET http://${own}/v1/me HTTP/1.1`, world.host)).toBe(400);
     expect(world.heard).toEqual([]);
+  });
+
+  it("says in a page that nothing listens on its port, and as JSON to programs", async () => {
+    const dead = createServer();
+    await new Promise<void>((resolve) => {
+      dead.listen(0, "127.0.0.1", resolve);
+    });
+    const { port } = dead.address() as AddressInfo;
+    await new Promise((resolve) => dead.close(resolve));
+    const host = world.host.replace(`p${world.port}-`, `p${port}-`);
+    const cookie = await world.cookie({ port });
+    const ask = (accept: string, method = "GET") =>
+      world.visit(host, "/", { cookie, method, headers: { accept } });
+    for (const accept of ["text/html,application/xhtml+xml,*/*;q=0.8", "application/json, text/html;q=0.1"]) {
+      const page = await ask(accept);
+      expect(ownPage(page)).toBe(502);
+      expect(page.text).toContain("Nothing answers on this port");
+      expect(page.text).toContain('<meta http-equiv="refresh" content="3">');
+    }
+    for (const [accept, method] of [
+      ["*/*"],
+      ["application/json"],
+      ["text/html;q=0"],
+      ["text/html", "POST"],
+    ]) {
+      const answer = await ask(accept ?? "", method);
+      expect([answer.status, JSON.parse(answer.text)]).toMatchObject([502, { code: "upstream_unreachable" }]);
+    }
   });
 
   it("says in a page that its daemon is gone", async () => {

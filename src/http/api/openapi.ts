@@ -2,6 +2,7 @@
  * What the OpenAPI document says beyond the endpoints' definitions: how a caller shows who it is, one schema for every
  * error, and the routes that stand beside the definitions because they stream or check raw bytes.
  */
+import { illustrate } from "./illustrate.ts";
 
 /** A JSON object of the document. */
 type Node = Readonly<Record<string, unknown>>;
@@ -116,8 +117,7 @@ const stream = (id: string, summary: string): RawOperation => ({
 const logs: RawOperation = {
   tag: "live",
   id: "live.logs",
-  summary:
-    "What the session's sandboxes wrote: boot steps, their daemon's doings, the agent runtime's output.",
+  summary: "Read or stream the log of a session's sandboxes: boot steps, the daemon, the agent runtime.",
   parameters: [
     {
       name: "follow",
@@ -163,7 +163,7 @@ const relayed = (id: string, summary: string): RawOperation => ({
 const gitService = (id: string, service: string): RawOperation => ({
   tag: "git",
   id,
-  summary: `Smart HTTP: ${service}.`,
+  summary: `Serve git's ${service}, for git clients.`,
   security: [{ git: [] }],
   body: `application/x-git-${service}-request`,
   responses: { 200: answerOf(`application/x-git-${service}-result`, "As git speaks."), ...reading },
@@ -172,7 +172,7 @@ const gitService = (id: string, service: string): RawOperation => ({
 const webhook: RawOperation = {
   tag: "webhooks",
   id: "webhooks.receive",
-  summary: "Fires a webhook trigger.",
+  summary: "Fire a webhook trigger.",
   security: [],
   body: "*/*",
   parameters: [
@@ -233,22 +233,24 @@ const SESSION = "/v1/projects/{pid}/sessions/{sid}";
 /** Path → method → what the routes beside the definitions do. `x-any-method`: the method is the caller's choice. */
 const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
-  "/v1/projects/{pid}/events": { get: stream("live.project", "A project's events.") },
-  [`${SESSION}/events`]: { get: stream("live.session", "A session's events.") },
+  "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
+  [`${SESSION}/events`]: { get: stream("live.session", "Stream a session's events.") },
   [`${SESSION}/logs`]: { get: logs },
   [`${SESSION}/refresh`]: {
-    post: relayed("relay.refresh", "Fetches the session branch and restarts the agent runtime in place."),
+    post: relayed("relay.refresh", "Fetch the session branch and restart the agent runtime in place."),
   },
-  [`${SESSION}/abort`]: { post: relayed("relay.abort", "Ends the agent's turn.") },
+  [`${SESSION}/abort`]: { post: relayed("relay.abort", "End the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
-    "x-any-method": relayed("relay.runtime", "The agent runtime's own HTTP."),
+    "x-any-method": relayed("relay.runtime", "Call the agent runtime's own HTTP API."),
   },
-  [`${SESSION}/ports/{port}/{path}`]: { "x-any-method": relayed("relay.port", "A port inside the sandbox.") },
+  [`${SESSION}/ports/{port}/{path}`]: {
+    "x-any-method": relayed("relay.port", "Call a port inside the sandbox."),
+  },
   "/v1/git/{repository}/info/refs": {
     get: {
       tag: "git",
       id: "git.advertise",
-      summary: "Smart HTTP: the refs.",
+      summary: "List a repository's refs, for git clients.",
       security: [{ git: [] }],
       parameters: [{ name: "service", in: "query", required: true, schema: { type: "string" } }],
       responses: {
@@ -259,15 +261,17 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   },
   "/v1/git/{repository}/git-upload-pack": { post: gitService("git.fetch", "upload-pack") },
   "/v1/git/{repository}/git-receive-pack": { post: gitService("git.push", "receive-pack") },
-  "/healthz": { get: health("system.alive", "Is the process alive?") },
+  "/healthz": { get: health("system.alive", "Check that the process is alive.") },
   "/readyz": {
-    get: health("system.ready", "Can it serve?", { 503: json({ type: "object" }, "Not now.") }),
+    get: health("system.ready", "Check that the service can serve.", {
+      503: json({ type: "object" }, "Not now."),
+    }),
   },
   "/metrics": {
     get: {
       tag: "system",
       id: "system.metrics",
-      summary: "What an operator watches, for Prometheus.",
+      summary: "Show the service's metrics in Prometheus' text format.",
       responses: {
         200: answerOf("text/plain", "Prometheus' text format."),
         401: refusal("No valid token."),
@@ -313,7 +317,7 @@ export const completeDocument = (generated: Readonly<Record<string, unknown>>): 
     ...document,
     security: [{ token: [] }],
     tags: [...(document["tags"] as readonly Node[]), ...tags.map((name) => ({ name }))],
-    paths: { ...withoutOwnSecurity(document.paths), ...raw },
+    paths: illustrate({ ...withoutOwnSecurity(document.paths), ...raw }),
     components: {
       ...document.components,
       schemas: { ...Object.fromEntries(schemas), Error: errorSchema },

@@ -1,0 +1,41 @@
+/** What a browser sees of a port that does not answer: a small page without script, which asks again by itself. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** Until the browser asks again: development servers restart often. */
+const REFRESH_SECONDS = 3;
+
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Whether a browser shows the answer to a person. */
+export const wantsPage = ({ method, headers }: IncomingMessage): boolean =>
+  (method === "GET" || method === "HEAD") &&
+  (headers.accept ?? "")
+    .split(",")
+    .some((range) => /^\s*text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?$/i.test(range));
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
+
+/** Answers with a sentence as a page. */
+export const answerPage = (
+  response: ServerResponse,
+  { status, error }: { readonly status: number; readonly error: string },
+): void => {
+  const page = [
+    '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
+    `<meta http-equiv="refresh" content="${REFRESH_SECONDS}">`,
+    "<title>Nothing answers on this port</title>",
+    "<h1>Nothing answers on this port</h1>",
+    `<p>${escaped(error)}</p>`,
+    `<p>Start the app in the session. This page reloads every ${REFRESH_SECONDS} seconds.</p>\n</html>\n`,
+  ].join("\n");
+  response.writeHead(status, { ...HEADERS, "content-length": Buffer.byteLength(page) });
+  response.end(page);
+};

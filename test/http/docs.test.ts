@@ -1,0 +1,46 @@
+/** The page at `/docs` in a real browser: all of it is there, and the browser asks nobody else for anything. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { OPERATION_EXAMPLES } from "../../src/http/api/examples.ts";
+import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+// Real programs on a busy machine: a limit that ends a hung test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const title = hasChromium
+  ? "the documentation page"
+  : "the documentation page (/usr/bin/chromium is missing)";
+
+describe.skipIf(!hasChromium)(title, () => {
+  let service: TestService;
+  let browser: Browser;
+  beforeAll(async () => {
+    service = await startTestService();
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  it("shows every operation, asks no other address, and keeps to its own policy", async () => {
+    const { page, complaints } = await newPage(browser);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    const answer = await page.goto(`${service.url}/docs`, { waitUntil: "networkidle" });
+    const policy = answer?.headers()["content-security-policy"] ?? "";
+    expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^ ']+'; /);
+    expect(policy).not.toContain("unsafe");
+    for (const [id, { summary }] of Object.entries(OPERATION_EXAMPLES)) {
+      await expect(page.locator(`section[id="${id}"]`).textContent()).resolves.toContain(summary);
+    }
+    // The style is in force: the policy's hash is the style's.
+    const width = await page.evaluate<string>("getComputedStyle(document.body).maxWidth");
+    expect(width).toBe("960px");
+    await page.getByRole("link", { name: "sessions.create" }).click();
+    expect(page.url()).toMatch(/#sessions\.create$/);
+    expect(new Set(asked.map((url) => new URL(url).origin))).toEqual(new Set([service.url]));
+    expect(complaints).toEqual([]);
+  });
+});
