@@ -210,12 +210,13 @@ const MOVES_POLL = "250 millis";
 /** Of the library's default; all nodes must agree on it. */
 const SHARDS = 300;
 
+const groupOf = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
+
 /** What the cluster placed on this node: the shards whose locks it holds. */
 export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = Layer.effect(
   Placement,
   Effect.gen(function* () {
     const sharding = yield* Sharding.Sharding;
-    const groupOf = (id: string) => entities.trigger.getShardGroup(EntityId.make(id));
     const shards = Array.from({ length: SHARDS }, (_, index) => ShardId.make(groupOf(""), index + 1));
     let had: readonly boolean[] = shards.map(() => false);
     const look = Effect.sync(() => {

@@ -142,6 +142,31 @@ const keysOf = (
   );
 };
 
+/** Looks that callers ask for. Those that ask while one is under way share the next one: it begins after they asked. */
+const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, StoreError>) {
+  let asked = Deferred.makeUnsafe<void, StoreError>();
+  const isAsked = Latch.makeUnsafe(false);
+  const inTime = Effect.timeoutOrElse(look, {
+    duration: LOOK_DEADLINE,
+    orElse: () => Effect.fail(new StoreError({ operation: "directory", cause: new Error("it hangs") })),
+  });
+  const round = Effect.gen(function* () {
+    yield* isAsked.await;
+    isAsked.closeUnsafe();
+    const callers = asked;
+    asked = Deferred.makeUnsafe<void, StoreError>();
+    yield* Deferred.done(callers, yield* Effect.exit(inTime));
+    yield* Effect.sleep(LOOK_PAUSE);
+  });
+  yield* Effect.forkScoped(Effect.forever(round));
+  return Effect.suspend(() => {
+    // The look may begin within the call that opens the latch.
+    const own = asked;
+    isAsked.openUnsafe();
+    return Deferred.await(own);
+  });
+});
+
 export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
   Directory,
   Effect.gen(function* () {
@@ -201,28 +226,9 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     yield* Effect.forkScoped(
       dutyRounds(dutyRound("directory", look), { poll: POLL, signal: projects.changed }),
     );
-    let asked = Deferred.makeUnsafe<void, StoreError>();
-    const isAsked = Latch.makeUnsafe(false);
-    const lookForCallers = Effect.gen(function* () {
-      yield* isAsked.await;
-      isAsked.closeUnsafe();
-      const callers = asked;
-      asked = Deferred.makeUnsafe<void, StoreError>();
-      const inTime = Effect.timeoutOrElse(look, {
-        duration: LOOK_DEADLINE,
-        orElse: () => Effect.fail(new StoreError({ operation: "directory", cause: new Error("it hangs") })),
-      });
-      yield* Deferred.done(callers, yield* Effect.exit(inTime));
-      yield* Effect.sleep(LOOK_PAUSE);
-    });
-    yield* Effect.forkScoped(Effect.forever(lookForCallers));
+    const caughtUp = yield* sharedLooks(look);
     return Directory.of({
-      caughtUp: Effect.suspend(() => {
-        // The look may begin within the call that opens the latch.
-        const own = asked;
-        isAsked.openUnsafe();
-        return Deferred.await(own);
-      }),
+      caughtUp,
       known: (id) => held.get(id) ?? null,
       all: () => held.values(),
       refresh: (id) => Effect.map(load([id]), () => held.get(id) ?? null),

@@ -84,7 +84,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
       const move = Effect.gen(function* () {
         yield* placement.moves;
         let looked = 0;
-        for (const known of [...directory.all()]) {
+        for (const known of directory.all()) {
           const { id: projectId } = known.project;
           schedules.drop(projectId, (id) => !placement.isHere(id));
           const ids = cronTriggersOf(known).map(({ slug }) => triggerActorId(projectId, slug));

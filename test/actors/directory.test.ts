@@ -86,19 +86,19 @@ describe("the directory", () => {
   );
 });
 
-describe("a caller of the directory that misses a project", () => {
-  /** No commit's signal comes, as on a node whose listening connection is slow; `looks` counts what the store is asked. */
-  const unsignalled = (looks: { count: number; wait: Effect.Effect<void> }) =>
-    overProjects((projects) => ({
-      ...projects,
-      changed: Effect.never,
-      changedSince: (since) =>
-        Effect.suspend(() => {
-          looks.count += 1;
-          return Effect.andThen(looks.wait, projects.changedSince(since));
-        }),
-    }));
+/** No commit's signal comes, as on a node whose listening connection is slow; `looks` counts what the store is asked. */
+const unsignalled = (looks: { count: number; wait: Effect.Effect<void> }) =>
+  overProjects((projects) => ({
+    ...projects,
+    changed: Effect.never,
+    changedSince: (since) =>
+      Effect.suspend(() => {
+        looks.count += 1;
+        return Effect.andThen(looks.wait, projects.changedSince(since));
+      }),
+  }));
 
+describe("a caller of the directory that misses a project", () => {
   it.effect("finds it after one more look, before the next poll", () =>
     Effect.gen(function* () {
       const directory = yield* Directory;

@@ -185,8 +185,7 @@ class Model {
   }
 
   drop(project: string, isGone: (id: string) => boolean): void {
-    for (const id of [...this.known.keys()])
-      if (id.startsWith(`${project}/`) && isGone(id)) this.known.delete(id);
+    for (const id of this.known.keys()) if (id.startsWith(`${project}/`) && isGone(id)) this.known.delete(id);
   }
 }
 

@@ -63,6 +63,19 @@ const remoteOf = (project: string): string =>
 const triggersOf = (list: Fields): readonly Fields[] => list["triggers"] as Fields[];
 const errorsOf = (list: Fields): readonly Fields[] => list["errors"] as Fields[];
 
+/** Moves the cursor of a trigger. @returns where it was. */
+const setAccounted = (to: Date) =>
+  service.inside(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const [row] = yield* sql<{ readonly former: number }>`
+        SELECT accounted_until AS former FROM trigger_cursors WHERE project_id = ${pid} AND slug = 'nightly'`;
+      yield* sql`
+        UPDATE trigger_cursors SET accounted_until = ${to} WHERE project_id = ${pid} AND slug = 'nightly'`;
+      return new Date(row?.former ?? 0);
+    }),
+  );
+
 describe("the listing", () => {
   it("holds the good entries beside the errors of the others", async () => {
     const list = await listing();
@@ -113,25 +126,14 @@ describe("the listing", () => {
 
   it("shows no instant as the next one that is accounted for already: a clock may have been set back [C14]", async () => {
     const accounted = new Date("2126-11-21T12:00:00Z");
-    const set = (to: Date) =>
-      service.inside(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient;
-          const [row] = yield* sql<{ readonly former: number }>`
-            SELECT accounted_until AS former FROM trigger_cursors WHERE project_id = ${pid} AND slug = 'nightly'`;
-          yield* sql`
-            UPDATE trigger_cursors SET accounted_until = ${to} WHERE project_id = ${pid} AND slug = 'nightly'`;
-          return new Date(row?.former ?? 0);
-        }),
-      );
     const former = await vi.waitFor(async () => {
-      const found = await set(accounted);
+      const found = await setAccounted(accounted);
       expect(found.getTime()).toBeGreaterThan(0);
       return found;
     });
     const nightly = triggersOf(await listing()).find(({ slug }) => slug === "nightly");
     expect(nightly?.["next_fire_at"]).toBe("2126-11-22T01:30:00.000Z");
-    await set(former);
+    await setAccounted(former);
   });
 
   it("has no next instant while its project is paused", async () => {

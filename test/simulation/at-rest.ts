@@ -14,12 +14,13 @@ import {
   lastFiredFaults,
   outcomeFaults,
 } from "./books.ts";
+import { BOOT_TIMEOUT_MS } from "./config.ts";
 import type { Ledger } from "./ledger.ts";
 import { plantOrphan } from "./restoring.ts";
 import { tokensOf } from "./tokens.ts";
 import { isLive } from "./watch.ts";
 import { PROJECTS } from "./settled.ts";
-import { BOOT_TIMEOUT_MS, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** Twice the orphans' round: what nobody holds is gone by then. */
 const ROUNDS_MS = 32_000;

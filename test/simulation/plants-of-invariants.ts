@@ -21,7 +21,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 364,
+    seed: 205,
   },
   {
     name: "tokens-live-for-ever",
@@ -91,7 +91,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sessions.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 8,
+    seed: 42,
   },
   {
     name: "sandbox-fence-forgotten",

@@ -18,7 +18,6 @@ import * as Scope from "effect/Scope";
 import { singleRunner } from "../../src/actors/cluster.ts";
 import { Entropy } from "../../src/actors/entropy.ts";
 import { keyringLayer } from "../../src/actors/keyring.ts";
-import { readConfig } from "../../src/config.ts";
 import { uuidV7 } from "../../src/domain/ids.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Limits } from "../../src/http/limits.ts";
@@ -30,6 +29,7 @@ import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
 import { Boundary } from "./boundary.ts";
 import { Calm } from "./calm.ts";
+import { CONFIG } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import { portsBehind, STORE, type Twins } from "./ports.ts";
@@ -43,29 +43,6 @@ import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
 import { BEGINNING, MASTER, numbered, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
-
-export const BOOT_TIMEOUT_MS = 4_000;
-const IDLE_TIMEOUT_MS = 45_000;
-const MAX_TURN_MS = 200_000;
-/** Long, so that what no signal told is late, and seen to be. */
-const RECOVERY_MS = 30_000;
-
-const CONFIG = readConfig(
-  {
-    PLATFORM_BOOT_TIMEOUT_MS: String(BOOT_TIMEOUT_MS),
-    PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS),
-    PLATFORM_MAX_TURN_MS: String(MAX_TURN_MS),
-    PLATFORM_RECOVERY_INTERVAL_MS: String(RECOVERY_MS),
-    // So few that sandboxes wait for each other; the same on every machine.
-    PLATFORM_BOOTS_AT_ONCE: "2",
-    // An instant whose message was overtaken by another is found by the next poll: within this, for the checkers.
-    PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "15000",
-    PLATFORM_ACTOR_IDLE_MS: "20000",
-    PLATFORM_QUEUE_TTL_MS: "600000",
-    PLATFORM_QUEUE_MAX: "6",
-  },
-  "/",
-);
 
 /** For so long after it was over a disturbance excuses what is late, ms. */
 const AFTERMATH_MS = 6_000;
