@@ -81,9 +81,9 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "log-read-at-every-start",
-    file: "src/actors/sandbox.ts",
-    find: "    const { sessionId } = yield* record;\n    const listen",
-    put: "    const { sessionId } = yield* record;\n    yield* Effect.ignore(provider.logs(id));\n    const listen",
+    file: "src/actors/sandbox-watch.ts",
+    find: "    const look = Effect.gen(function* () {",
+    put: "    yield* Effect.ignore(provider.logs(id));\n    const look = Effect.gen(function* () {",
     seed: 3,
   },
   {
