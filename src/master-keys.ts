@@ -16,7 +16,7 @@ import {
   readKey,
   settleKey,
 } from "./installation.ts";
-import { Secrets } from "./store/port.ts";
+import { Secrets } from "./store/secrets.ts";
 
 type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 

@@ -78,10 +78,10 @@ import type {
   Identity,
   Projects,
   Sandboxes,
-  Secrets,
   Sessions,
   StoreHealth,
 } from "./store/port.ts";
+import type { Secrets } from "./store/secrets.ts";
 import type { ChangeRequests } from "./store/change-requests.ts";
 import type { Counters } from "./store/counters.ts";
 import type { Previews } from "./store/previews.ts";

@@ -6,7 +6,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import { Events, Fires, Secrets } from "../store/port.ts";
+import { Events, Fires } from "../store/port.ts";
+import { Secrets } from "../store/secrets.ts";
 import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/webhook-refusals.ts";
 import { dutyRound } from "./supervisor.ts";
 

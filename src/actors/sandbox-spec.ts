@@ -3,7 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
-import { Identity, Projects, Sandboxes, Secrets, Sessions } from "../store/port.ts";
+import { Identity, Projects, Sandboxes, Sessions } from "../store/port.ts";
+import { Secrets } from "../store/secrets.ts";
 import { Keyring } from "./keyring.ts";
 import { openSecrets } from "./secrets.ts";
 

@@ -27,7 +27,7 @@ import { draftKey, readKey, settleKey } from "../installation.ts";
 import { openMasterKeys } from "../master-keys.ts";
 import { claimDataDirectory } from "../store/data-directory.ts";
 import { Faults } from "../store/faults.ts";
-import { Secrets } from "../store/port.ts";
+import { Secrets } from "../store/secrets.ts";
 import * as Client from "../store/postgres/client.ts";
 import * as Embedded from "../store/postgres/embedded.ts";
 import { postgresStore } from "../store/postgres/layer.ts";

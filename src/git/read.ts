@@ -1,5 +1,6 @@
 /** What is read of a bare repository, and which branch it shows first: the same for hosted ones and for mirrors. */
 import * as Effect from "effect/Effect";
+import type { WritePolicy } from "./ref-policy.ts";
 import * as Result from "effect/Result";
 import { readFile as readFileAt } from "node:fs/promises";
 import { join } from "node:path";
@@ -113,4 +114,13 @@ export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branc
   yield* checkDefaultBranch(branch);
   if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`There is no branch ${branch}.`);
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+});
+
+/** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
+export const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
+  writer,
+  protection: Effect.zipWith(protection, readHead(path), (now, head) => ({
+    ...now,
+    defaultBranches: [...now.defaultBranches, head],
+  })),
 });

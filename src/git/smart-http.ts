@@ -24,7 +24,7 @@ import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "./places.t
 import type { PushHeard } from "./pushed.ts";
 import { atomicity, converse } from "./receive.ts";
 import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
-import { readHead } from "./read.ts";
+import { protectionHere } from "./read.ts";
 import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "./repository-path.ts";
 import { gitMessage, spawnGit } from "./run.ts";
@@ -203,15 +203,6 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
       yield* Effect.sleep(left);
     }
   });
-
-/** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
-const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
-  writer,
-  protection: Effect.zipWith(protection, readHead(path), (now, head) => ({
-    ...now,
-    defaultBranches: [...now.defaultBranches, head],
-  })),
-});
 
 /** One run of git: the request in, the response out. */
 const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>

@@ -17,7 +17,7 @@ import {
   sealSecret,
   type SecretIssue,
 } from "../domain/secret.ts";
-import { Secrets } from "../store/port.ts";
+import { Secrets } from "../store/secrets.ts";
 import type { StoredSecret } from "../store/records.ts";
 import { Caller } from "./api/access.ts";
 import { Api } from "./api/api.ts";

@@ -264,28 +264,10 @@ interface Asked {
 
 const NOT_FOUND = 404;
 
-/** The receiver's raw route, for the listener; it lives as long as the scope. */
-export const makeReceiver = Effect.gen(function* () {
-  const directory = yield* Directory;
-  const faults = yield* Faults;
-  const arriving = yield* makeArriving;
-  const receive = yield* makeReceive;
-  const record = yield* WebhookRecord;
-  const run = Effect.runForkWith(yield* Effect.context());
-  let missing = 0;
-
-  /** What listens there by now. Another node may just have made it, so a miss is looked up once. */
-  const lookedUp = Effect.fnUntraced(function* (pid: string, slug: string) {
-    yield* directory.caughtUp;
-    return yield* Effect.fromResult(listening(directory, pid, slug));
-  });
-
-  /** Answers, and notes it after that (threats.md W36). `bodyBytes`: null where the body was not read. */
-  const respond = (
-    { request, response, pid, slug }: Asked,
-    answer: Answer,
-    bodyBytes: number | null,
-  ): void => {
+/** Answers, and notes it after that (threats.md W36). `bodyBytes`: null where the body was not read. */
+const responder =
+  (directory: Directory["Service"], record: WebhookRecord["Service"]) =>
+  ({ request, response, pid, slug }: Asked, answer: Answer, bodyBytes: number | null): void => {
     if (!("error" in answer)) {
       answerJson(response, answer.status, answer);
       return record.answered(answer.status, answer.is);
@@ -305,12 +287,29 @@ export const makeReceiver = Effect.gen(function* () {
     });
   };
 
+/** The receiver's raw route, for the listener; it lives as long as the scope. */
+export const makeReceiver = Effect.gen(function* () {
+  const directory = yield* Directory;
+  const faults = yield* Faults;
+  const arriving = yield* makeArriving;
+  const receive = yield* makeReceive;
+  const respond = responder(directory, yield* WebhookRecord);
+  const run = Effect.runForkWith(yield* Effect.context());
+  let missing = 0;
+
+  /** What listens there by now. Another node may just have made it, so a miss is looked up once. */
+  const lookedUp = Effect.fnUntraced(function* (pid: string, slug: string) {
+    yield* directory.caughtUp;
+    return yield* Effect.fromResult(listening(directory, pid, slug));
+  });
+
   const take = (asked: Asked) => {
     const { pid, slug } = asked;
     const found = listening(directory, pid, slug);
     if (Result.isSuccess(found)) return read(asked);
     const { failure: error } = found;
-    if (error instanceof BadRequest || missing >= MISSING_MAX) return respond(asked, refusedWith(error), null);
+    if (error instanceof BadRequest || missing >= MISSING_MAX)
+      return respond(asked, refusedWith(error), null);
     missing += 1;
     run(lookedUp(pid, slug)).addObserver((exit) => {
       missing -= 1;

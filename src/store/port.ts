@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { Grant, HearEnding } from "./grants.ts";
-import type { Fenced, Memory, Stored } from "./journal.ts";
+import type { Memory, Stored } from "./journal.ts";
 import type {
   Account,
   CloneCredential,
@@ -39,11 +39,9 @@ import type {
   ProjectUpdate,
   QueuedFire,
   Sandbox,
-  SealedSecret,
   Session,
   StoredEvent,
   StoredRequest,
-  StoredSecret,
   Token,
   TriggerCursor,
   TriggerKey,
@@ -316,38 +314,6 @@ export class Projects extends Context.Service<
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
   }
 >()("platform/store/Projects") {}
-
-export class Secrets extends Context.Service<
-  Secrets,
-  {
-    readonly list: (
-      projectId: string,
-    ) => Stored<{ readonly secrets: readonly StoredSecret[]; readonly revision: number }>;
-    /** All of a project's sealed values, for injection and verification. */
-    readonly sealed: (projectId: string) => Stored<readonly SealedSecret[]>;
-    readonly get: (projectId: string, name: string) => Stored<SealedSecret | null>;
-    /** The version to seal the next value of this name with (it is part of what is authenticated). */
-    readonly nextVersion: (projectId: string, name: string) => Stored<number>;
-    /** Fenced by version: `Fenced` when another value was written since `nextVersion`. True: the name was new. */
-    readonly put: (
-      secret: SealedSecret,
-      by: {
-        readonly userId: string;
-        readonly now: number;
-        /** Until when the value that it replaces verifies webhooks; absent: it ends at once. */
-        readonly previousUntil?: number;
-      },
-    ) => Stored<boolean, Fenced>;
-    /** Removes the secret's value, and the one before it. */
-    readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
-    /** What the master keys of this installation are known by (domain/master-key.ts); null before its first start. */
-    readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
-    /** Removes previous values whose time is over. @returns how many; none: there is none left. */
-    readonly prunePrevious: (now: number) => Stored<number>;
-    /** Master key check value of this installation; writes it when there is none, returns the one that stands. */
-    readonly keyCheck: (value: string) => Stored<string>;
-  }
->()("platform/store/Secrets") {}
 
 export class Fires extends Context.Service<
   Fires,

@@ -10,7 +10,8 @@ import { Directory, directoryLayer } from "../../src/actors/directory.ts";
 import { Keyring, keyringLayer } from "../../src/actors/keyring.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Projects, Secrets } from "../../src/store/port.ts";
+import { Projects } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import type { ProjectState } from "../../src/store/records.ts";
 import { addProject, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
 

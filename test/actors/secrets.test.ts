@@ -8,7 +8,7 @@ import { Keyring } from "../../src/actors/keyring.ts";
 import { changesFrom, secretsLayer, type OpenedSecrets } from "../../src/actors/secrets.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
-import { Secrets } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import { openActorsWorld } from "../support/actors-world.ts";
 import { NOON } from "../conformance/store-fixture.ts";
 

@@ -16,9 +16,9 @@ import {
   type CloneCredentials,
   type Events,
   type Fires,
-  type Secrets,
   type StoreHealth,
 } from "../../src/store/port.ts";
+import { type Secrets } from "../../src/store/secrets.ts";
 import type { Counters } from "../../src/store/counters.ts";
 import { type ChangeRequests } from "../../src/store/change-requests.ts";
 import type { Accounts } from "../../src/store/accounts.ts";

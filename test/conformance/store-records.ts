@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Identity, Projects, Secrets, StoreHealth } from "../../src/store/port.ts";
+import { Identity, Projects, StoreHealth } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import type { NewToken } from "../../src/store/records.ts";
 import {
   addProject,

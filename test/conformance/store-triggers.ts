@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires, Identity, Projects, Secrets, type Skip } from "../../src/store/port.ts";
+import { Admissions, Fires, Identity, Projects, type Skip } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import { accountOf, admitOne, due, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };

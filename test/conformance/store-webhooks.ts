@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../src/domain/ids.ts";
-import { Admissions, DELIVERY_WINDOW_MS, Fires, Projects, Secrets, Sessions } from "../../src/store/port.ts";
+import { Admissions, DELIVERY_WINDOW_MS, Fires, Projects, Sessions } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,

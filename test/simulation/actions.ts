@@ -8,7 +8,6 @@ import { GitBackend } from "../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../src/git/ref-policy.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Caller } from "../../src/http/api/access.ts";
-import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/answers.ts";
 import * as FireEndpoints from "../../src/http/fires.ts";
 import { writePolicy } from "../../src/http/git.ts";
@@ -16,11 +15,11 @@ import * as ProjectEndpoints from "../../src/http/projects.ts";
 import * as SecretEndpoints from "../../src/http/secrets.ts";
 import * as SessionEndpoints from "../../src/http/sessions.ts";
 import { fire } from "../../src/http/triggers.ts";
-import type { Answer } from "../../src/http/webhook-answers.ts";
 import { deliveryOf } from "../../src/http/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity, Projects } from "../../src/store/port.ts";
 import type { Principal } from "../../src/store/records.ts";
+import { answerOf, sessionIdOf } from "./answers.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import type { Order } from "./postgres/orders.ts";
@@ -387,23 +386,3 @@ interface Subject {
   /** The session or the fire. */
   readonly id: string | null;
 }
-
-/** What an endpoint's answer says of the session that it made. */
-const sessionIdOf = (value: unknown): string | null => {
-  if (typeof value !== "object" || value === null) return null;
-  const fields = value as Readonly<Record<string, unknown>>;
-  const id = fields["session_id"] ?? fields["id"];
-  return typeof id === "string" ? id : null;
-};
-
-const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
-  if ("body" in answer) {
-    const sessionId = sessionIdOf(answer.body);
-    const { status } = answer.body as { readonly status?: string };
-    if (status === "pong") return { answer: "pong", sessionId };
-    if (status === "skipped") return { answer: "filtered", sessionId };
-    return { answer: sessionId === null ? "queued" : "fired", sessionId };
-  }
-  const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;
-  return { answer: cannotSay ? "unavailable" : "refused", sessionId: null };
-};

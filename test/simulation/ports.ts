@@ -16,10 +16,10 @@ import {
   Identity,
   Projects,
   Sandboxes,
-  Secrets,
   Sessions,
   StoreHealth,
 } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import { Previews } from "../../src/store/previews.ts";
 import { SessionLogs } from "../../src/store/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/webhook-refusals.ts";

@@ -7,7 +7,8 @@ import * as Fiber from "effect/Fiber";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
-import { Admissions, Fires, Projects, Secrets } from "../../src/store/port.ts";
+import { Admissions, Fires, Projects } from "../../src/store/port.ts";
+import { Secrets } from "../../src/store/secrets.ts";
 import { admitOne, fired, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
 import { someoneWaits, storeOfFile } from "../support/postgres.ts";
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fenced } from "../journal.ts";
-import { Secrets } from "../port.ts";
+import { Secrets } from "../secrets.ts";
 import type { PreviousSecret, SealedSecret } from "../records.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 

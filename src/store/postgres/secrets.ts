@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Fenced } from "../journal.ts";
-import { Secrets } from "../port.ts";
+import { Secrets } from "../secrets.ts";
 import type { SealedSecret, StoredSecret } from "../records.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { at, stored } from "./statement.ts";

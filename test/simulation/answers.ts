@@ -1,0 +1,25 @@
+/** What callers learn from the answers of endpoints and of the webhook receiver. */
+import { Internal, Unavailable } from "../../src/http/api/errors.ts";
+import type { Answer } from "../../src/http/webhook-answers.ts";
+import type { Attempt } from "./ledger.ts";
+
+/** What an endpoint's answer says of the session that it made. */
+export const sessionIdOf = (value: unknown): string | null => {
+  if (typeof value !== "object" || value === null) return null;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const id = fields["session_id"] ?? fields["id"];
+  return typeof id === "string" ? id : null;
+};
+
+/** What a webhook's sender learns from an answer. */
+export const answerOf = (answer: Answer): Pick<Attempt, "answer" | "sessionId"> => {
+  if ("body" in answer) {
+    const sessionId = sessionIdOf(answer.body);
+    const { status } = answer.body as { readonly status?: string };
+    if (status === "pong") return { answer: "pong", sessionId };
+    if (status === "skipped") return { answer: "filtered", sessionId };
+    return { answer: sessionId === null ? "queued" : "fired", sessionId };
+  }
+  const cannotSay = answer.error instanceof Unavailable || answer.error instanceof Internal;
+  return { answer: cannotSay ? "unavailable" : "refused", sessionId: null };
+};
