@@ -17,7 +17,7 @@ export class Redactor {
   /** Also covers the spellings that a URL or JSON would give the secret, and each line of one that has several. */
   add(secret: string): void {
     const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
-    const spellings = parts.flatMap((part) => [part, encodeURIComponent(part), ...jsonSpellings(part)]);
+    const spellings = parts.flatMap((part) => spellingsOf(part));
     this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
   }
 
@@ -67,6 +67,8 @@ export class Redactor {
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 const codeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const spellingsOf = (text: string): string[] => [text, encodeURIComponent(text), ...jsonSpellings(text)];
 
 /**
  * A text inside a JSON string, as programs write it: most leave all but quotes, backslashes and control characters as they
