@@ -94,7 +94,7 @@ const reply = (accept: boolean, sentences: readonly string[]): string =>
   words(sentences, accept ? "accept" : "refuse");
 
 /** Refuses what a hook asks about. */
-export const refusal = (sentence: string): string => reply(false, [sentence]);
+export const refuseHook = (sentence: string): string => reply(false, [sentence]);
 
 /** What is said of a push that was taken. Its last word is no verdict: a hook that waits for one takes it for a refusal. */
 export const sayings = (sentences: readonly string[]): string => words(sentences, "over");

@@ -5,7 +5,7 @@
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { GitError } from "./port.ts";
-import { refusal, type pushJudge } from "./ref-policy.ts";
+import { refuseHook, type pushJudge } from "./ref-policy.ts";
 
 export interface Standing {
   /** Completes when the credential ends. */
@@ -16,7 +16,7 @@ export interface Standing {
 
 type Judge = ReturnType<typeof pushJudge>;
 
-const ENDED = refusal("The credential of this push has ended. Nothing more was written.");
+const ENDED = refuseHook("The credential of this push has ended. Nothing more was written.");
 
 /** Whether the answer to this line lets something be written. */
 const isDecisive = (line: string): boolean => line === "end" || line.startsWith("update ");
