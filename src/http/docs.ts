@@ -65,11 +65,11 @@ const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, "
 const block = (value: unknown): string =>
   `<pre><code>${escaped(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</code></pre>`;
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
-  const cells = (tag: string, row: readonly string[]) =>
-    `<tr>${row.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
-  return `<table>${cells("th", head)}${rows.map((row) => cells("td", row)).join("")}</table>`;
-};
+const cells = (tag: string, row: readonly string[]): string =>
+  `<tr>${row.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  `<table>${cells("th", head)}${rows.map((row) => cells("td", row)).join("")}</table>`;
 
 const bodyOf = ({ content = {} }: Body): string =>
   Object.entries(content)

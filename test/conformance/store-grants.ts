@@ -94,8 +94,14 @@ export const checkGrants = (check: Check): void => {
         );
         const ended = yield* identity.ended(grants, NOON);
         expect(grants.map((one) => !ended.includes(one))).toEqual([
-          ...[true, false, false, true],
-          ...[true, true, false, true],
+          true,
+          false,
+          false,
+          true,
+          true,
+          true,
+          false,
+          true,
         ]);
       }),
     );

@@ -8,6 +8,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../src/git/ref-policy.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Caller } from "../../src/http/api/access.ts";
+import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/answers.ts";
 import * as FireEndpoints from "../../src/http/fires.ts";
 import { writePolicy } from "../../src/http/git.ts";
