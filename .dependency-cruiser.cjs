@@ -9,11 +9,7 @@
  * holds them. Only shipped code is cruised (`src command-line daemon demo`): tests may name anything.
  */
 const PORTS =
-<<<<<<< HEAD
   "^src/(store/(port|accounts|change-requests|counters|faults|journal|nodes|previews|records|grants|secrets|session-logs|webhook-refusals)|git/(kept|port|pull-requests|pushed|ref-policy|standing|upstreams)|sandbox/(port|daemon))\\.ts$";
-=======
-  "^src/(store/(port|accounts|change-requests|counters|faults|grants|journal|nodes|previews|records|session-logs)|git/(kept|port|pull-requests|pushed|ref-policy|standing|upstreams)|sandbox/(port|daemon))\\.ts$";
->>>>>>> h-http
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";

@@ -4,21 +4,13 @@ import * as FiberSet from "effect/FiberSet";
 import type { Duplex } from "node:stream";
 import { listen } from "./channel.ts";
 import { type PushHeard, pushListener } from "./pushed.ts";
-<<<<<<< HEAD
-import { refuseWith, type pushJudge } from "./ref-policy.ts";
-=======
 import { refuseHook, type pushJudge } from "./ref-policy.ts";
->>>>>>> h-http
 
 /** One line of a hook: two commits and a ref name of at most one packet (64 KiB). */
 const maxHookLineBytes = 128 * 1024;
 
 /** The answer when the connection of a push ended before its verdict. */
-<<<<<<< HEAD
-const LEFT = refuseWith("The connection ended before the push was decided.");
-=======
 const LEFT = refuseHook("The connection ended before the push was decided.");
->>>>>>> h-http
 
 interface Talk {
   readonly judge: ReturnType<typeof pushJudge>;

@@ -122,11 +122,7 @@ const reply = (accept: boolean, sentences: readonly string[]): string =>
   words(sentences, accept ? "accept" : "refuse");
 
 /** Refuses what a hook asks about. */
-<<<<<<< HEAD
-export const refuseWith = (sentence: string): string => reply(false, [sentence]);
-=======
 export const refuseHook = (sentence: string): string => reply(false, [sentence]);
->>>>>>> h-http
 
 /** What is said of a push that was taken. Its last word is no verdict: a hook that waits for one takes it for a refusal. */
 export const sayings = (sentences: readonly string[]): string => words(sentences, "over");

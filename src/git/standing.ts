@@ -5,11 +5,7 @@
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { GitError } from "./port.ts";
-<<<<<<< HEAD
-import { refuseWith, type pushJudge } from "./ref-policy.ts";
-=======
 import { refuseHook, type pushJudge } from "./ref-policy.ts";
->>>>>>> h-http
 
 export interface Standing {
   /** Completes when the credential ends. */
@@ -20,11 +16,7 @@ export interface Standing {
 
 type Judge = ReturnType<typeof pushJudge>;
 
-<<<<<<< HEAD
-const ENDED = refuseWith("The credential of this push has ended. Nothing more was written.");
-=======
 const ENDED = refuseHook("The credential of this push has ended. Nothing more was written.");
->>>>>>> h-http
 
 /** Whether the answer to this line lets something be written. */
 const isDecisive = (line: string): boolean => line === "end" || line.startsWith("update ");
