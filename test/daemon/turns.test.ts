@@ -7,6 +7,7 @@ import { chooseModel, MODEL_PROVIDERS } from "../../src/domain/model.ts";
 import { freePort } from "../support/free-port.ts";
 import { ModelStub } from "../support/model-stub.ts";
 import { Running, type RunOptions } from "./support/running.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -213,9 +214,9 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
 
   test("that somebody ends is interrupted, also while the runtime waits to try again", async () => {
     const ended = turnOf("broken");
-    await expect.poll(() => stub.of("broken").length, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => stub.of("broken").length, { timeout: WAIT_MS }).toBe(3);
     await expect
-      .poll(async () => (await daemon.control("abort"))[1], { timeout: 20_000 })
+      .poll(async () => (await daemon.control("abort"))[1], { timeout: WAIT_MS })
       .toEqual({ aborted: true });
     expect(await ended).toMatchObject({ state: "interrupted", error: null });
   });

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID } from "./world.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
 
 // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
 const world = () => makeWorld(Date.now());

@@ -11,10 +11,10 @@ import { identify, isAlive, type ProcessIdentity } from "../../src/sandbox/local
 import { runDirectoryOf } from "../../src/sandbox/local/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life } from "../support/process-service.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
-const TIMEOUT_MS = 240_000;
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
   PLATFORM_AGENT_COMMAND: "light-agent",
@@ -82,7 +82,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
     const found = identify(pid);
     if (found === null) throw new Error("the sandbox's launcher is gone");
     launcher = found;
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   afterAll(async () => {
     try {
       await life.call("POST", target("/stop"));
@@ -90,7 +90,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
       for (const one of lives) await one.end("SIGTERM");
       for (const one of opened) await one.close();
     }
-  }, TIMEOUT_MS);
+  }, TEST_MS);
 
   it(
     "that is restored from a backup leaves the original's sandboxes alone",
@@ -105,7 +105,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
       expect(await beside.end("SIGTERM")).toBe(0);
       await expectUnharmed();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -125,7 +125,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
       life = await started(original);
       await expectUnharmed();
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -141,6 +141,6 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
       await expectUnharmed();
       expect(await beside.end("SIGTERM")).toBe(0);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CronNodes, lateOnes, wallClock } from "../support/cron-nodes.ts";
+import { TEST_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 240_000;
 const BOUND_MS = 5_000;
 /** A node learns of another node's projects within a second. */
 const KNOWN_MS = 5_000;
@@ -21,8 +21,8 @@ beforeAll(async () => {
   for (const node of [0, 1])
     for (let project = 0; project < PROJECTS_A_NODE; project += 1)
       await nodes.project(node, ["*/5 * * * * *", "*/7 * * * * *"]);
-}, TIMEOUT_MS);
-afterAll(() => nodes?.close(), TIMEOUT_MS);
+}, TEST_MS);
+afterAll(() => nodes?.close(), TEST_MS);
 
 describe("cron triggers on two nodes", () => {
   it(
@@ -33,6 +33,6 @@ describe("cron triggers on two nodes", () => {
       expect(instants.length).toBeGreaterThan(2 * 2 * PROJECTS_A_NODE);
       expect(lateOnes(instants, BOUND_MS)).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

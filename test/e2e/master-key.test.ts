@@ -16,11 +16,11 @@ import type { FaultPoint } from "../../src/store/faults.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const ARMED = path.join(import.meta.dirname, "../support/armed-rotation.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
-const TIMEOUT_MS = 240_000;
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
 const withKey = (key: string) => ({ ...SIMULATED, PLATFORM_MASTER_KEY: key });
 const SECRET = "a canary among the secrets";
@@ -44,7 +44,7 @@ afterAll(async () => {
   for (const life of lives) await life.end("SIGTERM");
   for (const one of opened) await one.close();
   await Effect.runPromise(Scope.close(scope, Exit.void));
-}, TIMEOUT_MS);
+}, TEST_MS);
 
 const place = async (): Promise<Installation> => {
   const made = await Installation.open();
@@ -116,7 +116,7 @@ describe("a start without the right master key", () => {
     const life = await started(installation, SIMULATED);
     projectId = await furnish(installation, life);
     await life.end("SIGTERM");
-  }, TIMEOUT_MS);
+  }, TEST_MS);
   const file = (name = "") => path.join(installation.dataDir, `master-key${name}`);
 
   it(
@@ -133,7 +133,7 @@ describe("a start without the right master key", () => {
       await opensSecrets(life, projectId);
       await life.end("SIGTERM");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -153,7 +153,7 @@ describe("a start without the right master key", () => {
       );
       expect(keyFiles(installation)).toEqual(["master-key"]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -172,7 +172,7 @@ describe("a start without the right master key", () => {
       expect(keyFiles(first)).toEqual([]);
       await life.end("SIGTERM");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -197,7 +197,7 @@ describe("a rotation of the master key", () => {
       );
       await expect(installation.start(SIMULATED)).rejects.toThrow("is not the one");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -223,7 +223,7 @@ describe("a rotation of the master key", () => {
       await opensSecrets(life, projectId);
       await life.end("SIGTERM");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -253,7 +253,7 @@ describe("a rotation of the master key", () => {
       await life.end("SIGTERM");
       expect(keyFiles(installation)).toEqual([]);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -273,7 +273,7 @@ describe("a rotation of the master key", () => {
       expect(existsSync(elsewhere.dataDir)).toBe(false);
       await life.end("SIGTERM");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it("knows every table that holds sealed values", () => {
@@ -322,6 +322,6 @@ describe("a rotation of the master key", () => {
         saved: { error: null, wip: expect.any(String) as string },
       });
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

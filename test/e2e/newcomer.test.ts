@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ModelStub } from "../support/model-stub.ts";
 import { Installation, type Json, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 180_000;
-const POLL = { timeout: 120_000, interval: 100 };
+const POLL = { timeout: WAIT_MS, interval: 100 };
 
 /** A session of a new project with an empty repository, and what asks for it again. */
 const firstSession = async (life: Life, prompt: string) => {
@@ -23,8 +23,8 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
   let installation: Installation;
   beforeAll(async () => {
     installation = await Installation.open();
-  }, TIMEOUT_MS);
-  afterAll(() => installation.close(), TIMEOUT_MS);
+  }, TEST_MS);
+  afterAll(() => installation.close(), TEST_MS);
 
   it(
     "gets an answer of the managed gateway, and its work is on the branch",
@@ -45,7 +45,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
         await life.end("SIGTERM");
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -70,7 +70,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
         stub.stop();
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -83,6 +83,6 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
         await life.end("SIGTERM");
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

@@ -12,12 +12,12 @@ import { runDirectoryOf } from "../../src/sandbox/local/run-directory.ts";
 import { processesOfSandbox } from "../support/processes-seeing.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
-const TIMEOUT_MS = 180_000;
 /** A limit for what hangs, not a claim about speed. */
-const POLL = { timeout: 120_000, interval: 100 };
+const POLL = { timeout: WAIT_MS, interval: 100 };
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
   PLATFORM_AGENT_COMMAND: "light-agent",
@@ -74,8 +74,8 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
   };
 
   describe("and is silent", () => {
-    beforeAll(() => begin({ PLATFORM_SANDBOX_ORPHAN_MS: "8000" }), TIMEOUT_MS);
-    afterAll(end, TIMEOUT_MS);
+    beforeAll(() => begin({ PLATFORM_SANDBOX_ORPHAN_MS: "8000" }), TEST_MS);
+    afterAll(end, TEST_MS);
     it(
       "ends itself after PLATFORM_SANDBOX_ORPHAN_MS",
       async () => {
@@ -85,13 +85,13 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
           "the service was silent for 8000 ms",
         );
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
   });
 
   describe("and whose run directory is removed", () => {
-    beforeAll(() => begin(), TIMEOUT_MS);
-    afterAll(end, TIMEOUT_MS);
+    beforeAll(() => begin(), TEST_MS);
+    afterAll(end, TEST_MS);
     it(
       "ends itself at once",
       async () => {
@@ -99,13 +99,13 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         rmSync(runDir, { recursive: true });
         await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
   });
 
   describe("and the doctor", () => {
-    beforeAll(() => begin(), TIMEOUT_MS);
-    afterAll(end, TIMEOUT_MS);
+    beforeAll(() => begin(), TEST_MS);
+    afterAll(end, TEST_MS);
 
     it(
       "finds nothing of a service that runs, and ends nothing of it",
@@ -115,7 +115,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         expect(processesOfSandbox(sandboxId)).not.toEqual([]);
         expect(await life.text("/readyz")).not.toBe("");
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
 
     it(
@@ -133,7 +133,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         expect([isRunning(server), existsSync(runDir), groupsOf(sandboxId)]).toEqual([false, false, ""]);
         expect(await orphans(installation.dataDir)).toEqual([]);
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
 
     it(
@@ -147,7 +147,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         expect(kinds(ended)).toContain("postgres");
         expect(isRunning(server)).toBe(false);
       },
-      TIMEOUT_MS,
+      TEST_MS,
     );
   });
 });

@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Installation } from "../support/process-service.ts";
+import { TEST_MS } from "../support/patience.ts";
 
-const TIMEOUT_MS = 180_000;
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
 const isRoot = process.geteuid?.() === 0;
 
@@ -28,7 +28,7 @@ describe("a start is refused", () => {
       );
       expect(refusal).not.toContain("canary");
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it(
@@ -43,7 +43,7 @@ describe("a start is refused", () => {
       await expect(refusal).rejects.toThrow(`${installation.dataDir}/postgres (PLATFORM_DATA_DIR)`);
       expect(existsSync(base)).toBe(false);
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 
   it.runIf(isRoot)(
@@ -61,7 +61,7 @@ describe("a start is refused", () => {
         execFileSync("umount", [small]);
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });
 
@@ -86,6 +86,6 @@ describe("the first token", () => {
         await place.close();
       }
     },
-    TIMEOUT_MS,
+    TEST_MS,
   );
 });

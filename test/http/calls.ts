@@ -118,6 +118,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [200],
     },
     "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
+    "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
     "GET /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [200] },
     "POST /v1/projects/:pid/fires/:id/replay": {

@@ -1,12 +1,13 @@
 /** The page at `/docs` in a real browser: all of it is there, and the browser asks nobody else for anything. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { OPERATION_EXAMPLES } from "../../src/http/api/examples.ts";
+import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { TEST_MS } from "../support/patience.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
 
 const title = hasChromium
   ? "the documentation page"

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";
 import * as Schema from "effect/Schema";
 import { Api } from "../../src/http/api/api.ts";
-import { OPERATION_EXAMPLES } from "../../src/http/api/examples.ts";
+import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { ROUTES } from "../../src/http/routes.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

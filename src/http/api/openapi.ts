@@ -2,7 +2,7 @@
  * What the OpenAPI document says beyond the endpoints' definitions: how a caller shows who it is, one schema for every
  * error, and the routes that stand beside the definitions because they stream or check raw bytes.
  */
-import { illustrate } from "./illustrate.ts";
+import { illustrate } from "./examples/illustrate.ts";
 
 /** A JSON object of the document. */
 type Node = Readonly<Record<string, unknown>>;

@@ -39,7 +39,8 @@ export const optionalText = (maxLength: number) =>
 const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
 const notBlank = Schema.makeFilter((value: string) =>
-  visible.test(value) ? undefined : "expected text that is not blank",
+  // An empty one is refused for its length.
+  value === "" || visible.test(value) ? undefined : "expected text that is not blank",
 );
 
 /** Free text that people wrote: bounded, so that a list stays a list, and never blank: it names something. */

@@ -1,5 +1,6 @@
-/** Puts the summaries and examples of examples.ts into the OpenAPI document, and a command for each operation. */
-import { OPERATION_EXAMPLES, PATH_EXAMPLES } from "./examples.ts";
+/** Puts the summaries and examples of operations.ts into the OpenAPI document, and a command for each operation. */
+import { OPERATION_EXAMPLES } from "./operations.ts";
+import { PATH_EXAMPLES } from "./records.ts";
 
 /** A JSON object of the document. */
 type Node = Readonly<Record<string, unknown>>;

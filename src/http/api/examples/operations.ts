@@ -3,6 +3,33 @@
  * the page at `/docs` show them. test/http/openapi.test.ts decodes each example with the operation's own schemas.
  */
 
+import {
+  ACCOUNT,
+  USER,
+  PROJECT,
+  SESSION,
+  SANDBOX,
+  TOKEN,
+  FIRE,
+  COMMIT,
+  BASE_COMMIT,
+  BEGAN,
+  LATER,
+  ENDS,
+  token,
+  project,
+  upstreamProject,
+  session,
+  running,
+  fire,
+  fires,
+  fired,
+  triggers,
+  changeRequest,
+  merged,
+  secret,
+} from "./records.ts";
+
 /** JSON of a request or an answer. */
 type Json = Readonly<Record<string, unknown>>;
 
@@ -12,166 +39,6 @@ export interface OperationExample {
   /** Of the operation's success; absent where that has no body. Text where it is text. */
   readonly response?: Json | string;
 }
-
-const ACCOUNT = "019a7c3e-5b10-7d4e-9c55-2f1d6a0b7c01";
-const USER = "019a7c3e-5b11-7a92-8f3c-64f0c1d2e302";
-const PROJECT = "019a7c40-11aa-7c08-b1f7-93d5e2a4f603";
-const SESSION = "019a7c41-8e2f-7b6a-a0c4-5d7e9f1b2c04";
-const SANDBOX = "019a7c41-8e30-7f11-9d2e-7a8b9c0d1e05";
-const TOKEN = "019a7c42-0c4d-7e3b-8a6f-1b2c3d4e5f06";
-const FIRE = "019a7c43-27f1-7d9c-b3e8-0f1e2d3c4b07";
-const CHANGE_REQUEST = "019a7c44-6b55-7c2d-95a1-a0b1c2d3e408";
-const COMMIT = "3f2c9a7d1e5b8064c2d7f9e0a1b3c4d5e6f70819";
-const BASE_COMMIT = "9b1d4e7f2a5c8063d1e6f8b9c0a2d3e4f5061728";
-
-const BEGAN = "2026-11-20T12:00:00.000Z";
-const LATER = "2026-11-20T12:01:30.000Z";
-const ENDS = "2026-11-20T13:00:00.000Z";
-
-/** Path parameters of the example requests. */
-export const PATH_EXAMPLES: Readonly<Record<string, string>> = {
-  pid: PROJECT,
-  sid: SESSION,
-  id: FIRE,
-  slug: "on-push",
-  name: "OPENAI_API_KEY",
-  number: "7",
-  port: "3000",
-  path: "",
-  repository: `${PROJECT}.git`,
-};
-
-const token = {
-  id: TOKEN,
-  name: "laptop",
-  origin: "user",
-  project_id: null,
-  created_at: BEGAN,
-  expires_at: null,
-  last_used_at: null,
-};
-
-const project = {
-  id: PROJECT,
-  account_id: ACCOUNT,
-  name: "shop",
-  status: "active",
-  repository: { kind: "hosted" },
-  default_branch: "main",
-  triggers_paused: false,
-  manifest: { commit: BASE_COMMIT, synced_at: BEGAN, error: null },
-  created_at: BEGAN,
-  updated_at: BEGAN,
-};
-
-const upstreamProject = {
-  ...project,
-  repository: { kind: "git", url: "https://git.example.com/shop.git" },
-};
-
-const session = {
-  id: SESSION,
-  project_id: PROJECT,
-  account_id: ACCOUNT,
-  status: "provisioning",
-  base_ref: "main",
-  base_commit: null,
-  branch_name: SESSION,
-  name: "Fix the checkout",
-  agent_name: "default",
-  agent_model: null,
-  initial_prompt: "The checkout fails with an empty cart. Find out why and fix it.",
-  metadata: {},
-  trigger_slug: null,
-  fire_id: null,
-  created_by: USER,
-  failure: null,
-  stop_reason: null,
-  saved: null,
-  created_at: BEGAN,
-  updated_at: BEGAN,
-  running_at: null,
-  stopped_at: null,
-};
-
-const running = { ...session, status: "running", base_commit: BASE_COMMIT, running_at: LATER };
-
-const fire = {
-  id: FIRE,
-  trigger_slug: "on-push",
-  kind: "webhook",
-  status: "fired",
-  reason: null,
-  scheduled_for: null,
-  received_at: BEGAN,
-  delivery_id: "72d3162e-cc78-11e3-81ab-4c9367dc0958",
-  session_id: SESSION,
-  attempts: 1,
-  replay_of: null,
-};
-
-const fires = { fires: [fire], next_cursor: null };
-const fired = { status: "fired", session_id: SESSION };
-
-const triggers = {
-  triggers: [
-    {
-      slug: "nightly",
-      name: "Nightly clean-up",
-      type: "cron",
-      agent: "default",
-      enabled: true,
-      prompt: "Remove dead code. It is {{ cron.fired_at }}.",
-      cron: "0 0 2 * * *",
-      timezone: "Europe/Berlin",
-      last_fired_at: null,
-      next_fire_at: "2026-11-21T01:00:00.000Z",
-      upcoming: ["2026-11-21T01:00:00.000Z", "2026-11-22T01:00:00.000Z"],
-      last_fire: null,
-    },
-  ],
-  errors: [
-    {
-      slug: "on-push",
-      index: 1,
-      path: "triggers[1].secret_env",
-      message: "secret_env is missing.",
-      line: 14,
-    },
-  ],
-  manifest: { commit: BASE_COMMIT, synced_at: BEGAN, stale: false },
-  triggers_paused: false,
-  scheduler: { ticked_at: LATER, late: false },
-};
-
-const changeRequest = {
-  id: CHANGE_REQUEST,
-  project_id: PROJECT,
-  number: 7,
-  session_id: SESSION,
-  head_ref: SESSION,
-  base_ref: "main",
-  title: "Fix the checkout of empty carts",
-  description: "",
-  status: "open",
-  created_by: USER,
-  created_at: BEGAN,
-  updated_at: BEGAN,
-  merged_commit: null,
-  merged_at: null,
-  merged_by: null,
-  pull_request: null,
-};
-
-const merged = {
-  ...changeRequest,
-  status: "merged",
-  merged_commit: COMMIT,
-  merged_at: LATER,
-  merged_by: USER,
-};
-
-const secret = { name: "OPENAI_API_KEY", created_at: BEGAN, updated_at: BEGAN, updated_by: USER };
 
 /** By the operation's id in the OpenAPI document. */
 export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
@@ -264,6 +131,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       status: "active",
       failure: null,
       created_at: BEGAN,
+      boot_started_at: BEGAN,
       active_at: LATER,
       ended_at: null,
     },
@@ -306,6 +174,29 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: {
       prompt: "Look at the release branch.",
       variables: { message: { text: "Look at the release branch." } },
+      outcome: "fires",
+    },
+  },
+  "webhookRefusals.list": {
+    summary: "List the webhooks that the receiver refused, newest first. Bodies and signatures are not kept.",
+    response: {
+      webhook_refusals: [
+        {
+          id: FIRE,
+          at: BEGAN,
+          slug: "on-push",
+          status: 401,
+          code: "invalid_signature",
+          reason: "signature_mismatched",
+          delivery_id: fire.delivery_id,
+          event: "push",
+          declared_bytes: 7231,
+          body_bytes: 7231,
+          address: "192.0.2.17",
+          forwarded_for: null,
+        },
+      ],
+      next_cursor: null,
     },
   },
   "fires.ofProject": {
@@ -363,7 +254,9 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       head_commit: COMMIT,
       mergeable: true,
       conflicts: [],
+      commits_total: 1,
       commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
+      files_changed_total: 1,
       files_changed: [{ path: "src/checkout.ts", additions: 4, deletions: 1 }],
     },
   },
