@@ -129,7 +129,7 @@ test("tests each file of the domain among the domain's tests", () => {
 });
 
 test("keeps one name for one noun: definition and handler, machine and interpreter", () => {
-  const shared = new Set(["api", "access", "errors", "openapi", "schemas"]);
+  const shared = new Set(["api", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
   expect(names("src/http")).toEqual(expect.arrayContaining(definitions));
   // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts.
