@@ -54,13 +54,6 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     seed: 65,
   },
   {
-    name: "timer-is-told-all-the-time",
-    file: "src/actors/scheduler.ts",
-    find: "const TOLD_LONG_AGO_MS = 5_000;",
-    put: "const TOLD_LONG_AGO_MS = -100_000;",
-    seed: 5,
-  },
-  {
     name: "instants-with-a-row-hold-the-cursor",
     file: "src/actors/trigger.ts",
     find: '    if (admission.outcome === "duplicate") yield* skip(due, "missed", [at]);\n',

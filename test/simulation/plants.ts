@@ -49,7 +49,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
     put: "      this.#stale = false;",
-    seed: 18,
+    seed: 66,
   },
   {
     name: "superseded-work-goes-on",
@@ -91,14 +91,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 109,
+    seed: 85,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 18,
+    seed: 15,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -140,7 +140,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 418,
+    seed: 20,
   },
   {
     name: "drain-does-not-wake",
@@ -238,7 +238,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/session-columns.ts",
     find: 'is ? "reserve" : "release"',
     put: 'is ? "keep" : "release"',
-    seed: 5,
+    seed: 8,
   },
   {
     name: "reason-of-failure-dropped",
@@ -260,13 +260,6 @@ export const PLANTS: readonly Plant[] = [
     find: "    yield* fires ? fire(due, newest) : skip(due, reason, [newest]);",
     put: "    if (fires) yield* fire(due, newest);",
     seed: 3,
-  },
-  {
-    name: "instant-given-up-on-outage",
-    file: "src/actors/trigger.ts",
-    find: "    const upTo = yield* accountFor({ known, definition, since: timers.since, at });",
-    put: "    const upTo = yield* Effect.orElseSucceed(accountFor({ known, definition, since: timers.since, at }), () => at);",
-    seed: 1,
   },
   {
     name: "counting-starts-anew-at-start",
