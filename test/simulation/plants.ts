@@ -125,7 +125,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 66,
+    seed: 117,
   },
   {
     name: "lost-signal-while-draining",
