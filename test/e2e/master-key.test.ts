@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SEALED_TABLES } from "../../src/store/postgres/reseal.ts";
+import { SEALED_COLUMNS } from "../../src/store/postgres/reseal.ts";
 import type { FaultPoint } from "../../src/store/faults.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life } from "../support/process-service.ts";
@@ -98,11 +98,11 @@ const furnish = async (of: Installation, life: Life): Promise<string> => {
   return projectId;
 };
 /** The service verifies a signature with the secret: it opened it. */
-const opensSecrets = async (life: Life, projectId: string): Promise<void> => {
+const opensSecrets = async (life: Life, projectId: string, secret = SECRET): Promise<void> => {
   const body = JSON.stringify({ ref: randomBytes(4).toString("hex") });
   const sent = await fetch(`${life.url}/v1/webhooks/projects/${projectId}/hook`, {
     method: "POST",
-    headers: { "x-platform-signature": createHmac("sha256", SECRET).update(body).digest("hex") },
+    headers: { "x-platform-signature": createHmac("sha256", secret).update(body).digest("hex") },
     body,
   });
   expect(sent.status).toBe(202);
@@ -178,18 +178,24 @@ describe("a start without the right master key", () => {
 
 describe("a rotation of the master key", () => {
   it(
-    "seals everything with a new key, and the former one opens nothing",
+    "seals everything with a new key, previous values of secrets too, and the former one opens nothing",
     async () => {
+      const replacement = "the canary's replacement";
       const installation = await place();
       const former = () => writeFileSync(path.join(installation.directory, "former"), keyIn(installation));
       let life = await started(installation, SIMULATED);
       const projectId = await furnish(installation, life);
+      await life.call("PUT", `/v1/projects/${projectId}/secrets/HOOK_SECRET`, {
+        value: replacement,
+        previous_valid_ms: 86_400_000,
+      });
       await expect(rotate(installation)).rejects.toThrow("Stop it, then try again");
       await life.end("SIGTERM");
       former();
       expect(await rotate(installation)).toMatchObject({ version: 2, secrets: 1, key: "file" });
       life = await started(installation, SIMULATED);
       await opensSecrets(life, projectId);
+      await opensSecrets(life, projectId, replacement);
       await life.end("SIGTERM");
       copyFileSync(
         path.join(installation.directory, "former"),
@@ -276,13 +282,13 @@ describe("a rotation of the master key", () => {
     TEST_MS,
   );
 
-  it("knows every table that holds sealed values", () => {
+  it("knows every column that holds sealed values", () => {
     const schema = readFileSync(path.join(import.meta.dirname, "../../migrations/schema.sql"), "utf8");
     const found = [...schema.matchAll(/CREATE TABLE (\w+) \(([^;]*)\);/g)].flatMap(
       ([, table, columns = ""]) =>
         [...columns.matchAll(/^\s+(\w*envelope\w*) bytea/gm)].map(([, column]) => `${table}.${column}`),
     );
-    expect(found.toSorted()).toEqual(SEALED_TABLES.map((table) => `${table}.envelope`));
+    expect(found.toSorted()).toEqual([...SEALED_COLUMNS]);
   });
 
   it.runIf(sandboxesStartHere)(

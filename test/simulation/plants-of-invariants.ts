@@ -133,6 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/actors/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
+<<<<<<< HEAD
     seed: 67,
   },
   {
@@ -155,5 +156,8 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     find: "    if (isPing(delivery.headers)) return answer(PONG);\n",
     put: "",
     seed: 2,
+=======
+    seed: 157,
+>>>>>>> h-daemon
   },
 ];

@@ -10,8 +10,12 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { stored } from "./statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
-/** The tables with sealed values, each in a column `envelope`; a secret's former value is in `previous_envelope`. */
-export const SEALED_TABLES = ["project_credentials", "project_secrets"] as const;
+/** The columns with sealed values. */
+export const SEALED_COLUMNS = [
+  "project_credentials.envelope",
+  "project_secrets.envelope",
+  "project_secrets.previous_envelope",
+] as const;
 
 /** Values that are read at a time: 64 KiB each at most. */
 const PORTION = 100;
