@@ -133,7 +133,6 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/actors/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-<<<<<<< HEAD
     seed: 67,
   },
   {
@@ -156,8 +155,5 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     find: "    if (isPing(delivery.headers)) return answer(PONG);\n",
     put: "",
     seed: 2,
-=======
-    seed: 157,
->>>>>>> h-daemon
   },
 ];
