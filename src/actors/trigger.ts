@@ -119,7 +119,8 @@ const makeRows = Effect.gen(function* () {
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
     // Another node wrote its row, or a former schedule had the same instant: the cursor moves past it, and no row is added.
-    if (admission.outcome === "duplicate") yield* skip(due, "missed", [at]);
+    if (admission.outcome === "duplicate" && admission.fire.scheduledFor === at)
+      yield* skip(due, "missed", [at]);
   });
 
   return { fire, skip };

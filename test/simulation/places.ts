@@ -169,7 +169,11 @@ export class Places {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));
             },
-          } as unknown as Actors["Service"]),
+            load: (kind: ActorKind, id: string) =>
+              this.#send({ node, process, id, kind: null }, (actors) => actors.load(kind, id)).pipe(
+                Effect.orElseSucceed(() => false),
+              ),
+          } satisfies Record<keyof Actors["Service"], unknown> as unknown as Actors["Service"]),
         );
       }),
     ).pipe(Layer.provide(actorsLayer));
