@@ -20,6 +20,10 @@ const openPipe = (): Socket => {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
+  guard.once("exit", (code, signal) => {
+    pipe = null;
+    process.stderr.write(`The guard of temporary directories ended early (${code ?? signal}).\n`);
+  });
   guard.unref();
   const { stdin } = guard;
   if (!(stdin instanceof Socket)) throw new Error("the guard's input is a pipe");
