@@ -29,7 +29,7 @@ const orphans = async (wish: OrphanWish): Promise<Outcome> => {
 
 const doctor = command({
   name: "doctor",
-  about: "Start one real sandbox here and say what isolates it, and what does not",
+  about: "Check this installation, start one real sandbox here and say what isolates it",
   options: {
     orphans: { about: "List what services that do not run left here: sandboxes, databases, control groups" },
     end: { about: "With --orphans: end and remove it" },

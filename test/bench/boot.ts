@@ -4,11 +4,10 @@
  * is one JSON object. It measures and judges nothing.
  */
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { guardedDirectory } from "../support/guard.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 
 const run = promisify(execFile);
@@ -23,11 +22,11 @@ const median = (values: readonly number[]): number => {
 };
 
 const inTemporary = async <A>(work: (directory: string) => Promise<A>): Promise<A> => {
-  const directory = mkdtempSync(path.join(tmpdir(), "platform-bench-"));
+  const { directory, remove } = guardedDirectory("platform-bench-");
   try {
     return await work(directory);
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    remove();
   }
 };
 

@@ -5,14 +5,14 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleDaemon } from "../../daemon/bundle.ts";
 import { writeCodeCache } from "../../daemon/code-cache.ts";
 import type { Layout } from "../../daemon/settings.ts";
+import { guardedDirectory } from "../support/guard.ts";
 
 const given = process.argv.indexOf("--starts");
 const STARTS = given === -1 ? 50 : Number(process.argv[given + 1]);
@@ -21,7 +21,7 @@ const AIM_MS = 60;
 const IN_DAEMON = fileURLToPath(new URL("../../daemon/", import.meta.url));
 const ENTRY = fileURLToPath(new URL("daemon-start/entry.ts", import.meta.url));
 
-const directory = mkdtempSync(path.join(tmpdir(), "platform-bench-"));
+const { directory, remove } = guardedDirectory("platform-bench-");
 const bundle = path.join(directory, "platform-agent");
 const launcher = path.join(directory, "launcher.cjs");
 const forwarder = path.join(IN_DAEMON, "forwarder.cjs");
@@ -142,5 +142,5 @@ try {
     `${JSON.stringify({ bench: "daemon-start", starts: STARTS, aim_over_ms: AIM_MS, rows })}\n`,
   );
 } finally {
-  rmSync(directory, { recursive: true, force: true });
+  remove();
 }

@@ -4,13 +4,11 @@
  * longest, in ms; the last line is one JSON object. It measures and judges nothing.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { guardedDirectory } from "../support/guard.ts";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
 
 const SESSIONS = 40;
@@ -20,7 +18,7 @@ type End = (typeof ENDS)[number];
 const flag = process.argv.indexOf("--rounds");
 const rounds = flag === -1 ? 10 : Number(process.argv[flag + 1]);
 const scope = Effect.runSync(Scope.make());
-const directory = mkdtempSync(path.join(tmpdir(), "platform-bench-"));
+const { directory, remove } = guardedDirectory("platform-bench-");
 const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
 const settings = {
   DATABASE_URL: url,
@@ -119,4 +117,4 @@ await here.end("SIGTERM");
 await there.end("SIGTERM");
 for (const installation of [first, second]) await installation.close();
 await Effect.runPromise(Scope.close(scope, Exit.void));
-rmSync(directory, { recursive: true, force: true });
+remove();

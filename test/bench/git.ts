@@ -20,9 +20,9 @@
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs, promisify } from "node:util";
+import { guardedDirectory } from "../support/guard.ts";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
 import { MAKERS, openBranches, type Maker } from "./git/branches.ts";
 import { lighttpdMissing, startLighttpd } from "./git/lighttpd.ts";
@@ -198,7 +198,7 @@ const runBranches = async (directory: string): Promise<Round[]> => {
   }
 };
 
-const directory = mkdtempSync(path.join(tmpdir(), "platform-bench-"));
+const { directory, remove } = guardedDirectory("platform-bench-");
 try {
   if (lighttpdMissing !== null) tell(`not compared with git http-backend: ${lighttpdMissing} is not here`);
   const made = await runBranches(directory);
@@ -263,5 +263,5 @@ try {
   for (const [atOnce, figure] of branched) tell(`${atOnce} at once: ${JSON.stringify(figure)}`);
   tell(JSON.stringify(figures));
 } finally {
-  rmSync(directory, { recursive: true, force: true });
+  remove();
 }

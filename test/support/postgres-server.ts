@@ -2,15 +2,13 @@
  * Vitest's global set-up: one Postgres for the whole run. DATABASE_URL names a server to use; else the embedded one is
  * started in a temporary directory. Test files get databases of their own from support/postgres.ts.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { TestProject } from "vitest/node";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { guardedDirectory } from "./guard.ts";
 import { administer, makeTemplate } from "./postgres-databases.ts";
 
 declare module "vitest" {
@@ -21,11 +19,12 @@ declare module "vitest" {
 }
 
 const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "platform-test-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true })),
-);
+  Effect.sync(() => guardedDirectory("platform-test-")),
+  ({ remove }) => Effect.sync(remove),
+).pipe(Effect.map(({ directory }) => directory));
 
-const server = Effect.gen(function* () {
+/** The address of the run's server, until the scope closes. */
+export const server = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"];
   if (given !== undefined) return given;
   const { url } = yield* startEmbedded(yield* claimDataDirectory(yield* temporaryDirectory));

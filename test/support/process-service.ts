@@ -2,22 +2,15 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import {
-  mkdtempSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { makeRepository } from "../../demo/sample.ts";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
 import { gitOk } from "../git/git-client.ts";
 import type { Arming } from "./armed-main.ts";
+import { guardedDirectory } from "./guard.ts";
+import { processesIn } from "./processes-in.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
@@ -30,24 +23,10 @@ export type Program = "plain" | keyof typeof TOLD_MAINS;
 
 export type Json = Record<string, unknown>;
 
-/** Processes that work in the directory or below: a service's, and those of its Postgres. */
-const processesIn = (directory: string): readonly number[] => {
-  const place = realpathSync(directory);
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/cwd`).startsWith(place);
-      } catch {
-        return false; // It ended while it was looked at, or is another user's.
-      }
-    })
-    .map(Number);
-};
-
 /** One installation: a data directory, a sample repository to import, the scripted model; service lives come and go. */
 export class Installation {
-  readonly directory = mkdtempSync(path.join(tmpdir(), "platform-e2e-"));
+  readonly #guarded = guardedDirectory("platform-e2e-");
+  readonly directory = this.#guarded.directory;
   readonly dataDir = path.join(this.directory, "data");
   readonly sample = path.join(this.directory, "import", "sample");
   #model: ScriptedModel | null = null;
@@ -131,7 +110,7 @@ export class Installation {
       }
     }
     await this.#model?.close();
-    rmSync(this.directory, { recursive: true, force: true });
+    this.#guarded.remove();
   }
 }
 

@@ -2,8 +2,8 @@
  * Vitest's global set-up: the run's temporary files lie in memory where the machine has plenty, and are gone with it. Tests
  * make and remove hundreds of databases and repositories: on a disk that was a fifth of the CPU time of `test/http`.
  */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs";
-import path from "node:path";
+import { chmodSync, readFileSync, statfsSync } from "node:fs";
+import { guardedDirectory } from "./guard.ts";
 
 const IN_MEMORY = "/dev/shm";
 /** Far more than was seen of a run: 286 MiB in its middle. */
@@ -28,11 +28,9 @@ const hasPlenty = (): boolean => {
 export const setup = (): (() => void) => {
   // Whoever names a place means it.
   if (process.env["TMPDIR"] !== undefined || !mayExecute() || !hasPlenty()) return () => undefined;
-  const directory = mkdtempSync(path.join(IN_MEMORY, "test-"));
+  const { directory, remove } = guardedDirectory("test-", IN_MEMORY);
   // As open as /tmp: some tests are another user.
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
-  return () => {
-    rmSync(directory, { recursive: true, force: true });
-  };
+  return remove;
 };

@@ -42,13 +42,13 @@ export const loadMigrations: Effect.Effect<readonly Migration[]> = Effect.promis
   );
 });
 
-interface Applied {
+export interface Applied {
   readonly name: string;
   readonly checksum: string;
 }
 
 /** Which migrations are still to run, or why none may. */
-const remaining = (
+export const remaining = (
   known: readonly Migration[],
   applied: readonly Applied[],
 ): Effect.Effect<readonly Migration[], MigrationRefused> =>

@@ -2,8 +2,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -11,6 +10,7 @@ import * as Scope from "effect/Scope";
 import * as pg from "pg";
 import { startEmbedded } from "../../../src/store/postgres/embedded.ts";
 import { databaseAt } from "../../support/postgres-databases.ts";
+import { guardedDirectory } from "../../support/guard.ts";
 import { Installation, type Life } from "../../support/process-service.ts";
 import type { Listening } from "./bare.ts";
 import { childrenOf } from "./processes.ts";
@@ -68,7 +68,7 @@ export const statements = async (
 
 /** The embedded Postgres with its usual settings: fsync and synchronous_commit are on. */
 export const startPostgres = async (): Promise<Server> => {
-  const directory = await mkdtemp(path.join(tmpdir(), "platform-bench-"));
+  const { directory, remove } = guardedDirectory("platform-bench-");
   const scope = Effect.runSync(Scope.make());
   const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
   const benchUrl = databaseAt(url, "bench");
@@ -81,7 +81,7 @@ export const startPostgres = async (): Promise<Server> => {
     benchUrl,
     close: async () => {
       await Effect.runPromise(Scope.close(scope, Exit.void));
-      await rm(directory, { recursive: true, force: true });
+      remove();
     },
   };
 };

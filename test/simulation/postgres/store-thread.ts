@@ -1,7 +1,4 @@
 /** The thread of the real store (bridge.ts): carries out orders as they come, several at once. */
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { workerData, type MessagePort } from "node:worker_threads";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -14,6 +11,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import * as Client from "../../../src/store/postgres/client.ts";
 import { startEmbedded } from "../../../src/store/postgres/embedded.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { guardedDirectory } from "../../support/guard.ts";
 import { administer, databaseAt, makeTemplate, scopedDatabase } from "../../support/postgres-databases.ts";
 import type { Answer, Asked, Order, Outcome } from "./orders.ts";
 
@@ -39,9 +37,9 @@ const lives = new Map<string, { readonly services: Services; readonly scope: Sco
 let disconnectIn = Infinity;
 
 const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(async () => realpath(await mkdtemp(join(tmpdir(), "platform-sim-")))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true })),
-);
+  Effect.sync(() => guardedDirectory("platform-sim-")),
+  ({ remove }) => Effect.sync(remove),
+).pipe(Effect.map(({ directory }) => directory));
 
 const started = Effect.gen(function* () {
   if (server !== null) return server;

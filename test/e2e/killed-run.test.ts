@@ -1,0 +1,67 @@
+/** What a test run or a benchmark that is killed with -9 leaves on the machine: nothing. */
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, expect, it } from "vitest";
+import type { Started } from "../support/guarded-main.ts";
+import { processesIn, programOf } from "../support/processes-in.ts";
+import { processesOfSandbox } from "../support/processes-seeing.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+
+const PROGRAM = path.join(import.meta.dirname, "../support/guarded-main.ts");
+
+let child: ChildProcess | null = null;
+let started: Started | null = null;
+
+const start = async (what: "run" | "bench"): Promise<Started> => {
+  const { DATABASE_URL: _given, ...env } = process.env;
+  const running = spawn(process.execPath, [PROGRAM, what], { env, stdio: ["ignore", "pipe", "inherit"] });
+  child = running;
+  for await (const line of createInterface({ input: running.stdout }))
+    return (started = JSON.parse(line) as Started);
+  throw new Error("the program ended before it was ready");
+};
+
+const runDirectories = (): readonly string[] =>
+  readdirSync(tmpdir()).filter((name) => /^platform-[0-9a-f]{12}$/.test(name));
+
+/** Also ends what a guard that fails would leave. */
+afterEach(() => {
+  child?.kill("SIGKILL");
+  if (started === null) return;
+  const { directory, sandboxId } = started;
+  const left = [...processesIn(directory), ...(sandboxId === null ? [] : processesOfSandbox(sandboxId))];
+  if (left.length > 0) spawnSync("kill", ["-9", ...left.map(String)]);
+  rmSync(directory, { recursive: true, force: true });
+  started = null;
+});
+
+it("a test run that is killed leaves no Postgres and no directory", async () => {
+  const { directory } = await start("run");
+  expect(processesIn(directory).map(programOf)).toContain("postgres");
+  child?.kill("SIGKILL");
+  await expect.poll(() => processesIn(directory)).toEqual([]);
+  await expect.poll(() => existsSync(directory)).toBe(false);
+});
+
+it.runIf(sandboxesStartHere)(
+  "a benchmark that is killed leaves no service, no Postgres and no sandbox",
+  async () => {
+    const before = new Set(runDirectories());
+    const { directory, sandboxId } = await start("bench");
+    const id = sandboxId ?? "";
+    const runDir = runDirectories().find(
+      (name) => !before.has(name) && existsSync(path.join(tmpdir(), name, "s", id)),
+    );
+    if (runDir === undefined) throw new Error("the sandbox has no run directory");
+    expect(processesOfSandbox(id)).not.toEqual([]);
+    expect(processesIn(directory).map(programOf)).toEqual(expect.arrayContaining(["node", "postgres"]));
+    child?.kill("SIGKILL");
+    await expect.poll(() => processesIn(directory)).toEqual([]);
+    await expect.poll(() => processesOfSandbox(id)).toEqual([]);
+    await expect.poll(() => existsSync(path.join(tmpdir(), runDir))).toBe(false);
+    await expect.poll(() => existsSync(directory)).toBe(false);
+  },
+);
