@@ -13,7 +13,7 @@ export const logMissingSecrets = (
 ): Effect.Effect<void> => {
   const missing = missingSecretsOf(known);
   if (known === null || missing.length === 0) return Effect.void;
-  return Effect.logWarning("a session starts without secrets that its project requires", {
+  return Effect.logWarning("required secrets have no value", {
     project: known.project.id,
     ...start,
     message: missingSecretsMessage(missing),

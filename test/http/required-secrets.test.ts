@@ -1,5 +1,7 @@
 /** Required secrets without a value (`[env] required`): sessions start all the same, with a warning. */
+import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Identity } from "../../src/store/port.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {
   deliver,
@@ -37,10 +39,7 @@ const NEEDED = missing(
 );
 /** The operator's lines about this. */
 const logged = (named: string): readonly string[] =>
-  service.logs.filter(
-    (line) =>
-      line.includes("a session starts without secrets that its project requires") && line.includes(named),
-  );
+  service.logs.filter((line) => line.includes("required secrets have no value") && line.includes(named));
 
 describe("a project that requires a secret without a value", () => {
   it("says so at the creation and the restart of a session, and in the listing of triggers", async () => {
@@ -87,4 +86,15 @@ it("names at most twenty secrets and counts the others", async () => {
 it("warns of nothing where the manifest requires nothing", async () => {
   const pid = await makeProject(service);
   expect((await create(pid))["warnings"]).toEqual([]);
+});
+
+it("has a line in the operator's log for a fire that waits at the account's cap", async () => {
+  const pid = await requiring("NEEDED");
+  await putSecret(service, pid, SECRET_NAME, SECRET);
+  await runSession(service, pid);
+  const { account } = (await service.request("GET", "/v1/me")).json as { account: { id: string } };
+  await service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(account.id, "free", 1)));
+  expect(fields(await deliver(service, `${pid}/push`))).toMatchObject({ status: "queued" });
+  await eventually(() => expect(logged(pid)).toHaveLength(2));
+  expect(logged(pid)[1]).toContain("fire");
 });
