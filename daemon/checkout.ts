@@ -14,6 +14,7 @@ import { configDirOf, type ConfigDir } from "./config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "./http-client.ts";
 import { runToEnd, type Launch, type Finished, type LaunchFailure } from "./process.ts";
+import { requiredSecretsOf } from "./required-secrets.ts";
 import type { Settings } from "./settings.ts";
 
 /** One attempt failed; `message` is git's own, whole and not yet redacted. */
@@ -25,6 +26,8 @@ export interface Checkout {
   readonly credential: CloneCredential;
   readonly commit: string;
   readonly configDir: ConfigDir;
+  /** Of the manifest at the commit. */
+  readonly requiredSecrets: readonly string[];
 }
 
 export interface CheckoutOptions {
@@ -90,10 +93,12 @@ const readClone = (
   }
   const [commit = ""] = stdout.split("\n", 1);
   const manifest = stdout.slice(commit.length + 1);
-  return Effect.map(
-    Effect.promise(() => configDirOf(manifest, workspace)),
-    (configDir) => ({ credential, commit, configDir }),
-  );
+  return Effect.promise(async () => ({
+    credential,
+    commit,
+    configDir: await configDirOf(manifest, workspace),
+    requiredSecrets: await requiredSecretsOf(manifest),
+  }));
 };
 
 const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch => {

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
+import { missingSecrets, missingSecretsMessage } from "../src/domain/required-secrets.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
 import { TURN_LIMITS, type InitialPrompt, type RuntimeAdapter, type TurnLimits } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
@@ -150,6 +151,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     configDir = checkout.configDir.path;
     // The runtime has started, and reads its settings with the first request, which comes after this.
     writeRuntimeDefaults(parts, configDir);
+    logMissingSecrets(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
   report.setRepo({ ready: true, commit: checkout?.commit ?? null });
@@ -164,6 +166,12 @@ const settleConfigDir = (
 ): Effect.Effect<void> => {
   report.setError("checkout", configDir.problem);
   return moved ? runtime.restart : Effect.void;
+};
+
+/** The manifest is that of the commit which this session has. */
+const logMissingSecrets = ({ agentEnv, log }: Parts, { requiredSecrets }: Checkout): void => {
+  const missing = missingSecrets(requiredSecrets, Object.keys(agentEnv.secrets));
+  if (missing.length > 0) log("secrets missing", { message: missingSecretsMessage(missing) });
 };
 
 /** The agent's own PATH begins behind the launch prefix: what leads there is the platform's. */

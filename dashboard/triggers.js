@@ -47,6 +47,9 @@ export const triggers = {
       callout("warn", "The manifest does not parse. The triggers of its last good version go on."),
     listing.scheduler?.late &&
       callout("warn", "The scheduler is late: cron triggers fire later than they are due."),
+    ...listing.warnings.map(({ code: kind, message }) =>
+      callout("warn", tag(kind.replaceAll("_", " "), "warn"), " ", message),
+    ),
     listing.errors.length > 0 && errorList(listing.errors),
     listing.triggers.length === 0
       ? empty(

@@ -122,6 +122,7 @@ export interface TriggerListing {
     line: number | null;
   }[];
   manifest: { commit: string | null; synced_at: string | null; stale: boolean };
+  warnings: { code: string; message: string }[];
   triggers_paused: boolean;
   /** Absent while the service schedules nothing. */
   scheduler?: { ticked_at: string | null; late: boolean };

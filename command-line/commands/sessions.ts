@@ -120,7 +120,7 @@ const create = command({
   },
   notes:
     "It is `provisioning` when this ends; `platform sessions show` says when it runs. At the account's cap it ends with 6.",
-  run: async ({ options, input, api, project }) => {
+  run: async ({ options, input, note, api, project }) => {
     const { prompt, "prompt-file": file, base, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file);
@@ -134,6 +134,7 @@ const create = command({
         ...(name !== undefined && { name }),
       },
     });
+    for (const { message } of value.warnings) note(message);
     return { json: text, text: state(value) };
   },
 });
@@ -156,10 +157,11 @@ const restart = command({
   about: "Start a stopped or failed session again, on its branch",
   takes: ["SESSION"],
   inProject: true,
-  run: async ({ given, api, project }) => {
+  run: async ({ given, note, api, project }) => {
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/restart", {
       params: { pid: await project(), sid: sessionId(given.SESSION) },
     });
+    for (const { message } of value.warnings) note(message);
     return { json: text, text: state(value) };
   },
 });

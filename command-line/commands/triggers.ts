@@ -31,7 +31,13 @@ const PAUSED =
   "All triggers of this project are paused. Webhooks are answered 404; see `platform triggers refused`.";
 
 /** The triggers, and below them what is wrong with the others. */
-export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: Listing): string => {
+export const listed = ({
+  triggers,
+  errors,
+  manifest,
+  warnings,
+  triggers_paused: paused,
+}: Listing): string => {
   const rows = triggers.map((trigger) => [
     trigger.slug,
     trigger.type,
@@ -50,8 +56,15 @@ export const listed = ({ triggers, errors, manifest, triggers_paused: paused }: 
   const stale = manifest.stale
     ? ["The manifest cannot be read: the triggers of the last good one go on."]
     : [];
+  const warned = warnings.map(({ message }) => visible(message));
   const headings = ["SLUG", "TYPE", "STATE", "LAST FIRED", "NEXT", "ONLY", "WHEN"];
-  return [table(headings, rows, "No triggers."), ...wrong, ...stale, ...(paused ? [PAUSED] : [])].join("\n");
+  return [
+    table(headings, rows, "No triggers."),
+    ...wrong,
+    ...stale,
+    ...warned,
+    ...(paused ? [PAUSED] : []),
+  ].join("\n");
 };
 
 const list = command({

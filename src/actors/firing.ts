@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { uuidV7 } from "../domain/ids.ts";
@@ -25,6 +26,7 @@ import type {
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
+import { logMissingSecrets } from "./required-secrets.ts";
 import { missingModel, ModelPolicy } from "./models.ts";
 
 export interface FiringOptions {
@@ -77,6 +79,7 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       const entropy = yield* Entropy;
       const directory = yield* Directory;
       const rules = yield* ModelPolicy;
+      const run = Effect.runForkWith(yield* Effect.context());
       const prompted = (request: FireRequest): FireRequest =>
         missingModel(directory.known(request.project.id), rules) === null
           ? request
@@ -92,9 +95,23 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
           now,
         };
       };
+      const logged = ({ project }: FireRequest, admission: Admission): Effect.Effect<void> => {
+        const known = directory.known(project.id);
+        if (admission.outcome === "admitted")
+          return logMissingSecrets(known, { session: admission.sessionId });
+        if (admission.outcome === "queued") return logMissingSecrets(known, { fire: admission.fireId });
+        return Effect.void;
+      };
       return Firing.of({
-        fire: (request) => Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))),
-        offer: (request, answer) => admitter.offer(request.project.accountId, wish(request), answer),
+        fire: (request) =>
+          Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))).pipe(
+            Effect.tap((admission) => logged(request, admission)),
+          ),
+        offer: (request, answer) =>
+          admitter.offer(request.project.accountId, wish(request), (exit) => {
+            answer(exit);
+            if (Exit.isSuccess(exit)) run(logged(request, exit.value));
+          }),
       });
     }),
   );

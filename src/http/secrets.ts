@@ -7,6 +7,7 @@ import { Directory } from "../actors/directory.ts";
 import { Entropy } from "../actors/entropy.ts";
 import { Keyring } from "../actors/keyring.ts";
 import { Manifests } from "../actors/manifests.ts";
+import { missingSecrets } from "../domain/required-secrets.ts";
 import {
   checkSecretName,
   checkSecretSet,
@@ -49,8 +50,10 @@ const list = Effect.fnUntraced(function* (projectId: string) {
   const bytes = new Map(sealed.map(({ name, envelope }) => [name, sealedValueBytes(envelope)]));
   const { env } = yield* (yield* Manifests).current(project);
   const now = yield* Clock.currentTimeMillis;
-  const names = new Set(secrets.map(({ name }) => name));
-  const missing = env.required.filter((name) => !names.has(name));
+  const missing = missingSecrets(
+    env.required,
+    secrets.map(({ name }) => name),
+  );
   return {
     secrets: secrets.map((secret) => secretWire(secret, { valueBytes: bytes.get(secret.name) ?? 0, now })),
     declared: { required: env.required, optional: env.optional, missing },

@@ -5,8 +5,10 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { Admitter } from "../actors/admission.ts";
 import { Actors } from "../actors/actors.ts";
+import { Directory } from "../actors/directory.ts";
 import { newUuid } from "../actors/entropy.ts";
 import { requireModel } from "../actors/models.ts";
+import { logMissingSecrets } from "../actors/required-secrets.ts";
 import { baseCommit, requireAgent } from "../actors/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../domain/agent.ts";
 import { parseBaseRef } from "../domain/git-ref.ts";
@@ -29,6 +31,7 @@ import {
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "./limits.ts";
 import { makePreview } from "./preview.ts";
+import { warningsOf } from "./warnings.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
 
 export interface SessionWish {
@@ -122,7 +125,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   });
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome !== "admitted") return yield* projectInactive();
-  return yield* reread(session.id);
+  return yield* started(session);
 });
 
 export const projectInactive = () =>
@@ -131,6 +134,13 @@ export const projectInactive = () =>
 const reread = Effect.fnUntraced(function* (id: string) {
   const session = yield* (yield* Sessions).get(id);
   return session === null ? yield* notFound("session") : sessionWire(session);
+});
+
+/** The session that begins to boot, with what it may miss. */
+const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
+  const known = (yield* Directory).known(projectId);
+  yield* logMissingSecrets(known, { session: id });
+  return { ...(yield* reread(id)), warnings: warningsOf(known) };
 });
 
 type SessionPath = { readonly pid: string; readonly sid: string };
@@ -192,7 +202,7 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
       code: "not_restartable",
     });
   }
-  return yield* reread(session.id);
+  return yield* started(session);
 });
 
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {

@@ -34,6 +34,7 @@ import { badRequest, Internal, notFound, Unavailable, Unprocessable } from "./ap
 import { answering, projectFor } from "./answers.ts";
 import { Addresses } from "./limits.ts";
 import { capReached, projectInactive } from "./sessions.ts";
+import { warningsOf } from "./warnings.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 const UPCOMING = 5;
@@ -115,6 +116,7 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
     triggers: read.triggers.map((trigger) => triggerWire(trigger, known)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
+    warnings: warningsOf((yield* Directory).known(project.id)),
     triggers_paused: project.triggersPaused,
     scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
   };

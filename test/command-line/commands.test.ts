@@ -275,6 +275,25 @@ describe("a webhook trigger with a filter", () => {
   });
 });
 
+describe("a project that requires a secret without a value", () => {
+  it("has its sessions started with a warning, and its triggers listed with it", async () => {
+    const own = await makeProject(service, { files: { "platform.toml": '[env]\nrequired = ["NEEDED"]\n' } });
+    const warning =
+      "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.\n";
+    const create = (...more: string[]) => run(["sessions", "create", "--project", own, ...more]);
+    const created = { code: 0, stdout: expect.stringMatching(`^${ID} provisioning\n$`) as string };
+    expect(await create()).toMatchObject({ ...created, stderr: warning });
+    const { stderr, stdout } = await create("--json");
+    expect([stderr, JSON.parse(stdout)]).toEqual([
+      "",
+      expect.objectContaining({ warnings: [expect.anything()] }),
+    ]);
+    expect((await run(["triggers", "list", "--project", own])).stdout).toBe(`No triggers.\n${warning}`);
+    await putSecret(service, own, "NEEDED", "a value");
+    expect(await create()).toMatchObject({ ...created, stderr: "" });
+  });
+});
+
 describe("a secret that is rotated", () => {
   it("says until when its previous value verifies webhooks", async () => {
     const set = (...more: string[]) => run(["secrets", "set", "ROTATED", ...more], { input: "a value" });

@@ -95,6 +95,7 @@ describe.skipIf(!hasChromium)(title, () => {
         { slug: null, index: 2, path: "slug", message: "a slug has no capital letters", line: null },
       ],
       manifest: { commit: "6113728f27ae82c7", synced_at: null, stale: true },
+      warnings: [{ code: "secret_missing", message: "The manifest requires the secret NEEDED." }],
       triggers_paused: true,
       scheduler: { ticked_at: null, late: true },
     };
@@ -107,6 +108,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The triggers of its last good version go on.").waitFor();
     await page.getByText("All triggers of this project are paused.").waitFor();
     await page.getByText("The scheduler is late").waitFor();
+    const missing = page.locator(".callout", { hasText: "The manifest requires the secret NEEDED." });
+    expect(await missing.locator(".tag").innerText()).toBe("secret missing");
   });
 
   it("lead to their fires, and to the newest one", async () => {

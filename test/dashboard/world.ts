@@ -213,6 +213,7 @@ export const makeWorld = (now: number): World => ({
       { slug: "nightly", index: 2, path: "cron", message: "a cron expression has six fields", line: 31 },
     ],
     manifest: { commit: "6113728f27ae82c7", synced_at: ago(now, 300), stale: false },
+    warnings: [],
     triggers_paused: false,
     scheduler: { ticked_at: ago(now, 20), late: false },
   },

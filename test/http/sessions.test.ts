@@ -74,6 +74,7 @@ describe("creating a session", () => {
       updated_at: session["created_at"],
       running_at: null,
       stopped_at: null,
+      warnings: [],
     });
     const running = await reached(service, pid, String(session["id"]), "running");
     expect(running["running_at"]).not.toBeNull();

@@ -10,6 +10,12 @@ export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
 /** ISO 8601 UTC with milliseconds. */
 export const Instant = Schema.String.annotate({ format: "date-time" });
 
+/** What works, and may not work as its project means it to. `message` is a sentence that says what to do. */
+export const Warning = Schema.Struct({
+  code: Schema.Literals(["secret_missing"]),
+  message: Schema.String,
+}).annotate({ identifier: "Warning" });
+
 const PAGE_MAX = 200;
 export const PAGE_DEFAULT = 50;
 

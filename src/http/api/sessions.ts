@@ -14,6 +14,7 @@ import {
   text,
   textOfBytes,
   Uuid,
+  Warning,
 } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
@@ -43,6 +44,15 @@ export const SessionWire = Schema.Struct({
   running_at: nullable(Instant),
   stopped_at: nullable(Instant),
 }).annotate({ identifier: "Session" });
+
+/** A session at its start, with what it may miss. */
+const StartedSession = Schema.Struct({
+  ...SessionWire.fields,
+  warnings: Schema.Array(Warning).annotate({
+    description:
+      "What the session may miss, such as required secrets without a value. Empty where nothing is.",
+  }),
+}).annotate({ identifier: "StartedSession" });
 
 export const SandboxWire = Schema.Struct({
   id: Uuid,
@@ -88,7 +98,7 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.post("create", "/", {
       params: projectParams,
       payload: CreateSession,
-      success: SessionWire.pipe(HttpApiSchema.status(201)),
+      success: StartedSession.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
     }).annotate(Access, "work"),
     HttpApiEndpoint.get("list", "/", {
@@ -115,7 +125,7 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "work"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
-      success: SessionWire.pipe(HttpApiSchema.status(202)),
+      success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany],
     }).annotate(Access, "work"),
     HttpApiEndpoint.delete("delete", "/:sid", {

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
-import { Instant, Json, optionalText, projectParams, Uuid } from "./schemas.ts";
+import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 /** Spec 8. */
@@ -50,6 +50,9 @@ export const TriggerListing = Schema.Struct({
     commit: nullable(Schema.String),
     synced_at: nullable(Instant),
     stale: Schema.Boolean,
+  }),
+  warnings: Schema.Array(Warning).annotate({
+    description: "What the project's sessions may miss, such as required secrets without a value.",
   }),
   triggers_paused: Schema.Boolean,
   scheduler: Schema.Struct({ ticked_at: nullable(Instant), late: Schema.Boolean }),

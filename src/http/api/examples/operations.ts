@@ -27,6 +27,7 @@ import {
   triggers,
   changeRequest,
   merged,
+  missingSecret,
   secret,
 } from "./records.ts";
 
@@ -99,7 +100,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "sessions.create": {
     summary: "Start a session: a branch, a sandbox and an agent that works in it.",
     request: { initial_prompt: session.initial_prompt, name: session.name },
-    response: session,
+    response: { ...session, warnings: [missingSecret] },
   },
   "sessions.list": {
     summary: "List a project's sessions, newest first.",
@@ -120,7 +121,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "sessions.restart": {
     summary: "Start an ended session again, in a new sandbox on the same branch.",
-    response: { ...session, base_commit: BASE_COMMIT },
+    response: { ...session, base_commit: BASE_COMMIT, warnings: [] },
   },
   "sessions.sandbox": {
     summary: "Show a session's newest sandbox.",

@@ -81,6 +81,12 @@ export const session = {
   stopped_at: null,
 };
 
+export const missingSecret = {
+  code: "secret_missing",
+  message:
+    "The manifest requires the secret DATABASE_URL, and it has no value. Set it with `platform secrets set DATABASE_URL`.",
+};
+
 export const running = { ...session, status: "running", base_commit: BASE_COMMIT, running_at: LATER };
 
 export const fire = {
@@ -128,6 +134,7 @@ export const triggers = {
     },
   ],
   manifest: { commit: BASE_COMMIT, synced_at: BEGAN, stale: false },
+  warnings: [missingSecret],
   triggers_paused: false,
   scheduler: { ticked_at: LATER, late: false },
 };

@@ -1,0 +1,21 @@
+/** Secrets that a manifest requires (`[env] required`) and that have no value. They stop no session: people are warned. */
+
+/** Names in one sentence; the others are counted. */
+const NAMES_MAX = 20;
+
+export const missingSecrets = (required: readonly string[], present: Iterable<string>): readonly string[] => {
+  const names = new Set(present);
+  return [...new Set(required)].filter((name) => !names.has(name));
+};
+
+/** @param missing at least one name */
+export const missingSecretsMessage = (missing: readonly string[]): string => {
+  const [first = ""] = missing;
+  if (missing.length === 1) {
+    return `The manifest requires the secret ${first}, and it has no value. Set it with \`platform secrets set ${first}\`.`;
+  }
+  const more = missing.length - NAMES_MAX;
+  const names = [...missing.slice(0, NAMES_MAX), ...(more > 0 ? [`${more} more`] : [])];
+  const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+  return `The manifest requires the secrets ${listed}, and they have no values. Set each with \`platform secrets set NAME\`.`;
+};

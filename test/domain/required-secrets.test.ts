@@ -1,0 +1,17 @@
+import { describe, expect, test } from "vitest";
+import { missingSecrets, missingSecretsMessage } from "../../src/domain/required-secrets.ts";
+
+describe("required secrets without a value", () => {
+  test("are those that are not present, each once, in the manifest's order", () => {
+    expect(missingSecrets(["B", "A", "C", "B"], ["A"])).toEqual(["B", "C"]);
+    expect(missingSecrets(["A"], ["A", "B"])).toEqual([]);
+  });
+
+  test.each([
+    [["A"], "the secret A, and it has no value. Set it with `platform secrets set A`."],
+    [["A", "B"], "the secrets A and B, and they have no values. Set each with `platform secrets set NAME`."],
+    [["A", "B", "C"], "the secrets A, B and C, and they have no values."],
+  ])("%j are named in a sentence", (missing, says) => {
+    expect(missingSecretsMessage(missing)).toContain(`The manifest requires ${says}`);
+  });
+});
