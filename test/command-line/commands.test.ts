@@ -302,7 +302,9 @@ describe("a secret that is rotated", () => {
     expect((await set("--previous-valid", "24h")).stdout).toMatch(
       new RegExp(`^ROTATED is set; its previous value verifies webhooks until ${instant}\n$`),
     );
-    expect((await run(["secrets", "list"])).stdout).toMatch(new RegExp(`ROTATED +${instant} +${instant}\n`));
+    expect((await run(["secrets", "list"])).stdout).toMatch(
+      new RegExp(`ROTATED +${instant} +yes +${instant}\n`),
+    );
     expect(await set("--previous-valid", "1 day")).toMatchObject({
       code: 2,
       stderr: "--previous-valid is a length of time such as 90s, 30m, 24h or 7d.\n",

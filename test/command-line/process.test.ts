@@ -291,10 +291,13 @@ describe("streams", () => {
 describe("a secret's value", () => {
   const sent = async (): Promise<unknown> => JSON.parse((await bodies.at(-1)) ?? "") as unknown;
   const bodies: Promise<string>[] = [];
+  const KEY = { name: "KEY", created_at: AT, updated_at: AT, updated_by: null, previous_valid_until: null };
+  let isMasked = true;
   beforeEach(() => {
+    isMasked = true;
     answer = (request, response) => {
       bodies.push(text(request));
-      saying({ name: "KEY", created_at: AT, updated_at: AT, updated_by: null })(request, response);
+      saying({ ...KEY, masked: isMasked })(request, response);
     };
   });
 
@@ -307,6 +310,7 @@ describe("a secret's value", () => {
   });
 
   it("that is too short to be masked in logs is taken with a sentence that says so", async () => {
+    isMasked = false;
     const ended = await run(["secrets", "set", "KEY"], { input: "12345\n" });
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.stdout).toContain("not masked where it appears in logs");
