@@ -4,7 +4,17 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions, Fires, Identity, Projects, type Skip } from "../../src/store/port.ts";
 import { Secrets } from "../../src/store/secrets.ts";
-import { accountOf, admitOne, due, fired, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
+import {
+  accountOf,
+  addProject,
+  admitOne,
+  due,
+  fired,
+  makeWorld,
+  NOON,
+  type Check,
+  type World,
+} from "./store-fixture.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };
 
@@ -140,7 +150,8 @@ const checkCursors = (check: Check): void => {
     check(
       "is read with others of any projects, as far as they are there",
       Effect.gen(function* () {
-        const [world, other] = [yield* makeWorld(1), yield* makeWorld(1)];
+        const world = yield* makeWorld(1);
+        const other = { ...world, projectId: yield* addProject(world) };
         yield* cursors(world, { a: "hourly", b: "daily" }, NOON);
         yield* cursors(other, { a: "weekly" }, NOON + 5);
         const read = (yield* Projects).cursors;
