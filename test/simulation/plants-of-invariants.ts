@@ -14,14 +14,14 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 47,
+    seed: 212,
   },
   {
     name: "git-passwords-outlive-their-session",
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 205,
+    seed: 300,
   },
   {
     name: "tokens-live-for-ever",
@@ -56,7 +56,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
             actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" }),
           );
         }),`,
-    seed: 13,
+    seed: 1,
   },
   {
     name: "session-branch-made-the-default",
@@ -91,7 +91,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sessions.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 42,
+    seed: 2,
   },
   {
     name: "sandbox-fence-forgotten",
@@ -119,7 +119,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/counters.ts",
     find: "record.accountId === accountId && isLive(record.status)",
     put: 'record.accountId === accountId && isLive(record.status) && record.status === "running"',
-    seed: 1,
+    seed: 2,
   },
   {
     name: "ownerless-left-alone",
@@ -133,7 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/actors/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 67,
+    seed: 93,
   },
   {
     name: "filtered-delivery-retried",

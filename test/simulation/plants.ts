@@ -70,14 +70,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 119,
+    seed: 364,
   },
   {
     name: "teardown-forgotten-at-stop",
     file: "src/machines/session.ts",
     find: '          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
     put: "",
-    seed: 5,
+    seed: 7,
   },
   {
     name: "teardown-forgotten-at-idle",
@@ -91,14 +91,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 85,
+    seed: 246,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 15,
+    seed: 31,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -119,7 +119,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox-boot.ts",
     find: "      duration: options.bootTimeoutMs,",
     put: "      duration: options.bootTimeoutMs + 86_400_000,",
-    seed: 1,
+    seed: 6,
   },
   {
     name: "branch-after-sandbox",
@@ -140,7 +140,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 20,
+    seed: 24,
   },
   {
     name: "drain-does-not-wake",
