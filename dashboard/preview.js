@@ -31,8 +31,8 @@ const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /** What becomes of a delivery that does not fire. */
 const OUTCOMES = new Map([
-  ["pong", "This is a ping: it is answered and starts nothing."],
-  ["filtered", "The trigger's filter does not match: such a delivery starts nothing."],
+  ["pong", "This is a ping. The service answers it and starts nothing."],
+  ["filtered", "The delivery does not match the trigger's filter. It would start nothing."],
 ]);
 
 /**

@@ -111,8 +111,8 @@ const parsedBody = (text: string, contentType: string | undefined): unknown => {
 
 const OUTCOMES = {
   fires: null,
-  pong: "Such a delivery is answered as a ping and starts nothing.",
-  filtered: "The trigger's filter does not match: such a delivery starts nothing.",
+  pong: "This is a ping. The service answers it and starts nothing.",
+  filtered: "The delivery does not match the trigger's filter. It would start nothing.",
 } as const;
 
 const preview = command({

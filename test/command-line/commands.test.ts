@@ -263,10 +263,10 @@ describe("a webhook trigger with a filter", () => {
     expect(await preview("push")).toMatchObject({ ...fires, stderr: "" });
     expect(await preview("create")).toMatchObject({
       ...fires,
-      stderr: "The trigger's filter does not match: such a delivery starts nothing.\n",
+      stderr: "The delivery does not match the trigger's filter. It would start nothing.\n",
     });
     expect((await preview("ping")).stderr).toBe(
-      "Such a delivery is answered as a ping and starts nothing.\n",
+      "This is a ping. The service answers it and starts nothing.\n",
     );
     await run(["projects", "update", own, "--triggers", "paused"]);
     expect((await run(["triggers", "list", "--project", own])).stdout).toMatch(
