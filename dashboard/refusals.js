@@ -10,7 +10,7 @@ import { projectHead, projectPath } from "./project.js";
 /** Reasons by their codes; others are shown as they are. */
 const REASONS = new Map([
   ["invalid_webhook_address", "The address is not that of a trigger."],
-  ["unknown_trigger", "The manifest has no trigger of this slug."],
+  ["unknown_trigger", "The manifest has no trigger with this slug."],
   ["trigger_in_error", "The manifest's entry for this trigger, or its filter, has an error."],
   ["trigger_disabled", "The trigger is disabled."],
   ["not_a_webhook_trigger", "The trigger is not a webhook trigger."],

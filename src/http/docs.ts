@@ -44,7 +44,7 @@ const STYLE = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 nav ul { columns: 16rem; padding-left: 1.2rem; }
 section { border-top: 1px solid #8886; margin-top: 2rem; }
-code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
 pre { overflow-x: auto; padding: 0.75rem; border: 1px solid #8886; border-radius: 6px; }
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }

@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)(title, () => {
     );
     expect(words).toEqual([
       "on-push | The signature does not match: the sender has another secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
-      "on-pusch | The manifest has no trigger of this slug. | from 192.0.2.7 | 404 | 1 min ago",
+      "on-pusch | The manifest has no trigger with this slug. | from 192.0.2.7 | 404 | 1 min ago",
     ]);
   });
 

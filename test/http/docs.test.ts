@@ -44,4 +44,12 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(new Set(asked.map((url) => new URL(url).origin))).toEqual(new Set([service.url]));
     expect(complaints).toEqual([]);
   });
+
+  it("cuts nothing off on a phone", async () => {
+    const { page } = await newPage(browser);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${service.url}/docs`);
+    const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+    expect(beyond).toBe(0);
+  });
 });
