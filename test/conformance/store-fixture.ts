@@ -3,18 +3,19 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
 import { uuidV7 } from "../../src/domain/ids.ts";
 import { session, type SessionEvent } from "../../src/machines/session.ts";
 import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
 import {
   Admissions,
+  Events,
   Identity,
   Projects,
   Sandboxes,
   Sessions,
   type AdmissionRequest,
   type CloneCredentials,
-  type Events,
   type Fires,
   type StoreHealth,
 } from "../../src/store/port.ts";
@@ -72,6 +73,28 @@ export interface World {
 }
 
 export const hash = (): string => randomUUID().replaceAll("-", "").repeat(2);
+
+/**
+ * Follows the events of one type in a session.
+ * @returns what reads them from there on, once at least `expected` of them can be read
+ */
+export const followSession = Effect.fnUntraced(function* (
+  place: { readonly projectId: string; readonly sessionId: string },
+  type: string,
+) {
+  const { after } = yield* Events;
+  const read = (cursor: string | null) => after({ ...place, cursor, limit: 100 });
+  const { cursor } = yield* read(null);
+  return (expected: number) =>
+    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    read(cursor).pipe(
+      Effect.map(({ events }) => events.filter((event) => event.type === type)),
+      Effect.repeat({
+        until: (events) => events.length >= expected,
+        schedule: Schedule.spaced("10 millis"),
+      }),
+    );
+});
 
 export const addProject = Effect.fnUntraced(function* (
   { accountId, userId }: Pick<World, "accountId" | "userId">,

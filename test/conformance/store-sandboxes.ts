@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
-import { CloneCredentials, Events, Identity, Sandboxes } from "../../src/store/port.ts";
+import { CloneCredentials, Identity, Sandboxes } from "../../src/store/port.ts";
 import {
   admitSession,
+  followSession,
   hash,
   makeWorld,
   NOON,
@@ -54,15 +55,12 @@ export const checkSandboxes = (check: Check): void => {
         const sessionId = yield* admitSession(world);
         const { id } = yield* openSandbox(sessionId);
         expect(yield* get(id)).toMatchObject({ bootStartedAt: null });
-        const { after } = yield* Events;
-        const { cursor } = yield* after({ projectId: world.projectId, sessionId, cursor: null, limit: 1 });
+        const told = yield* followSession({ projectId: world.projectId, sessionId }, "sandbox.boot_started");
         for (const now of [NOON + 5, NOON + 9]) {
           expect(yield* beginBoot(id, { now, deadlineAt: now + 100 })).toBe(true);
           expect(yield* get(id)).toMatchObject({ bootStartedAt: now, bootDeadlineAt: now + 100 });
         }
-        const { events } = yield* after({ projectId: world.projectId, sessionId, cursor, limit: 20 });
-        const told = events.filter(({ type }) => type === "sandbox.boot_started");
-        expect(told.map(({ at, data }) => ({ at, data }))).toEqual([
+        expect((yield* told(2)).map(({ at, data }) => ({ at, data }))).toEqual([
           { at: NOON + 5, data: { sandbox_id: id } },
           { at: NOON + 9, data: { sandbox_id: id } },
         ]);

@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { session } from "../../src/machines/session.ts";
-import { Events, Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
 import {
   admitSession,
+  followSession,
   BOOT_MS,
   makeWorld,
   NOON,
@@ -234,7 +235,6 @@ export const checkSessions = (check: Check): void => {
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { noteTurn, get } = yield* Sessions;
-        const { after } = yield* Events;
         const id = yield* admitSession(world);
         const sandboxId = (yield* openSandbox(id)).id;
         const error = { code: "model_quota", message: 'It said: "no" \u2026' };
@@ -247,8 +247,7 @@ export const checkSessions = (check: Check): void => {
         } as const;
         expect(yield* noteTurn(id, { ...failed, sandboxId: randomUUID(), now: NOON })).toBeNull();
         expect((yield* get(id))?.lastTurn).toBeNull();
-        const seen = { projectId: world.projectId, sessionId: id, limit: 10 };
-        const { cursor } = yield* after({ ...seen, cursor: null });
+        const told = yield* followSession({ projectId: world.projectId, sessionId: id }, "session.turn");
         expect(yield* noteTurn(id, { ...failed, now: NOON + 1 })).toEqual({ projectId: world.projectId });
         expect((yield* get(id))?.lastTurn).toEqual(failed);
         const completed = { ...failed, number: 12, state: "completed", error: null } as const;
@@ -259,10 +258,9 @@ export const checkSessions = (check: Check): void => {
           yield* noteTurn(id, { ...failed, sandboxId: randomUUID(), number: 20, now: NOON + 5 }),
         ).toBeNull();
         expect((yield* get(id))?.lastTurn).toEqual(completed);
-        const { events } = yield* after({ ...seen, cursor });
-        expect(events.map(({ type, at, data }) => [type, at, data])).toEqual([
-          ["session.turn", NOON + 1, { state: "failed", error, at: failed.at }],
-          ["session.turn", NOON + 3, { state: "completed", error: null, at: failed.at }],
+        expect((yield* told(2)).map(({ at, data }) => [at, data])).toEqual([
+          [NOON + 1, { state: "failed", error, at: failed.at }],
+          [NOON + 3, { state: "completed", error: null, at: failed.at }],
         ]);
         expect(yield* noteTurn(randomUUID(), { ...failed, now: NOON })).toBeNull();
       }),

@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("Content-Type").fill("application/x-www-form-urlencoded");
     await dialog.getByLabel("Body (JSON)").fill("payload=%7B%7D");
     await dialog.getByRole("button", { name: "Preview" }).click();
-    await dialog.getByText("The trigger's filter does not match").waitFor();
+    await dialog.getByText("The delivery does not match the trigger's filter.").waitFor();
     const headers = { "x-github-event": "create", "content-type": "application/x-www-form-urlencoded" };
     expect(fake.writes).toEqual([
       `POST /v1/projects/${PROJECT_ID}/triggers/on-push/preview ${JSON.stringify({ kind: "webhook", body: "payload=%7B%7D", headers })}`,
