@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
 import type { Mark } from "./marks.ts";
 import type { Random } from "./random.ts";
 import type { Process, SimulatedTime } from "./time.ts";
@@ -34,6 +35,9 @@ export interface Call {
 const SLOW = 0.08;
 const SLOWEST_MS = 40;
 const YIELDING = 0.3;
+/** A late call takes effect after so long, ms. */
+const LATE_MIN_MS = 60;
+const LATE_MAX_MS = 10_000;
 
 export class Boundary {
   readonly trace: string[] = [];
@@ -123,7 +127,7 @@ export class Boundary {
         if (!this.pass(`before ${name}`, call.isTraced, process)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
         const look = call.isTraced ? this.onCall(call) : null;
-        return Effect.flatMap(Effect.exit(effect), (exit) => {
+        return Effect.flatMap(Effect.exit(this.#late(call, effect)), (exit) => {
           look?.(exit);
           if (process.isDead) return Effect.never;
           this.#happened(call, exit);
@@ -158,6 +162,24 @@ export class Boundary {
     const share = this.faults[port] ?? 0;
     if (share === 0 || !this.#random.chance(share)) return null;
     return this.#random.chance(0.5) ? "unknown" : "refused";
+  }
+
+  /** A late call takes effect later, also where its caller does not wait for it any longer. A dead process' never does. */
+  #late<A, E, R>(
+    { process, port, operation, about }: Call,
+    effect: Effect.Effect<A, E, R>,
+  ): Effect.Effect<A, E, R> {
+    const name = `${port}.${operation}`;
+    if (!this.#isMarked(`late ${name}`)) return effect;
+    this.hit(`late ${name}`);
+    const arriving = Effect.suspend(() => {
+      if (process.isDead) return Effect.never;
+      this.note(`arrives ${name} ${about}`);
+      this.onMarked();
+      return effect;
+    });
+    const travel = this.#random.between(LATE_MIN_MS, LATE_MAX_MS);
+    return Effect.flatMap(Effect.forkDetach(Effect.andThen(Effect.sleep(travel), arriving)), Fiber.join);
   }
 
   /** Others have their turn at every call, now and then for long. */

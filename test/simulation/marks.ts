@@ -6,7 +6,7 @@ import type { CallFault } from "./boundary.ts";
 import type { Random } from "./random.ts";
 
 /** What may go wrong with a marked call. */
-type MarkedFault = "before" | "after" | CallFault;
+type MarkedFault = "before" | "after" | CallFault | "late";
 
 export interface Mark {
   /** With the call, as `refused store.Fires.get`. */
@@ -93,6 +93,25 @@ export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM]);
 /** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */
 const FAILING_THEIR_OWN_WAY = /^(daemon|provider)\./;
 
+/**
+ * Statements that reach the database late: they wait there for a lock, or on the way. They take effect even where the caller
+ * was interrupted meanwhile, or its actor lives on another node by now.
+ */
+const LATE: Names = [
+  "store.Admissions.admit",
+  "store.Admissions.cancel",
+  "store.Fires.request",
+  "store.Projects.recordManifest",
+  "store.Sandboxes.beginBoot",
+  "store.Sandboxes.memory.save",
+  "store.Sandboxes.noteSecrets",
+  "store.Sandboxes.open",
+  "store.Sandboxes.open",
+  "store.Sandboxes.open",
+  "store.Sessions.memory.save",
+  "store.Fires.request",
+];
+
 /** A common call goes wrong at one of so many of its first times. */
 const NTH_MAX = 4;
 
@@ -104,9 +123,10 @@ const markOf = (random: Random, names: Names, nthMax: number): Mark => {
   return { point: `${random.pick(faults)} ${name}`, nth: random.between(1, nthMax) };
 };
 
-/** A run's marks: one of a call that it makes, two of such as it may not make at all. */
+/** A run's marks: one of a call that it makes, two of such as it may not make at all, and one that is late. */
 export const marksOf = (random: Random): readonly Mark[] => [
   markOf(random, COMMON, NTH_MAX),
   markOf(random, SELDOM, 1),
   markOf(random, SELDOM, 1),
+  { point: `late ${random.pick(LATE)}`, nth: random.between(1, NTH_MAX) },
 ];

@@ -51,13 +51,13 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
-    seed: 383,
+    seed: 435,
   },
   {
     name: "instants-with-a-row-hold-the-cursor",
     file: "src/actors/trigger.ts",
     find: "admission.fire.scheduledFor === at",
     put: "admission.fire.scheduledFor === 0",
-    seed: 708,
+    seed: 727,
   },
 ];

@@ -56,7 +56,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 6,
+    seed: 14,
   },
   {
     name: "destroy-forgotten",
@@ -91,7 +91,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
     put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 246,
+    seed: 259,
   },
   {
     name: "deleted-restarts",
@@ -140,7 +140,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 24,
+    seed: 584,
   },
   {
     name: "drain-does-not-wake",
@@ -217,7 +217,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/admission-plan.ts",
     find: '    if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };\n',
     put: "",
-    seed: 19,
+    seed: 3,
   },
   {
     name: "overlapped-fire-kept-waiting",
@@ -238,7 +238,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/session-columns.ts",
     find: 'is ? "reserve" : "release"',
     put: 'is ? "keep" : "release"',
-    seed: 8,
+    seed: 2,
   },
   {
     name: "reason-of-failure-dropped",
@@ -308,7 +308,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 7,
+    seed: 11,
   },
   {
     name: "instants-taken-for-one",
