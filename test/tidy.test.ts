@@ -137,8 +137,14 @@ test("keeps one name for one noun: definition and handler, machine and interpret
   expect(names("src/actors")).toEqual(expect.arrayContaining(machines));
 });
 
-/** The programs hand their environment to config.ts and daemon/settings.ts; git is started with our PATH. */
-const ENVIRONMENT_READERS = new Set(["src/serve.ts", "src/cli.ts", "src/git/run.ts", "daemon/start.ts"]);
+/** The programs hand their environment to config.ts, daemon/settings.ts and the command line; git is started with our PATH. */
+const ENVIRONMENT_READERS = new Set([
+  "src/serve.ts",
+  "src/cli.ts",
+  "src/cli/main.ts",
+  "src/git/run.ts",
+  "daemon/start.ts",
+]);
 
 test("reads the environment in one place a program", () => {
   const readers = new Set(
