@@ -1,4 +1,4 @@
-/** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 `[runtime] config_dir`). */
+/** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 "Config directory"). */
 import { realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";

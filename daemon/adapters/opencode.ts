@@ -33,7 +33,7 @@ const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 const DEFAULT_AGENT = "default";
 
 /**
- * Holds against the project's configuration. File snapshots cost seconds on a large repository (facts.md). Questions are
+ * Holds against the project's configuration. File snapshots cost seconds on a large repository. Questions are
  * off: no person is there to answer, and a turn would wait for one for hours.
  */
 const FIXED = JSON.stringify({

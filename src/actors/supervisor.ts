@@ -1,5 +1,5 @@
 /**
- * Restarts work that crashed, within a budget that stands where the work is started (style.md, "An actor file").
+ * Restarts work that crashed, within a budget that stands where the work is started.
  * A database outage is not a crash: it is logged once a minute at most and waited out, as long as it takes.
  */
 import * as Cause from "effect/Cause";

@@ -1,4 +1,4 @@
-/** The agent's config directory in the checkout (spec.md 4.5, api.md 4 `[runtime] config_dir`). */
+/** The agent's config directory in the checkout (spec.md 4.5, api.md 4 "Config directory"). */
 import * as Result from "effect/Result";
 
 export const DEFAULT_CONFIG_DIR = ".platform/runtime";

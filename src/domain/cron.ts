@@ -48,7 +48,7 @@ const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
 /**
  * What a field may look like, given what stands alone or at the ends of a range. cron-parser also takes H, L, ? and #,
- * and a name inside a longer word: what api.md allows is settled before it sees the field.
+ * and a name inside a longer word: what api.md 4 "Cron" allows is settled before it sees the field.
  */
 const formOf = (atom: string): RegExp => {
   const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;

@@ -1,6 +1,6 @@
 /**
  * Takes up what a former life of the service left undone, and what no life of it would: looks at what is, at start, on a timer,
- * and when an outcome is in doubt, and takes no input (style.md). Each part may be done at any time, by any number of nodes.
+ * and when an outcome is in doubt, and takes no input. Each part may be done at any time, by any number of nodes.
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 a session that was
  *     provisioning reaches running or failed by this alone.

@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
         here: own.create(spec),
         there: (to) => Effect.asVoid(ask(to, "create", spec)),
         lost: gone("create"),
-        // It joins what it began (P1); its caller gives it up at the boot deadline.
+        // It joins what it began (sandbox/port.ts P1); its caller gives it up at the boot deadline.
       }).pipe(Effect.retry({ while: ({ node }) => node === "away", schedule: AGAIN })),
     awaitExit,
     link: (id) =>

@@ -1,4 +1,4 @@
-/** The API as api.md words it, over plain objects that a test can change, and the page's files under a strict CSP. */
+/** The API as the contract words it, over plain objects that a test can change, and the page's files under a strict CSP. */
 import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,10 +1,10 @@
 /**
- * The `github` backend: a code host's API for branches (spec, branch model 3), and the mirror of the `git` backend for
+ * The `github` backend: a code host's API for branches (spec.md, branch model 3), and the mirror of the `git` backend for
  * everything that needs objects: files, comparisons, clones and pushes. To the mirror the host is a git server whose
  * password is the token of the moment.
  *
  * Merges are the mirror's too. It works them out for one tip and pushes them under the condition that this is the tip
- * still, so G4 holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
+ * still, so G4 of git/port.ts holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
  * worked out anew. The host's merge API takes no tip to compare with, and makes neither. Where the host's rules want a
  * pull request, it merges the open one of that head itself, by its commit id.
  */

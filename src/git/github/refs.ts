@@ -1,5 +1,5 @@
 /**
- * Branches and tags by a code host's API (spec, branch model 3): read conditionally, made create-only. What a call
+ * Branches and tags by a code host's API (spec.md, branch model 3): read conditionally, made create-only. What a call
  * without an answer did is read from the host (threats.md G12).
  */
 import * as Effect from "effect/Effect";
@@ -98,7 +98,7 @@ export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: stri
   return answer.ok ? answer.value.parents.map(({ sha }) => sha) : null;
 });
 
-/** Makes the branch at exactly that commit, create-only (G1). */
+/** Makes the branch at exactly that commit, create-only (git/port.ts G1). */
 export const createBranch = Effect.fnUntraced(function* (
   place: Place,
   { branch, commit }: { readonly branch: string; readonly commit: string },

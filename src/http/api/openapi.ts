@@ -18,7 +18,7 @@ const ERROR_REF = "#/components/schemas/Error";
 
 const errorSchema = {
   type: "object",
-  description: "The one shape of every error (api.md 1).",
+  description: "The one shape of every error.",
   properties: {
     error: { type: "string", description: "One sentence that a person can act on." },
     code: { type: "string", description: "Stable, for programs." },

@@ -92,7 +92,7 @@ const groupName = (installationId: string): string =>
 
 const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
 
-/** From Linux 5.14 on the limit counts in each user namespace (facts.md, "Sandboxes"). */
+/** From Linux 5.14 on the limit counts in each user namespace. */
 const countsInUserNamespace = (kernel: string): boolean => {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);
   return major > 5 || (major === 5 && minor >= 14);

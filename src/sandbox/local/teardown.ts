@@ -1,6 +1,6 @@
 /**
  * Ends a `local` sandbox and removes what it leaves, from its record and directory alone: the process that made it
- * may be long gone (port invariants P2, P4).
+ * may be long gone (sandbox/port.ts P2, P4).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeGroup } from "./cgroup.ts";
