@@ -33,11 +33,17 @@ const TEXTS = new Map(
 /** By the name of the file. The contract's come last, and before them those at the root. */
 const rank = (file: string): number =>
   Number(!file.includes("/")) + 2 * Number(file.startsWith("docs/contract/"));
-const DOCUMENTS = new Map(
+/** A document with what stands in a folder of its name: `api.md` with `api/sandbox.md`. */
+const whole = (file: string): string =>
   [...TEXTS]
-    .filter(([file]) => isProse(file))
-    .toSorted(([a], [b]) => rank(a) - rank(b))
-    .map(([file, text]) => [path.basename(file), readDocument(text)]),
+    .filter(([other]) => other === file || other.startsWith(`${file.slice(0, -".md".length)}/`))
+    .map(([, text]) => text)
+    .join("\n");
+const DOCUMENTS = new Map(
+  [...TEXTS.keys()]
+    .filter((file) => isProse(file))
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map((file) => [path.basename(file), readDocument(whole(file))]),
 );
 const IDS = DOCUMENTS.get("threats.md")?.ids ?? new Set<string>();
 
