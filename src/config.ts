@@ -150,7 +150,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),
     queueMax: read.integer("PLATFORM_QUEUE_MAX", { fallback: 10_000, min: 1, max: 10_000_000 }),
     cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
-    // Exact timers fire the instants; the poll only notices what no signal told (spec.md 6).
+    // Exact timers fire the instants; the poll only notices what no signal told (spec 6).
     schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", MINUTE),
     // Merges and pushes are read at once: this notices what was moved from outside.
     manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS", MINUTE),

@@ -1,5 +1,5 @@
 /**
- * When the cron triggers of this node have to look at their due instants: one entry a trigger, in one heap (spec.md 6 "Cron
+ * When the cron triggers of this node have to look at their due instants: one entry a trigger, in one heap (spec 6 "Cron
  * fires"). Plain data, without a clock. Measured by `npm run bench:scheduler`.
  *
  *  E1 A trigger has an entry on the node where its actor lives, and on no other. The scheduler decides that (`keep`, `drop`).

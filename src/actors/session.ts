@@ -128,7 +128,7 @@ const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitErro
   });
 
 /**
- * Cuts the session branch (spec.md, branch model 2). A create whose base was resolved with the request cuts exactly
+ * Cuts the session branch (spec, branch model 2). A create whose base was resolved with the request cuts exactly
  * there; a fire resolves its base here, and a branch that a former try has cut is taken as it is.
  */
 const cutBranch = Effect.fnUntraced(function* (git: GitBackend["Service"], row: Session) {

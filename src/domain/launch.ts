@@ -17,9 +17,9 @@ export const DAEMON_SOCKET = "/run/platform/d.sock";
 export const AGENT_READABLE_DIR = "/run/platform/agent";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
 export const FORWARDER_PORT = 3128;
-/** The agent runtime's port, on 127.0.0.1 (spec.md 4.5). */
+/** The agent runtime's port, on 127.0.0.1 (spec 4.5). */
 export const RUNTIME_PORT = 4096;
-/** The daemon's port (spec.md 8; PLATFORM_SERVICE_PORT). */
+/** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */
 export const SERVICE_PORT = 8000;
 
 export const LaunchSettings = Schema.Struct({

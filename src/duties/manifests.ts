@@ -1,5 +1,5 @@
 /**
- * Reads manifests out of repositories into the store (spec.md 2.4). What is in force is the directory's to say: a manifest
+ * Reads manifests out of repositories into the store (spec 2.4). What is in force is the directory's to say: a manifest
  * that cannot be read leaves the last good one, marked stale (api.md 4).
  */
 import * as Clock from "effect/Clock";
@@ -137,7 +137,7 @@ const failed = (commit: string | null, message: string): Reading => ({
   failure: { message, path: null, line: null },
 });
 
-/** The manifest at the default branch's tip, with the agents of its triggers looked up (spec.md 2.4 `agent`). */
+/** The manifest at the default branch's tip, with the agents of its triggers looked up (spec 2.4 `agent`). */
 const readNow = Effect.fnUntraced(function* (project: Project) {
   const git = yield* GitBackend;
   const repository = { projectId: project.id };

@@ -1,5 +1,5 @@
 /**
- * Sees to it that every cron trigger whose actor lives on this node has a timer (spec.md 6 "Cron fires"), and no other one.
+ * Sees to it that every cron trigger whose actor lives on this node has a timer (spec 6 "Cron fires"), and no other one.
  * The timer brings the instant itself (`timers.ts`); its actor says what is due (`trigger.ts`).
  *
  *  Q1 The poll asks nothing outside this process: no hang of a database, a repository or an actor delays it.

@@ -1,5 +1,5 @@
 /**
- * Fires a trigger: what comes from a cron instant, a webhook or a person becomes a wish for a session (spec.md 6 "Trigger
+ * Fires a trigger: what comes from a cron instant, a webhook or a person becomes a wish for a session (spec 6 "Trigger
  * firing", api.md 4 "Admission"). Whatever becomes of an authentic fire, it leaves its ledger row before anyone is
  * answered.
  */

@@ -1,6 +1,6 @@
 /**
  * Everything that is derived from the installation's master key, so that nothing of it needs storing: the two tokens
- * of a sandbox (spec.md 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id, so a boot that is
+ * of a sandbox (spec 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id, so a boot that is
  * performed again after a crash injects the same one, and a former sandbox's token is another.
  */
 import { hkdfSync } from "node:crypto";

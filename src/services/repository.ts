@@ -67,7 +67,7 @@ export const hasAgentFile = Effect.fnUntraced(function* (
   return (yield* fileText(repository, { commit, path, maxBytes: AGENT_FILE_LIMIT })) !== null;
 });
 
-/** Refuses an agent without a file at the commit; `default` needs none (spec.md 2.4, api.md 3 "Agents"). */
+/** Refuses an agent without a file at the commit; `default` needs none (spec 2.4, api.md 3 "Agents"). */
 export const requireAgent = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,

@@ -1,4 +1,4 @@
-/** Cron triggers from manifest to session, on every port's twin and a test clock (spec.md 6 "Cron fires"). */
+/** Cron triggers from manifest to session, on every port's twin and a test clock (spec 6 "Cron fires"). */
 import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { Fires } from "../../src/store/ports/fires.ts";

@@ -72,7 +72,7 @@ export const checkBatches = (check: Check): void => {
     );
 
     check(
-      "starts with the newest instant's prompt [spec.md 6]",
+      "starts with the newest instant's prompt [spec 6]",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { prompt } = yield* Fires;

@@ -1,4 +1,4 @@
-/** Readings of a project's manifest that overlap (spec.md 2.4, api.md 4). */
+/** Readings of a project's manifest that overlap (spec 2.4, api.md 4). */
 import { assert, describe, it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";

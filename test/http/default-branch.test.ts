@@ -1,4 +1,4 @@
-/** Nothing but a merge writes the default branch (api.md 6, spec.md 1), whichever branch that is and whenever it changes. */
+/** Nothing but a merge writes the default branch (api.md 6, spec 1), whichever branch that is and whenever it changes. */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

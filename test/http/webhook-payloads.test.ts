@@ -1,5 +1,5 @@
 /**
- * Every payload that GitHub documents, signed by its own library: taken, kept byte for byte, rendered (spec.md 4.1, 5.4); as
+ * Every payload that GitHub documents, signed by its own library: taken, kept byte for byte, rendered (spec 4.1, 5.4); as
  * JSON and as the form that GitHub can send; and filtered by event.
  */
 import { randomUUID } from "node:crypto";

@@ -167,9 +167,10 @@ export const CONTRACT: readonly string[] = ["spec.md", "api.md", "threats.md"];
 const NAME =
   /(?:(?<![\w/.-])(?:[\w.-]+\/)*([A-Za-z][\w-]*\.md)\b(?=,? \d|,? "[A-Z])|(?<=\()([A-Za-z][\w-]*\.md)(?=[,;)]))/g;
 const CONTRACT_NAME = /(?<![\w/.-])(spec|api|threats)\.md\b/g;
-/** The specification without its file name. */
-const UNNAMED =
-  /(?<![\w.$])spec(?:,? \d|,? "[A-Z]|,? appendix|, branch model|, sandbox layout|, injected environment)|(?<= \()spec(?=\)(?! =>))/g;
+/** The specification by its short name: before a number or a part of the appendix. */
+const SHORT_NAME = /(?<![\w.$])spec(?= \d|, (?:branch model|sandbox layout|injected environment)\b)/g;
+/** The specification without a place. */
+const UNPLACED_SPEC = /(?<= \()spec(?=\)(?! =>))/g;
 
 const excerpt = (text: string, from: number, to: number): string => text.slice(from, Math.max(to, from + 24));
 
@@ -184,12 +185,14 @@ export const documentFaults = (text: string, documents: Documents, isProse = fal
   const add = (from: number, to: number, problem: string): void => {
     faults.push({ line: flat.lineAt(from), citation: excerpt(flat.text, from, to), problem });
   };
-  for (const match of flat.text.matchAll(CONTRACT_NAME)) {
+  for (const match of [...flat.text.matchAll(CONTRACT_NAME), ...flat.text.matchAll(SHORT_NAME)]) {
     const reader = new Reader(flat.text, match.index + match[0].length);
-    const document = documents.get(match[0]);
+    const name = match[0] === "spec" ? "spec.md" : match[0];
+    const document = documents.get(name);
     const problem = document === undefined ? "does not exist" : placeFault(reader, document);
-    if (problem !== null && !(isProse && problem === UNPLACED))
-      add(match.index, reader.at, `${match[0]} ${problem}`);
+    if (problem !== null && !(isProse && problem === UNPLACED)) {
+      add(match.index, reader.at, `${name} ${problem}`);
+    }
   }
   for (const match of flat.text.matchAll(NAME)) {
     const [cited, placed, alone] = match;
@@ -203,9 +206,7 @@ export const documentFaults = (text: string, documents: Documents, isProse = fal
       add(match.index, reader.at, `${name} has no heading "${heading}"`);
     }
   }
-  for (const { index } of flat.text.matchAll(UNNAMED)) {
-    add(index, index, "the specification is cited as spec.md");
-  }
+  for (const { index } of flat.text.matchAll(UNPLACED_SPEC)) add(index, index, `spec.md ${UNPLACED}`);
   return faults;
 };
 

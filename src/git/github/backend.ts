@@ -1,5 +1,5 @@
 /**
- * The `github` backend: a code host's API for branches (spec.md, branch model 3), and the mirror of the `git` backend for
+ * The `github` backend: a code host's API for branches (spec, branch model 3), and the mirror of the `git` backend for
  * everything that needs objects: files, comparisons, clones and pushes. To the mirror the host is a git server whose
  * password is the token of the moment.
  *

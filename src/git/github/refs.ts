@@ -1,5 +1,5 @@
 /**
- * Branches and tags by a code host's API (spec.md, branch model 3): read conditionally, made create-only. What a call
+ * Branches and tags by a code host's API (spec, branch model 3): read conditionally, made create-only. What a call
  * without an answer did is read from the host (threats.md G12).
  */
 import * as Effect from "effect/Effect";

@@ -240,7 +240,7 @@ const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.ra
 
 /**
  * The session's branch among these that the server shows first, null where there is none. The server's people may make
- * any branch the default one, and a session's push would then write it (spec.md 1). Asked of pushes to such branches alone.
+ * any branch the default one, and a session's push would then write it (spec 1). Asked of pushes to such branches alone.
  */
 const sessionsDefault = Effect.fnUntraced(function* (remote: Remote, updates: readonly RefUpdate[]) {
   const own = updates.filter(({ ref }) => isSessionBranch(ref.replace("refs/heads/", "")));

@@ -34,7 +34,7 @@ const TriggerWire = Schema.Struct({
   last_fire: nullable(Schema.Struct({ id: Uuid, status: Schema.String, at: Instant })),
 }).annotate({ identifier: "Trigger" });
 
-/** The trigger listing: good entries beside the errors of the others (spec.md 4.4, 7.2). */
+/** The trigger listing: good entries beside the errors of the others (spec 4.4, 7.2). */
 export const TriggerListing = Schema.Struct({
   triggers: Schema.Array(TriggerWire),
   errors: Schema.Array(

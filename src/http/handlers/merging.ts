@@ -1,5 +1,5 @@
 /**
- * How a change request ends: merged or closed (api.md 6; spec.md 1: work reaches the default branch through a merge alone).
+ * How a change request ends: merged or closed (api.md 6; spec 1: work reaches the default branch through a merge alone).
  *
  * A merge is four steps, in this order, and may die after each:
  *  K1 the commits it is about to bring together are noted in the row;

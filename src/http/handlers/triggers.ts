@@ -97,7 +97,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   };
 };
 
-/** The listing of a project's triggers, good ones beside the errors (spec.md 4.4). */
+/** The listing of a project's triggers, good ones beside the errors (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;

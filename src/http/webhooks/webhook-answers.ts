@@ -1,4 +1,4 @@
-/** What the webhook receiver answers (spec.md 4.1, 7.1), and the reasons that it gives to the people of a project alone. */
+/** What the webhook receiver answers (spec 4.1, 7.1), and the reasons that it gives to the people of a project alone. */
 import * as Cause from "effect/Cause";
 import type { Directory } from "../../services/directory.ts";
 import type { SignatureRefusal } from "../../domain/signature.ts";

@@ -1,5 +1,5 @@
 /**
- * The webhook receiver (spec.md 4.1, 5.4, 7.1). The signature is over the body's bytes as they came, and nobody is asked for
+ * The webhook receiver (spec 4.1, 5.4, 7.1). The signature is over the body's bytes as they came, and nobody is asked for
  * anything before it was found right: triggers and keys are held in memory (services/directory.ts). It stands below Effect's
  * router, where a request costs half.
  *

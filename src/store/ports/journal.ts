@@ -26,7 +26,7 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 /** Someone else wrote the row first (D1). */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { id: Schema.String }) {}
 
-/** No slot is free (spec.md 7.2: 429). */
+/** No slot is free (spec 7.2: 429). */
 export class CapReached extends Schema.TaggedError<CapReached>()("CapReached", {
   limit: Schema.Finite,
   activeSessions: Schema.Finite,

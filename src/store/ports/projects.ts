@@ -71,7 +71,7 @@ export class Projects extends Context.Service<
     }) => Stored<readonly TriggerCursor[] | null>;
     /** The cursors of these cron triggers, as far as they have one, in any order. */
     readonly cursors: (of: readonly TriggerKey[]) => Stored<readonly (TriggerCursor & TriggerKey)[]>;
-    /** last_fired_at by slug (spec.md 2.3). */
+    /** last_fired_at by slug (spec 2.3). */
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;
   }
 >()("platform/store/Projects") {}

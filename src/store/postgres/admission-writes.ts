@@ -112,7 +112,7 @@ const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) 
 const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
   json(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
 
-/** last_fired_at is the only runtime state (spec.md 2.3), and never moves back (threats.md I14). */
+/** last_fired_at is the only runtime state (spec 2.3), and never moves back (threats.md I14). */
 const lastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO project_trigger_runtime AS runtime (project_id, slug, last_fired_at)
   SELECT project_id, slug, max(to_timestamp(at / 1000.0))
