@@ -165,7 +165,7 @@ export const CONTRACT: readonly string[] = ["spec.md", "api.md", "threats.md"];
 
 /** Another document's name with a place behind it, or in parentheses. */
 const NAME =
-  /(?:(?<![\w/.-])(?:[\w.-]+\/)*([A-Za-z][\w-]*\.md)\b(?=,? \d|,? "[A-Z])|(?<=\()([A-Za-z][\w-]*\.md)(?=[,;)]))/g;
+  /(?:(?<![\w/.-])(?:[\w.-]+\/)*([A-Za-z][\w-]*\.md)\b(?=,? \d|,? "[A-Z])|(?<=(?<!\])\()([A-Za-z][\w-]*\.md)(?=[,;)]))/g;
 const CONTRACT_NAME = /(?<![\w/.-])(spec|api|threats)\.md\b/g;
 /** The specification by its short name: before a number or a part of the appendix. */
 const SHORT_NAME = /(?<![\w.$])spec(?= \d|, (?:branch model|sandbox layout|injected environment)\b)/g;
