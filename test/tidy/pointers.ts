@@ -19,17 +19,23 @@ const meant = (name: string, files: readonly string[]): readonly string[] => {
   return files.filter((file) => file === plain || file.endsWith(`/${plain}`));
 };
 
+/** A decision by its number, with which the name of its file begins. */
+const DECISION = /\bdocs\/decisions\/\d{4}\b/g;
+
 /** Every name of a file that no file has. */
 export const nameFaults = (text: string, files: readonly string[], isProse: boolean): readonly Fault[] =>
-  text
-    .split("\n")
-    .flatMap((line, index) =>
-      [...(readable(line, isProse) ?? "").matchAll(FILE)].flatMap(([name]) =>
-        meant(name, files).length > 0
-          ? []
-          : [{ line: index + 1, citation: name, problem: "no file has this name" }],
-      ),
+  text.split("\n").flatMap((line, index) => {
+    const told = readable(line, isProse) ?? "";
+    const names = [...told.matchAll(FILE)].filter(([name]) => meant(name, files).length === 0);
+    const decisions = [...told.matchAll(DECISION)].filter(
+      ([start]) => !files.some((file) => file.startsWith(start)),
     );
+    return [...names, ...decisions].map(([citation]) => ({
+      line: index + 1,
+      citation,
+      problem: "no file has this name",
+    }));
+  });
 
 /** A letter and one digit as a word of its own. I is the contract's. */
 const RULE = /(?<![\w\\#%/.+-])[A-HJ-Z][1-9](?![\w.%-]|:\d)/g;
