@@ -137,7 +137,10 @@ test("keeps one name for one noun: definition and handler, machine and interpret
   expect(names("src/actors")).toEqual(expect.arrayContaining(machines));
 });
 
-/** The programs hand their environment to config.ts, daemon/settings.ts and the command line; git is started with our PATH. */
+/**
+ * The programs hand their environment to config.ts, daemon/settings.ts and the command line. Git is started with our PATH.
+ * inherited.ts reads what Node itself was told about certificates.
+ */
 const ENVIRONMENT_READERS = new Set([
   "src/serve.ts",
   "src/cli.ts",
