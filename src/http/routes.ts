@@ -45,6 +45,8 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/metrics", power: "account" },
   { method: "GET", pattern: "/openapi.json", power: null },
   { method: "GET", pattern: "/docs", power: null },
+  { method: "GET", pattern: "/docs/guide", power: null },
+  { method: "GET", pattern: "/docs/guide/*", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
