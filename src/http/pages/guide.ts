@@ -132,6 +132,9 @@ export const guideRoutes = (directory: string) => {
     made.set(file, response);
     return response;
   });
-  // It stands for `/docs/guide` itself, too.
-  return HttpRouter.addAll([HttpRouter.route("GET", `${ROOT}/*`, answer)]);
+  // The pattern takes `/docs/guide` itself as well, but not `/docs/guide/`.
+  return HttpRouter.addAll([
+    HttpRouter.route("GET", `${ROOT}/*`, answer),
+    HttpRouter.route("GET", `${ROOT}/`, Effect.succeed(notFound)),
+  ]);
 };
