@@ -132,9 +132,9 @@ export const guideRoutes = (directory: string) => {
     made.set(file, response);
     return response;
   });
-  // The pattern takes `/docs/guide` itself as well, but not `/docs/guide/`.
   return HttpRouter.addAll([
-    HttpRouter.route("GET", `${ROOT}/*`, answer),
-    HttpRouter.route("GET", `${ROOT}/`, Effect.succeed(notFound)),
+    HttpRouter.route("GET", ROOT, answer),
+    HttpRouter.route("GET", `${ROOT}/:page`, answer),
+    HttpRouter.route("GET", `${ROOT}/:kind/:page`, answer),
   ]);
 };
