@@ -166,7 +166,11 @@ describe.runIf(documentsRunHere)("the commands of the documents", () => {
   let reader: Reader;
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+    life = await installation.start({
+      PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
+      // Most sessions are only started: they wait for their boot until they are stopped, and cost nothing.
+      PLATFORM_BOOTS_AT_ONCE: "1",
+    });
     reader = new Reader(installation, life.url);
   }, TEST_MS);
   afterAll(async () => {

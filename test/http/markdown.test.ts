@@ -51,10 +51,11 @@ describe("text", () => {
   });
 });
 
+const toOne = (href: string) => (href === "a.md" ? '/x?"' : null);
+
 describe("links", () => {
   it("lead where the caller says, and are plain text otherwise", () => {
-    const resolve = (href: string) => (href === "a.md" ? '/x?"' : null);
-    const { html } = renderMarkdown("[one](a.md) [two](javascript:alert(1)) [three](b.md)", resolve);
+    const { html } = renderMarkdown("[one](a.md) [two](javascript:alert(1)) [three](b.md)", toOne);
     expect(html).toBe('<p><a href="/x?&quot;">one</a> two three</p>\n');
   });
 
