@@ -48,6 +48,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/docs/guide", power: null },
   { method: "GET", pattern: "/docs/guide/:page", power: null },
   { method: "GET", pattern: "/docs/guide/:kind/:page", power: null },
+  { method: "GET", pattern: "/docs/guide/:kind/:group/:page", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },

@@ -189,6 +189,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /docs/guide": at("/docs/guide", 200),
     "GET /docs/guide/:page": at("/docs/guide/nothing", 404),
     "GET /docs/guide/:kind/:page": at("/docs/guide/use/sessions", 200),
+    "GET /docs/guide/:kind/:group/:page": at("/docs/guide/use/sessions/nothing", 404),
     "GET /": at("/", 200),
     "GET /dashboard/open": at("/dashboard/open?code=none", 303),
     // Signing in takes a token in the body, and this one is none.

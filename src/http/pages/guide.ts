@@ -14,14 +14,14 @@ const ROOT = "/docs/guide";
 const CONTENTS_FROM = 4;
 
 const page = pagesWith(`
-body { max-width: 48rem; }
+body { max-width: 48rem; overflow-wrap: break-word; }
 h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; }
 h2 { margin-top: 2.25rem; }
 h3 { margin-top: 1.75rem; }
 .top { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; padding-bottom: 0.75rem; border-bottom: 1px solid #8886; }
 .anchor { color: inherit; opacity: 0.45; text-decoration: none; }
 .anchor:hover, .anchor:focus-visible { opacity: 1; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; overflow-wrap: normal; }
 .wide th, .wide td { border-bottom: 1px solid #8883; min-width: 5rem; }
 .wide code { overflow-wrap: normal; }
 pre code { overflow-wrap: normal; }
@@ -136,5 +136,6 @@ export const guideRoutes = (directory: string) => {
     HttpRouter.route("GET", ROOT, answer),
     HttpRouter.route("GET", `${ROOT}/:page`, answer),
     HttpRouter.route("GET", `${ROOT}/:kind/:page`, answer),
+    HttpRouter.route("GET", `${ROOT}/:kind/:group/:page`, answer),
   ]);
 };
