@@ -1,16 +1,18 @@
 /**
  * The import rules of the codebase (CONTRIBUTING.md, "Imports point one way"):
  *
- *   domain ← machines ← ports ← actors ← http ← service ← serve ← main, cli
+ *   domain ← machines ← ports ← actors, duties, services ← http ← service ← serve ← main, cli
  *
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
  * Adapters hang on the ports and are named by serve and the CLI alone. Each rule says why it is there; `npm run check`
- * holds them. Only shipped code is cruised (`src command-line daemon demo`): tests may name anything.
+ * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/(store/(port|accounts|change-requests|counters|faults|journal|nodes|previews|records|grants|secrets|session-logs|webhook-refusals)|git/(kept|port|pull-requests|pushed|ref-policy|standing|upstreams)|sandbox/(port|daemon))\\.ts$";
-const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/";
+  "^src/store/ports/|^src/git/(kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$";
+const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
+/** The client part of the command line: everything but the operator's commands. */
+const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
@@ -95,7 +97,10 @@ module.exports = {
         "host that reports to it.",
       severity: "error",
       from: { path: ADAPTERS, pathNot: PORTS },
-      to: { path: "^src/(actors|http|[^/]+\\.ts$)|^demo/", pathNot: "^src/actors/inspector\\.ts$" },
+      to: {
+        path: "^src/(actors|duties|services|http|[^/]+\\.ts$)|^demo/",
+        pathNot: "^src/actors/inspector\\.ts$",
+      },
     },
     {
       name: "adapters-do-not-know-each-other",
@@ -115,14 +120,17 @@ module.exports = {
       name: "actors-know-ports-only",
       comment: "An actor runs over the simulated twins exactly as over the real adapters.",
       severity: "error",
-      from: { path: "^src/actors/" },
-      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(domain|machines|actors)/", PORTS] },
+      from: { path: "^src/(actors|duties|services)/" },
+      to: {
+        path: "^(src|daemon|demo)/",
+        pathNot: ["^src/(domain|machines|actors|duties|services)/", PORTS],
+      },
     },
     {
       name: "actors-touch-nothing-themselves",
       comment: "Disk, processes and sockets are behind ports; randomness and time are effect's services.",
       severity: "error",
-      from: { path: "^src/actors/" },
+      from: { path: "^src/(actors|duties|services)/" },
       to: { path: `^(fs|child_process|worker_threads)(/|$)|${SOCKETS}` },
     },
     {
@@ -134,7 +142,11 @@ module.exports = {
       from: { path: "^src/http/" },
       to: {
         path: "^(src|daemon|demo)/",
-        pathNot: ["^src/(domain|machines|actors|http|proxy)/", PORTS, "^src/git/smart-http\\.ts$"],
+        pathNot: [
+          "^src/(domain|machines|actors|duties|services|http|proxy)/",
+          PORTS,
+          "^src/git/server/smart-http\\.ts$",
+        ],
       },
     },
     {
@@ -163,7 +175,7 @@ module.exports = {
       from: { path: "^(src|daemon|demo)/", pathNot: [ADAPTERS, COMPOSITION] },
       to: {
         path: ADAPTERS,
-        pathNot: [PORTS, "^src/git/smart-http\\.ts$"],
+        pathNot: [PORTS, "^src/git/server/smart-http\\.ts$"],
       },
     },
     {
@@ -199,7 +211,7 @@ module.exports = {
         "The host goes into the daemon's bundle, and with it only what it asks of whoever remembers its snapshots.",
       severity: "error",
       from: { path: "^src/actors/(host|supervisor|volatile|inspector)\\.ts$" },
-      to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/journal\\.ts$" },
+      to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/ports/journal\\.ts$" },
     },
     {
       name: "service-only-bundles-the-daemon",
@@ -215,10 +227,10 @@ module.exports = {
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
         "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt.",
       severity: "error",
-      from: { path: "^command-line/" },
+      from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: ["^src/domain/ids\\.ts$"],
+        pathNot: [CLIENT, "^src/domain/ids\\.ts$"],
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -226,15 +238,15 @@ module.exports = {
       name: "command-line-sees-definitions-only",
       comment: "Types too: a client knows what is written in the API's definitions.",
       severity: "error",
-      from: { path: "^command-line/" },
-      to: { path: "^(src|daemon|demo|test)/", pathNot: ["^src/(http/api|domain)/"] },
+      from: { path: CLIENT },
+      to: { path: "^(src|daemon|demo|test)/", pathNot: [CLIENT, "^src/(http/api|domain)/"] },
     },
     {
       name: "command-line-loads-no-package",
       comment:
         'It starts for every single call of an agent\'s: Node and nothing else (ARCHITECTURE.md, "The command line").',
       severity: "error",
-      from: { path: "^command-line/", pathNot: "^command-line/bundle\\.ts$" },
+      from: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
       to: { path: "^node_modules/", dependencyTypesNot: ["type-only"] },
     },
     {
@@ -243,7 +255,7 @@ module.exports = {
         "The service makes the bundle for its sandboxes. The operator's commands share grammar and output with the others.",
       severity: "error",
       from: { path: "^(src|daemon|demo)/", pathNot: "^src/cli(/|\\.ts$)" },
-      to: { path: "^command-line/", pathNot: "^command-line/bundle\\.ts$" },
+      to: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
     },
     {
       name: "demo-is-a-client",
@@ -286,10 +298,10 @@ module.exports = {
         pathNot: [
           "^src/git/run\\.ts$",
           "^src/sandbox/",
-          "^src/store/postgres/embedded\\.ts$",
+          "^src/store/postgres/embedded/embedded\\.ts$",
           // What an agent must not be able to do is tried with real programs; pushes refused for their credential are
           // told by a hook's process.
-          "^daemon/(process|rejections|code-cache)\\.ts$",
+          "^daemon/(process|git/rejections|code-cache)\\.ts$",
           "^daemon/doctor\\.mjs$",
         ],
       },
@@ -310,7 +322,7 @@ module.exports = {
           "^src/store/postgres/",
           "^src/proxy/",
           "^src/telemetry/inspect-page\\.ts$",
-          "^src/http/(server|relay)\\.ts$",
+          "^src/http/(server|relay/relay)\\.ts$",
           "^src/nodes/call\\.ts$",
           "^src/(main|cli)\\.ts$",
           "^src/cli/",
@@ -329,8 +341,8 @@ module.exports = {
         pathNot: [
           COMPOSITION,
           "^src/service\\.ts$",
-          "^src/http/(server|git)\\.ts$",
-          "^src/git/smart-http\\.ts$",
+          "^src/http/(server|git/git)\\.ts$",
+          "^src/git/server/smart-http\\.ts$",
           "^src/nodes/runner-socket\\.ts$",
         ],
       },

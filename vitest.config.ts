@@ -16,7 +16,8 @@ export const DEEP = "test/**/*.deep.test.ts";
  * Files that leave nothing behind in their process share workers: one of its own for each costs more than most of them do.
  * Not all of them do: a shared worker grows, and what starts many programs pays for each fork of a large process.
  */
-const TOGETHER = "test/{actors,domain,http,machines,nodes,proxy,store,telemetry}/**/*.test.ts";
+const TOGETHER =
+  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts";
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({

@@ -17,13 +17,13 @@ import { readEnvChange, type AgentEnv } from "./agent-env.ts";
 import { invalid, type Refused } from "./answer.ts";
 import type { ConfigDir } from "./config-dir.ts";
 import type { HttpFailure } from "./http-client.ts";
-import type { Log } from "./log.ts";
-import type { Redactor } from "./redact.ts";
-import { pull, type Pulled } from "./refresh.ts";
+import type { Log } from "./logs/log.ts";
+import type { Redactor } from "./logs/redact.ts";
+import { pull, type Pulled } from "./git/refresh.ts";
 import type { Report } from "./report.ts";
 import type { ControlName } from "./route.ts";
 import { isBusyNow, type Renewed, type Runtime } from "./runtime.ts";
-import { save } from "./save.ts";
+import { save } from "./saving/save.ts";
 import type { Settings } from "./settings.ts";
 
 /** Answered with 200 and what was done, or refused. */

@@ -14,7 +14,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import type { Log } from "./log.ts";
+import type { Log } from "./logs/log.ts";
 
 /** Between two looks at the directory, ms. */
 const LOOK_MS = 2000;

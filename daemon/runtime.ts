@@ -21,10 +21,10 @@ import {
 } from "../src/machines/agent-runtime.ts";
 import type { RuntimeAdapter, TurnEnd, TurnObserver } from "./adapters/adapter.ts";
 import type { Allowance } from "./allowance.ts";
-import type { Log } from "./log.ts";
-import { RuntimeOutput } from "./output.ts";
+import type { Log } from "./logs/log.ts";
+import { RuntimeOutput } from "./logs/output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
-import type { Redactor } from "./redact.ts";
+import type { Redactor } from "./logs/redact.ts";
 import type { Report } from "./report.ts";
 
 export interface RuntimeOptions {

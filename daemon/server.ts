@@ -28,8 +28,8 @@ import {
 } from "./answer.ts";
 import { readJson } from "./body.ts";
 import type { ControlSurface } from "./control.ts";
-import type { LogRing } from "./log-ring.ts";
-import { LogStreams } from "./log-stream.ts";
+import type { LogRing } from "./logs/log-ring.ts";
+import { LogStreams } from "./logs/log-stream.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type ControlName, type Route } from "./route.ts";
 import { visitorOf } from "./visitor.ts";

@@ -6,9 +6,9 @@ import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
 import { Allowance } from "./allowance.ts";
 import { runDaemon } from "./daemon.ts";
-import { LogRing, RING_BYTES } from "./log-ring.ts";
-import { makeLog } from "./log.ts";
-import { Redactor } from "./redact.ts";
+import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
+import { makeLog } from "./logs/log.ts";
+import { Redactor } from "./logs/redact.ts";
 import { readSettings, secretsOf, type Layout, type Settings } from "./settings.ts";
 
 const STDOUT = 1;

@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type { LaunchSettings } from "../src/domain/launch.ts";
 import { runDaemon } from "./daemon.ts";
-import { LogRing } from "./log-ring.ts";
-import { Redactor } from "./redact.ts";
+import { LogRing } from "./logs/log-ring.ts";
+import { Redactor } from "./logs/redact.ts";
 import { readSettings, secretsOf, type Layout } from "./settings.ts";
 
 /** Nothing but the daemon runs: no clone, and a runtime that ends at once. */

@@ -1,10 +1,10 @@
 /** What the first start of an empty database makes, and what every start brings up to date before it serves. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { newAccessToken, newUuid } from "./actors/entropy.ts";
+import { newAccessToken, newUuid } from "./services/entropy.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
-import { Identity } from "./store/port.ts";
+import { Identity } from "./store/ports/identity.ts";
 
 /**
  * Makes the first account where there is none, and applies the configured caps.

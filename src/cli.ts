@@ -1,7 +1,7 @@
 /** The `platform` command of a clone: what it has in a sandbox, and the operator's commands on the service's machine. */
-import { commands } from "../command-line/commands.ts";
-import { runProgram } from "../command-line/program.ts";
-import { operatorCommands } from "./cli/commands.ts";
+import { commands } from "./cli/commands.ts";
+import { runProgram } from "./cli/program.ts";
+import { operatorCommands } from "./cli/operator/commands.ts";
 import { closeInherited } from "./inherited.ts";
 
 closeInherited();

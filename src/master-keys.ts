@@ -3,7 +3,7 @@
  * made only for a database that has none; a missing key is never replaced (threats.md S08).
  */
 import * as Effect from "effect/Effect";
-import type { MasterKeys } from "./actors/keyring.ts";
+import type { MasterKeys } from "./services/keyring.ts";
 import type { Config } from "./config.ts";
 import { keyCheckText, keyProvedBy, openFormerKeys } from "./domain/master-key.ts";
 import type { MasterKey } from "./domain/secret.ts";
@@ -16,7 +16,7 @@ import {
   readKey,
   settleKey,
 } from "./installation.ts";
-import { Secrets } from "./store/secrets.ts";
+import { Secrets } from "./store/ports/secrets.ts";
 
 type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 

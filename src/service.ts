@@ -13,80 +13,78 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
-import { activityLayer, type Activity } from "./actors/activity.ts";
-import { admitterLayer } from "./actors/admission.ts";
-import { bootPlacesLayer } from "./actors/boot-places.ts";
-import { requestBranchesLayer } from "./actors/change-requests.ts";
+import { activityLayer, type Activity } from "./services/activity.ts";
+import { admitterLayer } from "./services/admission.ts";
+import { bootPlacesLayer } from "./services/boot-places.ts";
+import { requestBranchesLayer } from "./duties/change-requests.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
-import { cursorReadsLayer } from "./actors/cursors.ts";
-import { firingLayer } from "./actors/firing.ts";
-import type { Keyring } from "./actors/keyring.ts";
-import { directoryLayer } from "./actors/directory.ts";
-import { ModelPolicy } from "./actors/models.ts";
-import { manifestsLayer, reconcileLayer } from "./actors/manifests.ts";
-import { pullRequestsLayer } from "./actors/pull-requests.ts";
-import { orphansLayer } from "./actors/orphans.ts";
-import { Doubts, recoveryLayer } from "./actors/recovery.ts";
-import { retentionLayer } from "./actors/retention.ts";
+import { cursorReadsLayer } from "./services/cursors.ts";
+import { firingLayer } from "./services/firing.ts";
+import type { Keyring } from "./services/keyring.ts";
+import { directoryLayer } from "./services/directory.ts";
+import { ModelPolicy } from "./services/models.ts";
+import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
+import { pullRequestsLayer } from "./duties/pull-requests.ts";
+import { orphansLayer } from "./duties/orphans.ts";
+import { Doubts, recoveryLayer } from "./duties/recovery.ts";
+import { retentionLayer } from "./duties/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
-import { secretsLayer } from "./actors/secrets.ts";
-import { schedulerLayer } from "./actors/scheduler.ts";
+import { secretsLayer } from "./duties/secrets.ts";
+import { schedulerLayer } from "./duties/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
-import { sweeperLayer } from "./actors/sweeper.ts";
+import { sweeperLayer } from "./duties/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
-import { unclaimedLayer } from "./actors/unclaimed.ts";
-import { webhookRecordLayer } from "./actors/webhook-record.ts";
+import { unclaimedLayer } from "./duties/unclaimed.ts";
+import { webhookRecordLayer } from "./services/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { localPreviews } from "./domain/preview.ts";
 import type { GitBackend } from "./git/port.ts";
-import type { SmartHttp } from "./git/smart-http.ts";
+import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
-import { changeRequestsHandlers } from "./http/change-requests.ts";
-import { dashboardRoutes } from "./http/dashboard.ts";
-import { dashboardSessionsLayer } from "./http/dashboard-sessions.ts";
-import { docsRoute } from "./http/docs.ts";
-import { firesHandlers } from "./http/fires.ts";
-import { GitEndpoint, gitRoute } from "./http/git.ts";
-import { identityHandlers } from "./http/identity.ts";
+import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
+import { dashboardRoutes } from "./http/pages/dashboard.ts";
+import { dashboardSessionsLayer } from "./http/pages/dashboard-sessions.ts";
+import { docsRoute } from "./http/pages/docs.ts";
+import { firesHandlers } from "./http/handlers/fires.ts";
+import { GitEndpoint, gitRoute } from "./http/git/git.ts";
+import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
-import { liveRoutes } from "./http/live.ts";
+import { liveRoutes } from "./http/live/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
-import { makePreviews } from "./http/preview.ts";
-import { projectsHandlers } from "./http/projects.ts";
-import { makeRelay } from "./http/relay.ts";
-import { sandboxHandlers } from "./http/sandbox.ts";
-import { secretsHandlers } from "./http/secrets.ts";
+import { makePreviews } from "./http/relay/preview.ts";
+import { projectsHandlers } from "./http/handlers/projects.ts";
+import { makeRelay } from "./http/relay/relay.ts";
+import { sandboxHandlers } from "./http/handlers/sandbox.ts";
+import { secretsHandlers } from "./http/handlers/secrets.ts";
 import type { Listener, RawRoutes } from "./http/server.ts";
-import { sessionsHandlers } from "./http/sessions.ts";
+import { sessionsHandlers } from "./http/handlers/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
-import { triggersHandlers } from "./http/triggers.ts";
-import { webhookRefusalsHandlers } from "./http/webhook-refusals.ts";
-import { makeReceiver } from "./http/webhooks.ts";
+import { triggersHandlers } from "./http/handlers/triggers.ts";
+import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
+import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import type {
-  Admissions,
-  CloneCredentials,
-  Events,
-  Fires,
-  Identity,
-  Projects,
-  Sandboxes,
-  Sessions,
-  StoreHealth,
-} from "./store/port.ts";
-import type { Secrets } from "./store/secrets.ts";
-import type { ChangeRequests } from "./store/change-requests.ts";
-import type { Counters } from "./store/counters.ts";
-import type { Previews } from "./store/previews.ts";
-import type { SessionLogs } from "./store/session-logs.ts";
-import type { WebhookRefusals } from "./store/webhook-refusals.ts";
+import type { Admissions } from "./store/ports/admissions.ts";
+import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
+import type { Events } from "./store/ports/events.ts";
+import type { Fires } from "./store/ports/fires.ts";
+import type { StoreHealth } from "./store/ports/health.ts";
+import type { Identity } from "./store/ports/identity.ts";
+import type { Projects } from "./store/ports/projects.ts";
+import type { Sandboxes } from "./store/ports/sandboxes.ts";
+import type { Sessions } from "./store/ports/sessions.ts";
+import type { Secrets } from "./store/ports/secrets.ts";
+import type { ChangeRequests } from "./store/ports/change-requests.ts";
+import type { Counters } from "./store/ports/counters.ts";
+import type { Previews } from "./store/ports/previews.ts";
+import type { SessionLogs } from "./store/ports/session-logs.ts";
+import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 
 /** Everything the service touches the world through. */
 export type Ports =

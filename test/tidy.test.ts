@@ -131,14 +131,20 @@ test("tests each file of the domain among the domain's tests", () => {
 test("keeps one name for one noun: definition and handler, machine and interpreter", () => {
   const shared = new Set(["api", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
-  expect(names("src/http")).toEqual(expect.arrayContaining(definitions));
+  expect(names("src/http/handlers")).toEqual(expect.arrayContaining(definitions));
   // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts.
   const machines = names("src/machines").filter((name) => name !== "step" && name !== "agent-runtime");
   expect(names("src/actors")).toEqual(expect.arrayContaining(machines));
 });
 
-/** The programs hand their environment to config.ts and daemon/settings.ts; git is started with our PATH. */
-const ENVIRONMENT_READERS = new Set(["src/serve.ts", "src/cli.ts", "src/git/run.ts", "daemon/start.ts"]);
+/** The programs hand their environment to config.ts, daemon/settings.ts and the command line; git is started with our PATH. */
+const ENVIRONMENT_READERS = new Set([
+  "src/serve.ts",
+  "src/cli.ts",
+  "src/cli/main.ts",
+  "src/git/run.ts",
+  "daemon/start.ts",
+]);
 
 test("reads the environment in one place a program", () => {
   const readers = new Set(

@@ -2,13 +2,13 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { account, type AccountCommand, type AccountEvent } from "../machines/account.ts";
-import { Faults } from "../store/faults.ts";
-import { Admissions } from "../store/port.ts";
+import { Faults } from "../store/ports/faults.ts";
+import { Admissions } from "../store/ports/admissions.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
-import { newUuid } from "./entropy.ts";
+import { newUuid } from "../services/entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
-import { Doubt } from "./recovery.ts";
+import { Doubt } from "../duties/recovery.ts";
 import { volatileMemory } from "./volatile.ts";
 
 export interface AccountActorOptions extends EntityOptions {

@@ -10,7 +10,7 @@ import type { AccountEvent, AccountSnapshot } from "../machines/account.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
-import type { CapReached, StoreError } from "../store/journal.ts";
+import type { CapReached, StoreError } from "../store/ports/journal.ts";
 import type { ActorNotFound, MailboxFull, Told } from "./host.ts";
 
 /** The actor's runner cannot be reached now: nothing is known to have happened. Callers answer 503. */

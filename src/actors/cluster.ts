@@ -33,7 +33,7 @@ import {
 } from "effect/cluster";
 import { Rpc } from "effect/rpc";
 import { SocketServer } from "effect/socket";
-import { CapReached, StoreError } from "../store/journal.ts";
+import { CapReached, StoreError } from "../store/ports/journal.ts";
 import {
   Actors,
   ActorUnavailable,

@@ -24,7 +24,7 @@ import {
   type Loaded,
   type Memory,
   type PendingCommand,
-} from "../store/journal.ts";
+} from "../store/ports/journal.ts";
 import { Inspector, type Inspect } from "./inspector.ts";
 import { supervise, waitOutOutage, type RestartBudget } from "./supervisor.ts";
 

@@ -3,10 +3,13 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
-import { Identity, Projects, Sandboxes, Sessions } from "../store/port.ts";
-import { Secrets } from "../store/secrets.ts";
-import { Keyring } from "./keyring.ts";
-import { openSecrets } from "./secrets.ts";
+import { Identity } from "../store/ports/identity.ts";
+import { Projects } from "../store/ports/projects.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import { Secrets } from "../store/ports/secrets.ts";
+import { Keyring } from "../services/keyring.ts";
+import { openSecrets } from "../duties/secrets.ts";
 
 export interface SpecOptions {
   /** How sandboxes reach this service, e.g. `http://platform.internal` (api.md 8). */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import { linked } from "./answered.ts";
+import { linked } from "../services/answered.ts";
 import { bootstrapNoter, lost } from "./sandbox-boot.ts";
 import { turnFollower } from "./turns.ts";
 

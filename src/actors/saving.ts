@@ -7,7 +7,7 @@ import { notSaved, type Saved } from "../domain/saved.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { backoff } from "./supervisor.ts";
-import { serviceContext } from "./service-context.ts";
+import { serviceContext } from "../services/service-context.ts";
 
 export interface SavingOptions {
   /** PLATFORM_SAVE_TIMEOUT_MS. */

@@ -8,16 +8,17 @@ import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
 import { session, type SessionCommand, type SessionEvent } from "../machines/session.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import type { StoreError } from "../store/journal.ts";
-import { Sandboxes, Sessions } from "../store/port.ts";
-import type { Session } from "../store/records.ts";
+import type { StoreError } from "../store/ports/journal.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import type { Session } from "../store/ports/records.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
-import { BootPlaces } from "./boot-places.ts";
+import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
-import { newUuid } from "./entropy.ts";
+import { newUuid } from "../services/entropy.ts";
 import { startActor, type Handlers } from "./host.ts";
-import { Keyring } from "./keyring.ts";
+import { Keyring } from "../services/keyring.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SessionActorOptions extends EntityOptions {
@@ -25,7 +26,7 @@ export interface SessionActorOptions extends EntityOptions {
   readonly nodeId: string;
 }
 
-/** The session entities. Their rows are made by admission (actors/admission.ts). */
+/** The session entities. Their rows are made by admission (services/admission.ts). */
 export const sessionActors = (options: SessionActorOptions) =>
   actorLayer(
     "session",

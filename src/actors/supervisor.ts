@@ -11,7 +11,7 @@ import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { failure, type Failure } from "../domain/failure.ts";
-import type { StoreError } from "../store/journal.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 
 /** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
 export interface RestartBudget {

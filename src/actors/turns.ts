@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect";
 import { storableTurn, type NumberedTurn } from "../domain/last-turn.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
-import type { StoreError } from "../store/journal.ts";
-import { Sessions } from "../store/port.ts";
-import { linked } from "./answered.ts";
-import { serviceContext } from "./service-context.ts";
+import type { StoreError } from "../store/ports/journal.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import { linked } from "../services/answered.ts";
+import { serviceContext } from "../services/service-context.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
 
 /** A daemon that does not answer is asked again: at once after a short break, seldom where it never will. */

@@ -1,7 +1,7 @@
 /** Memory for machines whose state is found again by looking at the world: it lives and dies with the actor. */
 import * as Effect from "effect/Effect";
 import type { Step } from "../machines/step.ts";
-import type { Memory } from "../store/journal.ts";
+import type { Memory } from "../store/ports/journal.ts";
 
 /** A fresh memory that begins with a machine's `start`. One actor's: not to be shared. */
 export function volatileMemory<S, Event, Command>(first: Step<S, Command>): Memory<S, Event, Command> {

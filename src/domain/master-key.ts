@@ -1,7 +1,7 @@
 /**
  * What is kept in the database of the installation's master keys: by what the present one is known, and the former ones,
  * sealed under it. A former key opens nothing that is stored any more. It only derives the tokens of sandboxes that were
- * started before it was replaced (actors/keyring.ts).
+ * started before it was replaced (services/keyring.ts).
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";

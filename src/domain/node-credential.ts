@@ -1,6 +1,6 @@
 /**
  * How the nodes of one database know each other on their API ports (api.md 10). Both keys are derived from the master key
- * (actors/keyring.ts), which all nodes have and nobody else.
+ * (services/keyring.ts), which all nodes have and nobody else.
  *
  *  D1 A credential is of one sender, one receiver, one method and one target, and good for a minute: what is overheard
  *     opens nothing else, and nothing later.

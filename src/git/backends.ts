@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect";
 import { GitBackend, GitError, type Repository } from "./port.ts";
-import type { SmartHttp } from "./smart-http.ts";
-import type { RepositoryKind, Upstreams } from "./upstreams.ts";
+import type { SmartHttp } from "./server/smart-http.ts";
+import type { RepositoryKind, Upstreams } from "./upstream/upstreams.ts";
 
 /** What keeps repositories: the port to them, and the smart protocol over them. */
 export interface Repositories {

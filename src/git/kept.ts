@@ -1,6 +1,6 @@
 /**
  * The port to what a node's directories hold of repositories whose project has no row. A repository is made before its
- * project's row is written, and whoever dies in between leaves it to nobody (actors/unclaimed.ts finds those).
+ * project's row is written, and whoever dies in between leaves it to nobody (duties/unclaimed.ts finds those).
  *
  *  K1 A hosted repository is the only copy of its work. It bears a mark from before it has its name until its project's
  *     row is written, and none that bears no mark is ever told: a database that was put back, or another one, has fewer

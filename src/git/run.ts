@@ -10,7 +10,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { cutText, storableText } from "../domain/text.ts";
-import { listen } from "./channel.ts";
+import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
 
 /** What is left to say about one git process. */

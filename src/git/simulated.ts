@@ -17,8 +17,8 @@ import {
   type MergeRequest,
   type Repository,
 } from "./port.ts";
-import { maxCommits, maxFiles } from "./compare.ts";
-import { initialCommit } from "./ref-policy.ts";
+import { maxCommits, maxFiles } from "./repository/compare.ts";
+import { initialCommit } from "./server/ref-policy.ts";
 
 /** A file's text, or what stands at a path without being a file. */
 export type SimulatedEntry = string | { readonly symlink: string } | { readonly submodule: string };

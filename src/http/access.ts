@@ -2,7 +2,7 @@
  * Who may do what (api.md 1 "Caller", "Origin"): one table from the power an endpoint asks for to the tokens that
  * have it. Held cell by cell by test/http/access.test.ts.
  */
-import type { Principal } from "../store/records.ts";
+import type { Principal } from "../store/ports/records.ts";
 import type { Power } from "./api/access.ts";
 
 export type CallerKind = "user" | "session" | "trigger" | "sandbox";

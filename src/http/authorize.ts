@@ -12,14 +12,14 @@ import * as SchemaIssue from "effect/SchemaIssue";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
-import { Identity } from "../store/port.ts";
-import type { Principal } from "../store/records.ts";
+import { Identity } from "../store/ports/identity.ts";
+import type { Principal } from "../store/ports/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
-import { answering } from "./answers.ts";
+import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Power } from "./api/access.ts";
 import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
-import { DashboardSessions, type ShownToken } from "./dashboard-sessions.ts";
+import { DashboardSessions, type ShownToken } from "./pages/dashboard-sessions.ts";
 import { heldBy, Openings } from "./openings.ts";
 
 export const unauthorized = (): Unauthorized =>

@@ -15,9 +15,9 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
-import type { Grant } from "../store/grants.ts";
-import { Identity } from "../store/port.ts";
-import type { Principal } from "../store/records.ts";
+import type { Grant } from "../store/ports/grants.ts";
+import { Identity } from "../store/ports/identity.ts";
+import type { Principal } from "../store/ports/records.ts";
 
 /** What is held, and by what it ends. */
 export interface Held extends Grant {

@@ -2,8 +2,8 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerResponse } from "effect/http";
-import { Scheduler } from "../actors/scheduler.ts";
-import { StoreHealth } from "../store/port.ts";
+import { Scheduler } from "../duties/scheduler.ts";
+import { StoreHealth } from "../store/ports/health.ts";
 
 /** Whether the start is complete: migrations done, actors loaded. Set once by main. */
 export class Readiness extends Context.Service<Readiness, { readonly started: () => boolean }>()(

@@ -13,8 +13,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import * as Schema from "effect/Schema";
-import { Activity } from "../actors/activity.ts";
-import { Keyring } from "../actors/keyring.ts";
+import { Activity } from "../services/activity.ts";
+import { Keyring } from "../services/keyring.ts";
 import {
   NODE_HEADER,
   openNodeMessage,
@@ -24,17 +24,17 @@ import {
 } from "../domain/node-credential.ts";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import { GitError } from "../git/port.ts";
-import { parseGitPath } from "../git/smart-http.ts";
+import { parseGitPath } from "../git/server/smart-http.ts";
 import { BadRequest, Conflict, notFound, Unauthorized, Unavailable } from "../http/api/errors.ts";
-import { answeredBy } from "../http/answers.ts";
-import { RELAY_FAILURES } from "../http/relay.ts";
+import { answeredBy } from "../http/handlers/answers.ts";
+import { RELAY_FAILURES } from "../http/relay/relay.ts";
 import { answerRaw, requestId } from "../http/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
 import { valuesOf } from "../proxy/headers.ts";
 import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/port.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { CALL_PATH, MESSAGE_LIMIT_BYTES, NodeQuestion, SEAL_IV_BYTES, type NodeAnswer } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering } from "./map.ts";

@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { dutyRound } from "../actors/supervisor.ts";
-import type { Stored } from "../store/journal.ts";
-import { Nodes, type NodeRecord } from "../store/nodes.ts";
+import type { Stored } from "../store/ports/journal.ts";
+import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
 /** Between two signs of life, and two looks at the others', ms. */
 const BEAT_MS = 1000;

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
-import { Keyring } from "../actors/keyring.ts";
+import { Keyring } from "../services/keyring.ts";
 import { GitBackend, GitError } from "../git/port.ts";
 import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";

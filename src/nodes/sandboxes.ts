@@ -2,17 +2,17 @@
  * The sandbox provider of a node among several: an operation on a sandbox is done by the node that has it. Actors and
  * endpoints do not learn of it. A node that is away fails its operations with `node: "away"`, and is asked again by whoever
  * needs them done; what a dead node had is lost, and its end is as good as done: the node itself removes what is left of it
- * when it comes back (actors/orphans.ts).
+ * when it comes back (duties/orphans.ts).
  */
 import { clockWith } from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
-import { Keyring } from "../actors/keyring.ts";
+import { Keyring } from "../services/keyring.ts";
 import { backoff } from "../actors/supervisor.ts";
 import { NODE_HEADER, signNodeRequest } from "../domain/node-credential.ts";
 import { SandboxError, SandboxProvider, type DaemonLink, type SandboxExit } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/port.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering, type Place } from "./map.ts";

@@ -1,8 +1,8 @@
 /** Page cursors: the place of a page's last row in the order newest first. Shared by both adapters. */
 import * as Effect from "effect/Effect";
 import { parseUuid } from "../domain/ids.ts";
-import { BadCursor } from "./port.ts";
-import type { Page } from "./records.ts";
+import { BadCursor } from "./ports/errors.ts";
+import type { Page } from "./ports/records.ts";
 
 /** Rows are ordered by instant and id, both descending. */
 export interface Position {

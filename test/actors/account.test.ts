@@ -8,9 +8,10 @@ import { describe, expect } from "vitest";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
-import { Doubt } from "../../src/actors/recovery.ts";
-import { StoreError } from "../../src/store/journal.ts";
-import { Admissions, Sessions } from "../../src/store/port.ts";
+import { Doubt } from "../../src/duties/recovery.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitOne, fired } from "../conformance/store-fixture.ts";
 import { answered, openActorsWorld, opened, until } from "../support/actors-world.ts";
 

@@ -17,7 +17,7 @@ import {
   type AccountEvent,
   type AccountSnapshot,
 } from "../../src/machines/account.ts";
-import { StoreError, type Memory } from "../../src/store/journal.ts";
+import { StoreError, type Memory } from "../../src/store/ports/journal.ts";
 import { recordingMemory, type Between } from "../support/recording-memory.ts";
 import { answered, opened, until } from "../support/actors-world.ts";
 

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { ActorUnavailable, type TellError } from "../../src/actors/actors.ts";
 import { told } from "../../src/actors/delivery.ts";
 import { ActorNotFound, MailboxFull, type Told } from "../../src/actors/host.ts";
-import { StoreError } from "../../src/store/journal.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
 
 const answer: Told<string> = { accepted: true, snapshot: "here" };
 

@@ -5,10 +5,12 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { Actors } from "../../src/actors/actors.ts";
-import { Admitter } from "../../src/actors/admission.ts";
+import { Admitter } from "../../src/services/admission.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { StoreError } from "../../src/store/journal.ts";
-import { Admissions, Identity, Sessions } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitOne, fired, makeWorld, NOON, wish } from "../conformance/store-fixture.ts";
 import { advance, inLife, twins } from "./cron-world.ts";
 

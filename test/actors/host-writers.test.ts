@@ -12,8 +12,9 @@ import {
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Fenced, StoreError, type Memory } from "../../src/store/journal.ts";
-import { Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import {
   admitSession,
   makeWorld,

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
-import { Projects } from "../../src/store/port.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
 import {
   advance,
   begin,
@@ -15,7 +15,7 @@ import {
   push,
   seconds,
   trigger,
-} from "./scheduler-world.ts";
+} from "../duties/scheduler-world.ts";
 
 describe("a trigger that moves to another node", () => {
   it.effect("is told of nothing here any more, and nothing is held of it", () =>

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { GitError } from "../../src/git/port.ts";
-import { Events } from "../../src/store/port.ts";
+import { Events } from "../../src/store/ports/events.ts";
 import { admitSession, BOOT_MS, NOON } from "../conformance/store-fixture.ts";
 import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
 

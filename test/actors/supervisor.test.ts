@@ -6,7 +6,7 @@ import * as Queue from "effect/Queue";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { dutyRound, dutyRounds, RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
-import { StoreError } from "../../src/store/journal.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
 
 const outage = new StoreError({ operation: "load", cause: new Error("connection refused") });
 const options = { work: "work", budget: { restarts: 2, withinMs: 30_000 } };

@@ -5,7 +5,7 @@ import * as Queue from "effect/Queue";
 import { describe, expect } from "vitest";
 import { TURN_MESSAGE_MAX, type NumberedTurn } from "../../src/domain/last-turn.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
-import { Events } from "../../src/store/port.ts";
+import { Events } from "../../src/store/ports/events.ts";
 import { openActorsWorld, until } from "../support/actors-world.ts";
 
 const AT = "2026-11-20T06:52:05.618Z";

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { guardedDirectory } from "../support/guard.ts";
 import { Installation, TOKEN, type Life } from "../support/process-service.ts";
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { GitError } from "../../src/git/port.ts";
-import { existingRepository } from "../../src/git/repository-path.ts";
+import { existingRepository } from "../../src/git/repository/repository-path.ts";
 import { runGit } from "../../src/git/run.ts";
 import { type SimulatedCommit, type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
 

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Accounts } from "../../src/store/accounts.ts";
-import { Identity } from "../../src/store/port.ts";
+import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import { hash, makeWorld, NOON, type Check } from "./store-fixture.ts";
 
 const FIRST_PAGE = { limit: 2, cursor: null };

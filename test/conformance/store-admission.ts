@@ -2,8 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires, Identity, Projects, Sessions } from "../../src/store/port.ts";
-import type { NewFire } from "../../src/store/records.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import type { NewFire } from "../../src/store/ports/records.ts";
 import {
   addProject,
   admitOne,

@@ -1,8 +1,10 @@
 /** Conformance: what wishes of one batch see of each other, and what a fire that waits leaves to the one after it. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires, Identity } from "../../src/store/port.ts";
-import type { FirePrompt, NewFire } from "../../src/store/records.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import type { FirePrompt, NewFire } from "../../src/store/ports/records.ts";
 import { BOOT_MS, fired, makeWorld, NOON, tellSession, type Check, type World } from "./store-fixture.ts";
 
 const admit = Effect.fnUntraced(function* (world: World, fires: readonly Partial<NewFire>[]) {

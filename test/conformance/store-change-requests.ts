@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { Events } from "../../src/store/port.ts";
-import { ChangeRequests } from "../../src/store/change-requests.ts";
+import { Events } from "../../src/store/ports/events.ts";
+import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { addProject, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
 
 const newest = { limit: 10, cursor: null } as const;

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Counters } from "../../src/store/counters.ts";
-import { Admissions } from "../../src/store/port.ts";
+import { Counters } from "../../src/store/ports/counters.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
 import { accountOf, admitOne, admitSession, fired, makeWorld, NOON, tellSession } from "./store-fixture.ts";
 import type { Store } from "./store-fixture.ts";
 

@@ -4,8 +4,9 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
-import { Events, EVENTS_KEPT_MS, Sessions } from "../../src/store/port.ts";
-import type { Page, Session } from "../../src/store/records.ts";
+import { Events, EVENTS_KEPT_MS } from "../../src/store/ports/events.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import type { Page, Session } from "../../src/store/ports/records.ts";
 import {
   addProject,
   admitOne,

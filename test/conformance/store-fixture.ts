@@ -7,27 +7,24 @@ import * as Schedule from "effect/Schedule";
 import { uuidV7 } from "../../src/domain/ids.ts";
 import { session, type SessionEvent } from "../../src/machines/session.ts";
 import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
-import {
-  Admissions,
-  Events,
-  Identity,
-  Projects,
-  Sandboxes,
-  Sessions,
-  type AdmissionRequest,
-  type CloneCredentials,
-  type Fires,
-  type StoreHealth,
-} from "../../src/store/port.ts";
-import { type Secrets } from "../../src/store/secrets.ts";
-import type { Counters } from "../../src/store/counters.ts";
-import { type ChangeRequests } from "../../src/store/change-requests.ts";
-import type { Accounts } from "../../src/store/accounts.ts";
-import type { Nodes } from "../../src/store/nodes.ts";
-import type { Previews } from "../../src/store/previews.ts";
-import type { SessionLogs } from "../../src/store/session-logs.ts";
-import type { WebhookRefusals } from "../../src/store/webhook-refusals.ts";
-import type { NewFire, NewSession } from "../../src/store/records.ts";
+import { Admissions, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
+import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Events } from "../../src/store/ports/events.ts";
+import type { Fires } from "../../src/store/ports/fires.ts";
+import type { StoreHealth } from "../../src/store/ports/health.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { type Secrets } from "../../src/store/ports/secrets.ts";
+import type { Counters } from "../../src/store/ports/counters.ts";
+import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import type { Accounts } from "../../src/store/ports/accounts.ts";
+import type { Nodes } from "../../src/store/ports/nodes.ts";
+import type { Previews } from "../../src/store/ports/previews.ts";
+import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
+import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
+import type { NewFire, NewSession } from "../../src/store/ports/records.ts";
 
 export type Store =
   | Accounts

@@ -2,8 +2,9 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import type { Grant } from "../../src/store/grants.ts";
-import { CloneCredentials, Identity } from "../../src/store/port.ts";
+import type { Grant } from "../../src/store/ports/grants.ts";
+import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import {
   addProject,
   admitSession,

@@ -1,8 +1,8 @@
 /** Conformance: logs that are kept after their sandboxes. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Sandboxes } from "../../src/store/port.ts";
-import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/session-logs.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/ports/session-logs.ts";
 import {
   admitSession,
   makeWorld,

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { Nodes } from "../../src/store/nodes.ts";
-import { Projects } from "../../src/store/port.ts";
+import { Nodes } from "../../src/store/ports/nodes.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
 import { makeWorld, NOON, type Check } from "./store-fixture.ts";
 
 const scene = Effect.gen(function* () {

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { Identity } from "../../src/store/port.ts";
-import { Previews, PREVIEWS_PER_SESSION } from "../../src/store/previews.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Previews, PREVIEWS_PER_SESSION } from "../../src/store/ports/previews.ts";
 import { admitSession, hash, makeWorld, NOON, openSandbox, type Check } from "./store-fixture.ts";
 
 const PORT = 5173;

@@ -2,7 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires, Identity, Projects } from "../../src/store/port.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
 import {
   accountOf,
   admitOne,

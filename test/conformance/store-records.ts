@@ -2,9 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Identity, Projects, StoreHealth } from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
-import type { NewToken } from "../../src/store/records.ts";
+import { StoreHealth } from "../../src/store/ports/health.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
+import type { NewToken } from "../../src/store/ports/records.ts";
 import {
   addProject,
   admitSession,

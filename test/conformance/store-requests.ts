@@ -1,8 +1,9 @@
 /** Conformance: what fires came with, and how long it and the ledger are kept. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires } from "../../src/store/port.ts";
-import type { StoredRequest } from "../../src/store/records.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import type { StoredRequest } from "../../src/store/ports/records.ts";
 import { admitOne, fired, makeWorld, NOON, type Check } from "./store-fixture.ts";
 
 const body = (text: string): StoredRequest => ({

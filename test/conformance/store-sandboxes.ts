@@ -3,7 +3,9 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
-import { CloneCredentials, Identity, Sandboxes } from "../../src/store/port.ts";
+import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import {
   admitSession,
   followSession,

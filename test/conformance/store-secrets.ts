@@ -1,8 +1,8 @@
 /** Conformance: which sandbox was given which of the project's secrets. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Sandboxes } from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import {
   addProject,
   admitSession,

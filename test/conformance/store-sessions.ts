@@ -3,7 +3,9 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { session } from "../../src/machines/session.ts";
-import { Identity, Sandboxes, Sessions } from "../../src/store/port.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import {
   admitSession,
   followSession,

@@ -2,8 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Fires, Identity, Projects, type Skip } from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
+import { Admissions, type Skip } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import {
   accountOf,
   addProject,

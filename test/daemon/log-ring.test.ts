@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
-import { LogRing, RING_BYTES } from "../../daemon/log-ring.ts";
-import { makeLog } from "../../daemon/log.ts";
-import { Redactor } from "../../daemon/redact.ts";
+import { LogRing, RING_BYTES } from "../../daemon/logs/log-ring.ts";
+import { makeLog } from "../../daemon/logs/log.ts";
+import { Redactor } from "../../daemon/logs/redact.ts";
 
 const numbers = (lines: readonly { readonly seq: number }[]): number[] => lines.map(({ seq }) => seq);
 

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { RING_BYTES } from "../../daemon/log-ring.ts";
+import { RING_BYTES } from "../../daemon/logs/log-ring.ts";
 import { Running, TOKEN, type RunOptions } from "./support/running.ts";
 import { Served } from "./support/served.ts";
 import { WAIT_MS } from "../support/patience.ts";

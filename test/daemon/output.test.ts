@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
-import { LogRing } from "../../daemon/log-ring.ts";
-import { makeLog } from "../../daemon/log.ts";
-import { RuntimeOutput } from "../../daemon/output.ts";
-import { Redactor } from "../../daemon/redact.ts";
+import { LogRing } from "../../daemon/logs/log-ring.ts";
+import { makeLog } from "../../daemon/logs/log.ts";
+import { RuntimeOutput } from "../../daemon/logs/output.ts";
+import { Redactor } from "../../daemon/logs/redact.ts";
 
 const MIB = 1024 * 1024;
 

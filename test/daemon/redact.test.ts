@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
-import { LogRing } from "../../daemon/log-ring.ts";
-import { makeLog } from "../../daemon/log.ts";
-import { Redactor } from "../../daemon/redact.ts";
+import { LogRing } from "../../daemon/logs/log-ring.ts";
+import { makeLog } from "../../daemon/logs/log.ts";
+import { Redactor } from "../../daemon/logs/redact.ts";
 
 test("masks every secret, also as a URL would spell it, and ones added later", () => {
   const redactor = new Redactor(["s3cret/value"]);

@@ -28,7 +28,7 @@ const inSandbox = async (command: string): Promise<string> => {
 };
 
 /** From a clone, as a person's shell finds it. */
-const PROGRAM = path.join(import.meta.dirname, "../../command-line/platform");
+const PROGRAM = path.join(import.meta.dirname, "../../src/cli/platform");
 
 /** Runs it as a person who is logged in, and as the operator of this installation. @returns its document. */
 const fromClone = async (...args: readonly string[]): Promise<Json> => {

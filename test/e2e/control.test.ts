@@ -11,7 +11,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Keyring, keyringLayer } from "../../src/actors/keyring.ts";
+import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signUserContext } from "../../src/domain/user-context.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";

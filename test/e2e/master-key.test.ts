@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEALED_COLUMNS } from "../../src/store/postgres/reseal.ts";
-import type { FaultPoint } from "../../src/store/faults.ts";
+import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life } from "../support/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import * as Client from "../../src/store/postgres/client.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
 import { loadMigrations } from "../../src/store/postgres/migrate.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { Installation, type Life, TOKEN } from "../support/process-service.ts";

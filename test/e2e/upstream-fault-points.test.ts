@@ -1,6 +1,6 @@
 /**
  * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server keeps
- * (src/store/faults.ts, git/external.ts E1 to E3). Afterwards that server, the mirror and the tables say the same, and
+ * (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the tables say the same, and
  * nothing lies about. test/git/external-kills.ts has the backend alone; what is hosted is in fault-points.test.ts.
  */
 import { randomUUID } from "node:crypto";
@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { FaultPoint } from "../../src/store/faults.ts";
+import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { sessionsOf } from "../support/account-view.ts";

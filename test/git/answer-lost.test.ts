@@ -8,7 +8,7 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { hostedBackend } from "../../src/git/hosted.ts";
+import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 

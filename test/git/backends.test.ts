@@ -5,9 +5,9 @@ import * as Layer from "effect/Layer";
 import { randomUUID } from "node:crypto";
 import { byKind } from "../../src/git/backends.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
-import type { GitCall, SmartHttp } from "../../src/git/smart-http.ts";
+import type { GitCall, SmartHttp } from "../../src/git/server/smart-http.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
-import type { RepositoryKind } from "../../src/git/upstreams.ts";
+import type { RepositoryKind } from "../../src/git/upstream/upstreams.ts";
 
 /** Says who was asked. */
 const endpoint = (name: string): SmartHttp => {

@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hostedBackend } from "../../src/git/hosted.ts";
+import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import type { Upstream } from "../../src/domain/repository-credential.ts";
-import type { Upstreams } from "../../src/git/upstreams.ts";
+import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 
 /** A directory until the scope closes: `upstreams` for the server's repositories, `mirrors` for ours. */
 export const makePlace = (name: string) =>

@@ -8,8 +8,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { plainRemote } from "../../src/git/external.ts";
-import type { WritePolicy } from "../../src/git/ref-policy.ts";
+import { plainRemote } from "../../src/git/upstream/external.ts";
+import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";

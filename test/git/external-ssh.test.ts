@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { openExternal, plainRemote } from "../../src/git/external.ts";
+import { openExternal, plainRemote } from "../../src/git/upstream/external.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
 
 const scope = Effect.runSync(Scope.make());

@@ -5,10 +5,10 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { Repositories } from "../../src/git/backends.ts";
-import { type ExternalOptions, openExternal, plainRemote } from "../../src/git/external.ts";
+import { type ExternalOptions, openExternal, plainRemote } from "../../src/git/upstream/external.ts";
 import type { GitError } from "../../src/git/port.ts";
 import type { Upstream } from "../../src/domain/repository-credential.ts";
-import type { Upstreams } from "../../src/git/upstreams.ts";
+import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { keptElsewhere, makePlace } from "./elsewhere.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 

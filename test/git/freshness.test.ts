@@ -1,11 +1,11 @@
-/** When a mirror is fetched (src/git/mirror.ts, B2), on a clock of the test's. */
+/** When a mirror is fetched (src/git/upstream/mirror.ts, B2), on a clock of the test's. */
 import { expect, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
-import { makeFreshness } from "../../src/git/freshness.ts";
+import { makeFreshness } from "../../src/git/upstream/freshness.ts";
 import { GitError } from "../../src/git/port.ts";
 
 const HOUR = 3_600_000;

@@ -11,8 +11,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GitError } from "../../src/git/port.ts";
-import type { WritePolicy } from "../../src/git/ref-policy.ts";
-import { parseGitPath, type SmartHttp } from "../../src/git/smart-http.ts";
+import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
+import { parseGitPath, type SmartHttp } from "../../src/git/server/smart-http.ts";
 
 export interface GitServer {
   readonly url: (projectId: string, password: string) => string;

@@ -5,11 +5,11 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { RepositoryCredential, Upstream } from "../../src/domain/repository-credential.ts";
-import { openExternal } from "../../src/git/external.ts";
+import { openExternal } from "../../src/git/upstream/external.ts";
 import type { ApiOptions } from "../../src/git/github/api.ts";
 import { githubRepositories, type GithubRepositories } from "../../src/git/github/backend.ts";
 import type { GitBackend, GitError } from "../../src/git/port.ts";
-import type { Upstreams } from "../../src/git/upstreams.ts";
+import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { keptElsewhere, makePlace } from "./elsewhere.ts";
 import { GithubHost } from "./github-host.ts";
 import { OWNER } from "./github-host-pulls.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { smartHttp, type SmartHttp } from "../../src/git/smart-http.ts";
+import { smartHttp, type SmartHttp } from "../../src/git/server/smart-http.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 import { readerPolicy } from "./policies.ts";
 import { scene, useScene } from "./scene.ts";

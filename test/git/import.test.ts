@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { hostedBackend } from "../../src/git/hosted.ts";
+import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend, type GitError } from "../../src/git/port.ts";
 import { runGit } from "../../src/git/run.ts";
 import { gitOk } from "./git-client.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { hostedBackend } from "../../src/git/hosted.ts";
+import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
 import { type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";

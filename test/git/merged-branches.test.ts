@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { removeMergedBranch, type MergedBranch } from "../../src/git/merged-branches.ts";
+import { removeMergedBranch, type MergedBranch } from "../../src/git/repository/merged-branches.ts";
 import { gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 

@@ -1,6 +1,6 @@
 /** What credentials may write, in a project whose default branch is `main`. */
 import * as Effect from "effect/Effect";
-import type { Protection, WritePolicy } from "../../src/git/ref-policy.ts";
+import type { Protection, WritePolicy } from "../../src/git/server/ref-policy.ts";
 
 export const protection: Protection = { defaultBranches: ["main"], mayReplaceInitialCommit: false };
 

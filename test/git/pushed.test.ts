@@ -4,7 +4,7 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { pushListener } from "../../src/git/pushed.ts";
+import { pushListener } from "../../src/git/server/pushed.ts";
 
 const NOBODY_SAID = null;
 const said = (channel: PassThrough): string | null =>

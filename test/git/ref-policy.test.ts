@@ -11,7 +11,7 @@ import {
   type RefUpdate,
   type Protection,
   type Writer,
-} from "../../src/git/ref-policy.ts";
+} from "../../src/git/server/ref-policy.ts";
 
 const sessionId = "0190a5a0-0000-7000-8000-000000000001";
 const [a, b] = ["a".repeat(40), "b".repeat(40)];

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseGitPath } from "../../src/git/smart-http.ts";
+import { parseGitPath } from "../../src/git/server/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { commit, freshDirectory, scene, url, useScene } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import { checkSource } from "../../src/git/source.ts";
+import { checkSource } from "../../src/git/upstream/source.ts";
 
 describe("the source of an import", () => {
   const refused = [

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
-import { Identity } from "../../src/store/port.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {
   deliver,

@@ -10,8 +10,9 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tokenHash } from "../../src/domain/ids.ts";
-import { absent } from "../../src/git/ref-policy.ts";
-import { CloneCredentials, Identity } from "../../src/store/port.ts";
+import { absent } from "../../src/git/server/ref-policy.ts";
+import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import { gitOk } from "../git/git-client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readLine, type LogLine } from "../../src/domain/log-line.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Sandboxes } from "../../src/store/port.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/event-stream.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {

@@ -1,9 +1,9 @@
-/** A merge whose database restarts at one of its steps (src/http/merging.ts, K1 to K4). */
+/** A merge whose database restarts at one of its steps (src/http/handlers/merging.ts, K1 to K4). */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import type { FaultPoint } from "../../src/store/faults.ts";
+import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { gitOk } from "../git/git-client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { eventually, expectStatus, fields, listOf, makeProject, pushFiles, webhookEntry } from "./world.ts";

@@ -1,11 +1,11 @@
-/** How change requests end (api.md 6, src/http/merging.ts K1 to K4): merged or closed. */
+/** How change requests end (api.md 6, src/http/handlers/merging.ts K1 to K4): merged or closed. */
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { GitBackend } from "../../src/git/port.ts";
-import { ChangeRequests } from "../../src/store/change-requests.ts";
+import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Keyring } from "../../src/actors/keyring.ts";
+import { Keyring } from "../../src/services/keyring.ts";
 import {
   NODE_HEADER,
   openNodeMessage,

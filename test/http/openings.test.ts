@@ -7,10 +7,10 @@ import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { describe, expect } from "vitest";
 import { Openings, openingsLayer, type Held } from "../../src/http/openings.ts";
-import type { Grant } from "../../src/store/grants.ts";
-import { StoreError } from "../../src/store/journal.ts";
+import type { Grant } from "../../src/store/ports/grants.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Identity } from "../../src/store/port.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 
 const ACCOUNT = "00000000-0000-7000-8000-000000000001";
 const USER = "00000000-0000-7000-8000-000000000002";

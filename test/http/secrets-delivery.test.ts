@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyUserContext } from "../../src/domain/user-context.ts";
-import { Sandboxes } from "../../src/store/port.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import type { AskedEnv } from "../support/scripted-daemon.ts";
 import {

@@ -2,10 +2,10 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Keyring } from "../../src/actors/keyring.ts";
+import { Keyring } from "../../src/services/keyring.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Secrets } from "../../src/store/secrets.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import { readEvents } from "../support/event-stream.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
 import { deliver, fields, makeProject, runSession, stopSession, webhookEntry } from "./world.ts";

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { prune } from "../../src/actors/retention.ts";
+import { prune } from "../../src/duties/retention.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import {
   deliver,

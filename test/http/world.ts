@@ -7,7 +7,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { expect, vi } from "vitest";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Identity } from "../../src/store/port.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import { gitOk } from "../git/git-client.ts";
 import type { Answer, RequestOptions, TestService } from "../support/service.ts";
 import { WAIT_MS } from "../support/patience.ts";

@@ -9,7 +9,7 @@ import {
   type SandboxSnapshot,
 } from "../../src/machines/sandbox.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sandboxes } from "../../src/store/port.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { admitSession, makeWorld, openSandbox } from "../conformance/store-fixture.ts";
 import { describeModel, everyStep } from "./model.ts";
 

@@ -9,7 +9,7 @@ import {
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sessions } from "../../src/store/port.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession, makeWorld } from "../conformance/store-fixture.ts";
 import { describeModel, everyStep } from "./model.ts";
 

@@ -6,9 +6,9 @@ import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { NodeMap, nodeMapLayer } from "../../src/nodes/map.ts";
-import { StoreError } from "../../src/store/journal.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Nodes } from "../../src/store/nodes.ts";
+import { Nodes } from "../../src/store/ports/nodes.ts";
 
 const GRACE_MS = 20_000;
 const OTHER = { id: "other", url: "http://other:1", now: 0 };

@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Keyring, keyringLayer } from "../../src/actors/keyring.ts";
+import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signal } from "../../src/sandbox/local/processes.ts";
 import { Installation, type Life, type Program } from "../support/process-service.ts";

@@ -1,6 +1,6 @@
 /** What callers learn from the answers of endpoints and of the webhook receiver. */
 import { Internal, Unavailable } from "../../src/http/api/errors.ts";
-import type { Answer } from "../../src/http/webhook-answers.ts";
+import type { Answer } from "../../src/http/webhooks/webhook-answers.ts";
 import type { Attempt } from "./ledger.ts";
 
 /** What an endpoint's answer says of the session that it made. */

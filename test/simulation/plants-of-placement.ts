@@ -11,13 +11,13 @@ const TELLS_FROM_ANYWHERE = {
 export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   {
     name: "other-nodes-keep-the-instant-and-tell-it-again",
-    file: "src/actors/scheduler.ts",
+    file: "src/duties/scheduler.ts",
     find: "if (definition === undefined || !placement.isHere(id)) return [];",
     put: "if (definition === undefined) return [];",
     more: [
       TELLS_FROM_ANYWHERE,
       {
-        file: "src/actors/scheduler.ts",
+        file: "src/duties/scheduler.ts",
         find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
         put: "",
       },
@@ -26,7 +26,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   },
   {
     name: "moved-triggers-leave-their-timers",
-    file: "src/actors/scheduler.ts",
+    file: "src/duties/scheduler.ts",
     find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
     put: "",
     more: [TELLS_FROM_ANYWHERE],
@@ -34,7 +34,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   },
   {
     name: "moved-triggers-are-not-armed",
-    file: "src/actors/scheduler.ts",
+    file: "src/duties/scheduler.ts",
     find: "            yield* takeUp.project(projectId);\n",
     put: "            looked += 1;\n",
     seed: 5,
@@ -48,7 +48,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   },
   {
     name: "lost-timers-are-not-told-again",
-    file: "src/actors/scheduler.ts",
+    file: "src/duties/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
     seed: 435,

@@ -5,24 +5,22 @@ import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
-import { ChangeRequests } from "../../src/store/change-requests.ts";
-import { Counters } from "../../src/store/counters.ts";
-import { StoreError } from "../../src/store/journal.ts";
-import {
-  Admissions,
-  CloneCredentials,
-  Events,
-  Fires,
-  Identity,
-  Projects,
-  Sandboxes,
-  Sessions,
-  StoreHealth,
-} from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
-import { Previews } from "../../src/store/previews.ts";
-import { SessionLogs } from "../../src/store/session-logs.ts";
-import { WebhookRefusals } from "../../src/store/webhook-refusals.ts";
+import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { Counters } from "../../src/store/ports/counters.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Events } from "../../src/store/ports/events.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { StoreHealth } from "../../src/store/ports/health.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Previews } from "../../src/store/ports/previews.ts";
+import { SessionLogs } from "../../src/store/ports/session-logs.ts";
+import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";

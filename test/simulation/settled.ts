@@ -3,8 +3,9 @@ import * as Effect from "effect/Effect";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
-import { Identity, Projects } from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import { HOOK_SECRET, HOOK_VALUE, manifestOf } from "./manifests.ts";
 
 /** Friday noon. */

@@ -1,6 +1,7 @@
 /** What a sandbox is given to open doors with, and whether it still does (threats.md I15). */
 import * as Effect from "effect/Effect";
-import { CloneCredentials, Identity } from "../../src/store/port.ts";
+import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import type { World } from "./world.ts";
 
 /** Longer than any simulated day. */

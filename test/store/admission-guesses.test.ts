@@ -11,9 +11,11 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { Faults, type FaultPoint } from "../../src/store/faults.ts";
-import { Admissions, Identity, Projects, type Admission } from "../../src/store/port.ts";
-import type { NewFire } from "../../src/store/records.ts";
+import { Faults, type FaultPoint } from "../../src/store/ports/faults.ts";
+import { Admissions, type Admission } from "../../src/store/ports/admissions.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import type { NewFire } from "../../src/store/ports/records.ts";
 import {
   accountOf,
   admitSession,

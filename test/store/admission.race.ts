@@ -2,7 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, Identity, Sessions } from "../../src/store/port.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import {
   admitOne,
   admitSession,

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import * as Client from "../../src/store/postgres/client.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
 
 /** A message of PostgreSQL's protocol: its letter, its length, what it says. */
 const message = (letter: string, content: string | Buffer): Buffer => {

@@ -7,9 +7,9 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import * as Stream from "effect/Stream";
-import * as Client from "../../src/store/postgres/client.ts";
-import { violatedConstraint } from "../../src/store/postgres/errors.ts";
-import { Notifications } from "../../src/store/postgres/notifications.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
+import { violatedConstraint } from "../../src/store/postgres/connection/errors.ts";
+import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
 import { freshDatabase, testDatabase } from "../support/postgres.ts";
 
 /** Runs a test with a client of an empty database. */

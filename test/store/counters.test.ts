@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { Counters } from "../../src/store/counters.ts";
+import { Counters } from "../../src/store/ports/counters.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables } from "../../src/store/memory/tables.ts";
 import { releaseSlot } from "../../src/store/postgres/slots.ts";

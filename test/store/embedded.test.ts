@@ -12,8 +12,8 @@ import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
-import * as Client from "../../src/store/postgres/client.ts";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { processStartedAt } from "../../src/store/process.ts";
 
 const SERVICE = fileURLToPath(new URL("../support/embedded-service.ts", import.meta.url));

@@ -7,8 +7,10 @@ import * as Fiber from "effect/Fiber";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
-import { Admissions, Fires, Projects } from "../../src/store/port.ts";
-import { Secrets } from "../../src/store/secrets.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Fires } from "../../src/store/ports/fires.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import { admitOne, fired, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
 import { someoneWaits, storeOfFile } from "../support/postgres.ts";
 

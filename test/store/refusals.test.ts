@@ -4,9 +4,10 @@ import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import { describe, expect } from "vitest";
-import { sqlErrorOf } from "../../src/store/postgres/errors.ts";
-import { stored } from "../../src/store/postgres/statement.ts";
-import { Identity, Sessions } from "../../src/store/port.ts";
+import { sqlErrorOf } from "../../src/store/postgres/connection/errors.ts";
+import { stored } from "../../src/store/postgres/connection/statement.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession, checkWith, makeWorld, NOON, tellSession } from "../conformance/store-fixture.ts";
 import { storeOfFile } from "../support/postgres.ts";
 

@@ -1,5 +1,5 @@
 /** Writes down which sessions somebody was seen to reach into. */
-import type { Activity } from "../../src/actors/activity.ts";
+import type { Activity } from "../../src/services/activity.ts";
 
 export const recordedActivity = (touched: string[] = []): (typeof Activity)["Service"] => ({
   touch: (id) => void touched.push(id),

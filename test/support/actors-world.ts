@@ -10,9 +10,9 @@ import * as TestClock from "effect/testing/TestClock";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
-import { keyringLayer } from "../../src/actors/keyring.ts";
-import { bootPlacesLayer } from "../../src/actors/boot-places.ts";
-import { recover } from "../../src/actors/recovery.ts";
+import { keyringLayer } from "../../src/services/keyring.ts";
+import { bootPlacesLayer } from "../../src/services/boot-places.ts";
+import { recover } from "../../src/duties/recovery.ts";
 import { sandboxActors } from "../../src/actors/sandbox.ts";
 import { sessionActors } from "../../src/actors/session.ts";
 import type { NumberedTurn } from "../../src/domain/last-turn.ts";
@@ -27,8 +27,9 @@ import {
 } from "../../src/sandbox/daemon.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Sandboxes, Sessions } from "../../src/store/port.ts";
-import { SessionLogs } from "../../src/store/session-logs.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import { admitSession, makeWorld, NOON } from "../conformance/store-fixture.ts";
 

@@ -1,16 +1,16 @@
 /**
- * The service as main.ts runs it, for tests that end or stop it at a fault point (src/store/faults.ts). A message from the
+ * The service as main.ts runs it, for tests that end or stop it at a fault point (src/store/ports/faults.ts). A message from the
  * process that started it names the point and the signal; at the next pass of that point this process sends itself the
  * signal, and does nothing more before it is there.
  */
 import { writeSync } from "node:fs";
 import { keepCompiled } from "../../src/compile-cache.ts";
-import type { FaultPoint } from "../../src/store/faults.ts";
+import type { FaultPoint } from "../../src/store/ports/faults.ts";
 
 keepCompiled();
 const Effect = await import("effect/Effect");
 const { run, service } = await import("../../src/serve.ts");
-const { Faults } = await import("../../src/store/faults.ts");
+const { Faults } = await import("../../src/store/ports/faults.ts");
 
 export interface Arming {
   readonly point: FaultPoint;

@@ -4,8 +4,8 @@
  */
 import { writeSync } from "node:fs";
 import * as Effect from "effect/Effect";
-import { rotateMasterKey } from "../../src/cli/master-key.ts";
-import { Faults } from "../../src/store/faults.ts";
+import { rotateMasterKey } from "../../src/cli/operator/master-key.ts";
+import { Faults } from "../../src/store/ports/faults.ts";
 
 const [point, keyFile = null] = process.argv.slice(2);
 const rotation = Effect.provideService(rotateMasterKey(process.env, keyFile), Faults, (passed) => {

@@ -3,7 +3,7 @@
  * they go with the process, so that each life finds its sessions lost and starts waiting fires in their place. Between two
  * starts nothing looks for what was left undone: what a kill leaves is found at the start, or not at all.
  */
-import type { FaultPoint } from "../../src/store/faults.ts";
+import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { Installation, type Life } from "./process-service.ts";
 
 /** The account's cap: small, so that few sessions fill it. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { bundleCommandLine } from "../../command-line/bundle.ts";
+import { bundleCommandLine } from "../../src/cli/bundle.ts";
 
 export interface Ended {
   readonly code: number | null;

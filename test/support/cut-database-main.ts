@@ -1,6 +1,6 @@
 /**
  * Does to one database what a restart of its server does: every connection ends. A program of its own, so that a test can
- * run it at a fault point (src/store/faults.ts) and nothing else happens meanwhile.
+ * run it at a fault point (src/store/ports/faults.ts) and nothing else happens meanwhile.
  *
  *   node test/support/cut-database-main.ts SERVER-URL DATABASE gone   and none is let in any more
  *   node test/support/cut-database-main.ts SERVER-URL DATABASE cut    and new ones are let in at once

@@ -6,7 +6,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime";
 import * as Effect from "effect/Effect";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 
 const say = (line: unknown) =>
   Effect.sync(() => {

@@ -25,7 +25,7 @@ const kill = (pids: readonly number[]): void => {
 const endOrphans = async (directory: string): Promise<boolean> => {
   // Loaded at the end: most guards have nothing to do.
   const [{ findOrphans }, { runPromise }] = await Promise.all([
-    import("../../src/cli/orphans.ts"),
+    import("../../src/cli/operator/orphans.ts"),
     import("effect/Effect"),
   ]);
   // The directory is itself a data directory, or it holds one with this name (process-service.ts).

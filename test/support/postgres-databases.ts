@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import * as Client from "../../src/store/postgres/client.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
 import { migrate } from "../../src/store/postgres/migrate.ts";
 
 /** Runs statements on the server's own database with a connection that is closed again. */

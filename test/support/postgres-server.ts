@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { TestProject } from "vitest/node";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { guardedDirectory } from "./guard.ts";
 import { administer, makeTemplate } from "./postgres-databases.ts";
 

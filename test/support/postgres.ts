@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule";
 import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, inject } from "vitest";
-import * as Client from "../../src/store/postgres/client.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { databaseAt, scopedDatabase } from "./postgres-databases.ts";
 

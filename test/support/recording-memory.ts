@@ -1,6 +1,6 @@
 /** A memory in front of another one: notes what is asked of it, and lets a test come between. */
 import * as Effect from "effect/Effect";
-import type { Change, Memory } from "../../src/store/journal.ts";
+import type { Change, Memory } from "../../src/store/ports/journal.ts";
 
 /** What a test puts before or after the operations of the memory behind; each may fail or wait. */
 export interface Between<S, Event, Command> {

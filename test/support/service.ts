@@ -18,8 +18,8 @@ import * as Scope from "effect/Scope";
 import type * as SqlClient from "effect/sql/SqlClient";
 import { Pool } from "undici";
 import { singleRunner } from "../../src/actors/cluster.ts";
-import { keyringLayer } from "../../src/actors/keyring.ts";
-import { upstreamsLayer } from "../../src/actors/upstreams.ts";
+import { keyringLayer } from "../../src/services/keyring.ts";
+import { upstreamsLayer } from "../../src/services/upstreams.ts";
 import { hosted, repositories } from "../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
@@ -31,8 +31,8 @@ import { nodeLayers } from "../../src/nodes/layer.ts";
 import { SandboxProvider, type DaemonLink } from "../../src/sandbox/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../src/service.ts";
-import { type FaultPoint, Faults } from "../../src/store/faults.ts";
-import * as Client from "../../src/store/postgres/client.ts";
+import { type FaultPoint, Faults } from "../../src/store/ports/faults.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { freshDatabase } from "./postgres.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
@@ -87,7 +87,7 @@ export interface TestOptions {
   readonly link?: (sandboxId: string) => DaemonLink;
   /** Sessions need a model, as where a provider runs them for real. */
   readonly needsModel?: boolean;
-  /** Called at each fault point (src/store/faults.ts). */
+  /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
 

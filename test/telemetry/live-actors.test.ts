@@ -7,7 +7,7 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
-import { Admissions } from "../../src/store/port.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
 import { answered, opened, until } from "../support/actors-world.ts";
 
 it.effect("an inspector given with the ports sees the service's actors", () =>

@@ -16,10 +16,10 @@ import type { RepositoryCredential, Upstream } from "../../domain/repository-cre
 import type { Repositories } from "../backends.ts";
 import { GitBackend, GitError, type Merge, type MergeRequest, type Repository } from "../port.ts";
 import type { PullRequestsPort } from "../pull-requests.ts";
-import { unknownRef } from "../refs.ts";
-import type { SmartHttp } from "../smart-http.ts";
-import type { RemoteRepository } from "../remote.ts";
-import type { Upstreams } from "../upstreams.ts";
+import { unknownRef } from "../repository/refs.ts";
+import type { SmartHttp } from "../server/smart-http.ts";
+import type { RemoteRepository } from "../upstream/remote.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
 import { type ApiOptions, makeApi } from "./api.ts";
 import { githubPulls, mergePull } from "./pulls.ts";
 import { branchTip, createBranch, namedCommit, parentsOf, type Place, requireRepository } from "./refs.ts";

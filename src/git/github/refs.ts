@@ -7,7 +7,7 @@ import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
 import { GitError } from "../port.ts";
-import { unknownRef } from "../refs.ts";
+import { unknownRef } from "../repository/refs.ts";
 import type { Access, Api } from "./api.ts";
 import type { GithubSource } from "./tokens.ts";
 

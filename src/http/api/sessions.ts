@@ -92,7 +92,7 @@ const CreatePreview = Schema.Struct({
   port: Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: PORT_MAX })),
 });
 
-/** Sessions (api.md 3). The relay and the live streams of a session are raw routes (http/relay.ts, http/events.ts). */
+/** Sessions (api.md 3). The relay and the live streams of a session are raw routes (http/relay/relay.ts, http/live/events.ts). */
 export class SessionsGroup extends HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.post("create", "/", {

@@ -74,7 +74,7 @@ const PreviewRequest = Schema.Struct({
   at: Schema.optionalKey(Instant),
 });
 
-/** Triggers (api.md 4); their fires are in api/fires.ts. The webhook receiver is a raw route (http/webhooks.ts). */
+/** Triggers (api.md 4); their fires are in api/fires.ts. The webhook receiver is a raw route (http/webhooks/webhooks.ts). */
 export class TriggersGroup extends HttpApiGroup.make("triggers")
   .add(
     HttpApiEndpoint.get("list", "/projects/:pid/triggers", {

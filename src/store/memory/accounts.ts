@@ -1,8 +1,8 @@
 /** Accounts and users over all accounts, in memory: see postgres/accounts.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Accounts, type User } from "../accounts.ts";
-import type { Account, PageRequest } from "../records.ts";
+import { Accounts, type User } from "../ports/accounts.ts";
+import type { Account, PageRequest } from "../ports/records.ts";
 import { pageFrom, Tables, type AccountRow } from "./tables.ts";
 
 const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }: AccountRow): Account => ({

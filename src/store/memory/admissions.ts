@@ -14,10 +14,10 @@ import {
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
-} from "../admission-plan.ts";
+} from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
-import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../port.ts";
-import type { Fire, NewFire, Session } from "../records.ts";
+import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
+import type { Fire, NewFire, Session } from "../ports/records.ts";
 import { queueInOrder, takeOut } from "./queue.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 

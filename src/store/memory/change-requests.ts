@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
-import { Taken } from "../port.ts";
-import { ChangeRequests } from "../change-requests.ts";
-import type { ChangeRequest } from "../records.ts";
+import { Taken } from "../ports/errors.ts";
+import { ChangeRequests } from "../ports/change-requests.ts";
+import type { ChangeRequest } from "../ports/records.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];

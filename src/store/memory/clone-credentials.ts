@@ -1,7 +1,7 @@
 /** Passwords for git in memory: see postgres/clone-credentials.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { CloneCredentials } from "../port.ts";
+import { CloneCredentials } from "../ports/clone-credentials.ts";
 import { Tables } from "./tables.ts";
 
 export const layer = Layer.effect(

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../domain/session.ts";
-import { Counters } from "../counters.ts";
+import { Counters } from "../ports/counters.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const difference = ({ accounts, sessions, queue }: TableSet, accountId: string) => {

@@ -1,9 +1,9 @@
 /** Accounts, users and tokens in memory: see postgres/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { Grant } from "../grants.ts";
-import { Identity } from "../port.ts";
-import type { NewToken, Principal, Token } from "../records.ts";
+import type { Grant } from "../ports/grants.ts";
+import { Identity } from "../ports/identity.ts";
+import type { NewToken, Principal, Token } from "../ports/records.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
 
 const tokenOf = (row: TokenRow): Token => ({

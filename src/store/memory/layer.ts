@@ -1,7 +1,7 @@
 /** Every service of the store's port, kept in this process's memory: the twin for tests and simulations. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { StoreHealth } from "../port.ts";
+import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";

@@ -1,7 +1,7 @@
 /** Nodes in memory: see postgres/nodes.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Nodes, type NodeRecord } from "../nodes.ts";
+import { Nodes, type NodeRecord } from "../ports/nodes.ts";
 import { Tables } from "./tables.ts";
 
 export const layer = Layer.effect(

@@ -1,7 +1,7 @@
 /** Preview links and cookies in memory: see postgres/previews.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Previews, PREVIEWS_PER_SESSION, type NewPreview } from "../previews.ts";
+import { Previews, PREVIEWS_PER_SESSION, type NewPreview } from "../ports/previews.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const prune = ({ previews }: TableSet, { sessionId, now }: NewPreview): void => {

@@ -1,5 +1,5 @@
 /** The queue in memory: the order in which fires start, and taking them out for good. */
-import type { FireStatus } from "../records.ts";
+import type { FireStatus } from "../ports/records.ts";
 import { fireEvents } from "../event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
 

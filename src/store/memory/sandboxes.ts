@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
-import { Fenced, StoreError, type Change, type Memory } from "../journal.ts";
-import { Sandboxes } from "../port.ts";
-import type { OutdatedSandbox, Sandbox } from "../records.ts";
+import { Fenced, StoreError, type Change, type Memory } from "../ports/journal.ts";
+import { Sandboxes } from "../ports/sandboxes.ts";
+import type { OutdatedSandbox, Sandbox } from "../ports/records.ts";
 import { sandboxColumns } from "../session-columns.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

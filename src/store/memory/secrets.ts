@@ -1,9 +1,9 @@
 /** Project secrets in memory: see postgres/secrets.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Fenced } from "../journal.ts";
-import { Secrets } from "../secrets.ts";
-import type { PreviousSecret, SealedSecret } from "../records.ts";
+import { Fenced } from "../ports/journal.ts";
+import { Secrets } from "../ports/secrets.ts";
+import type { PreviousSecret, SealedSecret } from "../ports/records.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 
 const KEY_CHECK = "master_key_check";

@@ -9,12 +9,12 @@ import type { CronTemplate } from "../../domain/prompt.ts";
 import { isLive } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
-import type { PlannedFire } from "../admission-plan.ts";
+import type { PlannedFire } from "../admission/plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
-import type { HearEnding } from "../grants.ts";
-import type { PendingCommand } from "../journal.ts";
-import type { NewPreview } from "../previews.ts";
+import type { HearEnding } from "../ports/grants.ts";
+import type { PendingCommand } from "../ports/journal.ts";
+import type { NewPreview } from "../ports/previews.ts";
 import type {
   ChangeRequest,
   CloneCredential,
@@ -33,9 +33,9 @@ import type {
   StoredRequest,
   StoredSecret,
   TriggerCursor,
-} from "../records.ts";
+} from "../ports/records.ts";
 import { Waiting } from "../waiting.ts";
-import type { WebhookRefusal } from "../webhook-refusals.ts";
+import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
 export interface AccountRow {
   readonly name: string;

@@ -1,7 +1,11 @@
 /** Refused webhooks in memory: see postgres/webhook-refusals.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { REFUSALS_KEPT_PER_PROJECT, WebhookRefusals, type WebhookRefusal } from "../webhook-refusals.ts";
+import {
+  REFUSALS_KEPT_PER_PROJECT,
+  WebhookRefusals,
+  type WebhookRefusal,
+} from "../ports/webhook-refusals.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 const newestFirst = (a: WebhookRefusal, b: WebhookRefusal): number => b.at - a.at || (b.id < a.id ? -1 : 1);

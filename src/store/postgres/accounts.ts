@@ -2,10 +2,10 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Accounts, type User } from "../accounts.ts";
+import { Accounts, type User } from "../ports/accounts.ts";
 import { pageOf, positionOf } from "../cursor.ts";
-import type { Account, PageRequest } from "../records.ts";
-import { after, at, stored } from "./statement.ts";
+import type { Account, PageRequest } from "../ports/records.ts";
+import { after, at, stored } from "./connection/statement.ts";
 
 const ACCOUNT_COLUMNS = `
   id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions", queued_fires AS "queuedFires"`;

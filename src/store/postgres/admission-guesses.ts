@@ -13,10 +13,10 @@
  */
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import { identityOf, type AdmissionFacts, type AdmissionPlan } from "../admission-plan.ts";
-import type { AdmissionRequest } from "../port.ts";
+import { identityOf, type AdmissionFacts, type AdmissionPlan } from "../admission/plan.ts";
+import type { AdmissionRequest } from "../ports/admissions.ts";
 import type { CounterMove } from "./slots.ts";
-import { violatedConstraint } from "./errors.ts";
+import { violatedConstraint } from "./connection/errors.ts";
 
 /** The counters of an account that an admission goes by. */
 type Counters = Pick<AdmissionFacts, "cap" | "activeSessions" | "waiting">;

@@ -13,13 +13,13 @@ import {
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
-} from "../admission-plan.ts";
+} from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
-import type { StoredRequest } from "../records.ts";
+import type { StoredRequest } from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
-import { prepared } from "./prepared.ts";
-import { json } from "./statement.ts";
+import { prepared } from "./connection/prepared.ts";
+import { json } from "./connection/statement.ts";
 
 /** In the FROM of each part: one row, or none where the counters did not move. */
 const IF_COUNTED = "(SELECT FROM counted) AS counted";

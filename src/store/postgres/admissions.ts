@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Faults } from "../faults.ts";
+import { Faults } from "../ports/faults.ts";
 import {
   identityOf,
   planAdmissions,
@@ -15,16 +15,16 @@ import {
   type AdmissionFacts,
   type DrainedFire,
   type DrainRequest,
-} from "../admission-plan.ts";
+} from "../admission/plan.ts";
 import { fireEvents } from "../event-rows.ts";
-import { Admissions, type AdmissionRequest, type Skip } from "../port.ts";
-import type { Fire, NewFire, StoredRequest } from "../records.ts";
+import { Admissions, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
+import type { Fire, NewFire, StoredRequest } from "../ports/records.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
-import { at, json, stored } from "./statement.ts";
+import { at, json, stored } from "./connection/statement.ts";
 
 const triggerPairs = (of: readonly { readonly projectId: string; readonly triggerSlug: string }[]): string =>
   json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));

@@ -5,12 +5,12 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import { pageOf, positionOf } from "../cursor.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
-import { Taken } from "../port.ts";
-import { ChangeRequests } from "../change-requests.ts";
-import type { ChangeRequest, PullBeside } from "../records.ts";
-import { violatedConstraint } from "./errors.ts";
+import { Taken } from "../ports/errors.ts";
+import { ChangeRequests } from "../ports/change-requests.ts";
+import type { ChangeRequest, PullBeside } from "../ports/records.ts";
+import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
-import { after, at, stored } from "./statement.ts";
+import { after, at, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { CloneCredentials } from "../port.ts";
-import type { CloneCredential } from "../records.ts";
-import { at, stored } from "./statement.ts";
+import { CloneCredentials } from "../ports/clone-credentials.ts";
+import type { CloneCredential } from "../ports/records.ts";
+import { at, stored } from "./connection/statement.ts";
 
 export const layer = Layer.effect(
   CloneCredentials,

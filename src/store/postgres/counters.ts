@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Counters } from "../counters.ts";
+import { Counters } from "../ports/counters.ts";
 import { lockAccount } from "./slots.ts";
-import { stored } from "./statement.ts";
+import { stored } from "./connection/statement.ts";
 
 interface Counted {
   readonly activeSessions: number;

@@ -7,9 +7,9 @@ import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
 import type { NewEvent } from "../event-rows.ts";
 import { Waiting } from "../waiting.ts";
-import type { Notifications } from "./notifications.ts";
-import { makeSignal } from "./signals.ts";
-import { json } from "./statement.ts";
+import type { Notifications } from "./connection/notifications.ts";
+import { makeSignal } from "./connection/signals.ts";
+import { json } from "./connection/statement.ts";
 
 const CHANNEL = "platform_events";
 

@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../port.ts";
-import type { StoredEvent } from "../records.ts";
+import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../ports/events.ts";
+import type { StoredEvent } from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
-import { at, stored } from "./statement.ts";
+import { at, stored } from "./connection/statement.ts";
 
 /** A place in a project's events: the transaction's id and the row's, both as decimal text. */
 interface Place {

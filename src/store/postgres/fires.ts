@@ -4,9 +4,9 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
-import { Fires } from "../port.ts";
-import type { Fire, QueuedFire, StoredRequest } from "../records.ts";
-import { after, at, stored } from "./statement.ts";
+import { Fires } from "../ports/fires.ts";
+import type { Fire, QueuedFire, StoredRequest } from "../ports/records.ts";
+import { after, at, stored } from "./connection/statement.ts";
 
 export const FIRE_COLUMNS = `
   id, project_id AS "projectId", trigger_slug AS "triggerSlug", kind, status, reason,

@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
-import type { Grant } from "../grants.ts";
-import { Identity } from "../port.ts";
-import type { Account, NewToken, Principal, Token } from "../records.ts";
-import { Endings } from "./endings.ts";
+import type { Grant } from "../ports/grants.ts";
+import { Identity } from "../ports/identity.ts";
+import type { Account, NewToken, Principal, Token } from "../ports/records.ts";
+import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
-import { after, at, json, stored } from "./statement.ts";
+import { after, at, json, stored } from "./connection/statement.ts";
 
 /** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
 const LAST_USED_STEP_MS = 60_000;

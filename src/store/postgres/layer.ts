@@ -2,13 +2,13 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { StoreHealth } from "../port.ts";
+import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Counters from "./counters.ts";
-import * as Endings from "./endings.ts";
+import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
@@ -22,7 +22,7 @@ import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
-import { stored } from "./statement.ts";
+import { stored } from "./connection/statement.ts";
 
 const healthLayer = Layer.effect(
   StoreHealth,

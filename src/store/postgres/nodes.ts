@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Nodes, type NodeRecord } from "../nodes.ts";
-import { at, stored } from "./statement.ts";
+import { Nodes, type NodeRecord } from "../ports/nodes.ts";
+import { at, stored } from "./connection/statement.ts";
 
 type Row = Omit<NodeRecord, "beats"> & { readonly beats: string };
 

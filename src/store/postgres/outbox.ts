@@ -1,8 +1,8 @@
 /** Commands that are written down and not yet known to be done (invariant D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
-import type { PendingCommand } from "../journal.ts";
-import { json } from "./statement.ts";
+import type { PendingCommand } from "../ports/journal.ts";
+import { json } from "./connection/statement.ts";
 
 export type ActorKind = "session" | "sandbox";
 interface Actor {

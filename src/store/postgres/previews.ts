@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Previews, PREVIEWS_PER_SESSION, type Preview } from "../previews.ts";
-import { at, stored } from "./statement.ts";
+import { Previews, PREVIEWS_PER_SESSION, type Preview } from "../ports/previews.ts";
+import { at, stored } from "./connection/statement.ts";
 
 export const layer = Layer.effect(
   Previews,

@@ -5,8 +5,8 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { Waiting } from "../waiting.ts";
-import type { Notifications } from "./notifications.ts";
-import { makeSignal } from "./signals.ts";
+import type { Notifications } from "./connection/notifications.ts";
+import { makeSignal } from "./connection/signals.ts";
 
 const CHANNEL = "platform_projects";
 /** Whoever waits, waits for any project. */

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
-import { Projects } from "../port.ts";
+import { Projects } from "../ports/projects.ts";
 import type {
   Fire,
   Project,
@@ -14,12 +14,12 @@ import type {
   TriggerCursor,
   TriggerKey,
   VerifyingSecret,
-} from "../records.ts";
+} from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
-import { after, at, json, stored } from "./statement.ts";
+import { after, at, json, stored } from "./connection/statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
   readonly version: string;

@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { stored } from "./statement.ts";
+import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
 /** The columns with sealed values. */

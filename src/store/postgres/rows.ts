@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import * as pg from "pg";
 import Cursor from "pg-cursor";
-import { connectionSettings } from "./connection.ts";
+import { connectionSettings } from "./connection/connection.ts";
 import { KEY_CHECK } from "./secrets.ts";
 
 /** The database cannot be read or filled. */

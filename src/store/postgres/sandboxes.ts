@@ -6,15 +6,15 @@ import { isSqlError } from "effect/sql/SqlError";
 import type { SandboxStatus } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
-import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../journal.ts";
-import { Sandboxes } from "../port.ts";
-import type { OutdatedSandbox, Sandbox } from "../records.ts";
+import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
+import { Sandboxes } from "../ports/sandboxes.ts";
+import type { OutdatedSandbox, Sandbox } from "../ports/records.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
-import { violatedConstraint } from "./errors.ts";
-import { Endings } from "./endings.ts";
+import { violatedConstraint } from "./connection/errors.ts";
+import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
-import { at, json, stored } from "./statement.ts";
+import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
   id, session_id AS "sessionId", provider, node_id AS "nodeId", status, failure,

@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Fenced } from "../journal.ts";
-import { Secrets } from "../secrets.ts";
-import type { SealedSecret, StoredSecret } from "../records.ts";
+import { Fenced } from "../ports/journal.ts";
+import { Secrets } from "../ports/secrets.ts";
+import type { SealedSecret, StoredSecret } from "../ports/records.ts";
 import { ProjectChanges } from "./project-changes.ts";
-import { at, stored } from "./statement.ts";
+import { at, stored } from "./connection/statement.ts";
 
 export const KEY_CHECK = "master_key_check";
 export const FORMER_KEYS = "former_master_keys";

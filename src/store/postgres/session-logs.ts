@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { LOG_KEPT_BYTES, newestOf, SessionLogs, type LoggedBoot } from "../session-logs.ts";
-import { at, stored } from "./statement.ts";
+import { LOG_KEPT_BYTES, newestOf, SessionLogs, type LoggedBoot } from "../ports/session-logs.ts";
+import { at, stored } from "./connection/statement.ts";
 
 type KeepRequest = Parameters<(typeof SessionLogs)["Service"]["keep"]>[0];
 

@@ -12,15 +12,15 @@ import type {
 } from "../../machines/session.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
-import { Fenced, type Change, type Memory, type PendingCommand } from "../journal.ts";
-import { Sessions } from "../port.ts";
-import type { NotedTurn, OwnerlessSession, Session } from "../records.ts";
+import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
+import { Sessions } from "../ports/sessions.ts";
+import type { NotedTurn, OwnerlessSession, Session } from "../ports/records.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
-import { Endings } from "./endings.ts";
+import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
-import { after, at, json, stored } from "./statement.ts";
+import { after, at, json, stored } from "./connection/statement.ts";
 
 type Row = Omit<Session, "failure"> & { readonly failure: Failure | null; readonly failedAt: number | null };
 

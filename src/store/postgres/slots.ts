@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { CapReached } from "../journal.ts";
+import { CapReached } from "../ports/journal.ts";
 
 interface Counter {
   readonly cap: number;

@@ -3,8 +3,12 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
-import { REFUSALS_KEPT_PER_PROJECT, WebhookRefusals, type WebhookRefusal } from "../webhook-refusals.ts";
-import { after, at, json, stored } from "./statement.ts";
+import {
+  REFUSALS_KEPT_PER_PROJECT,
+  WebhookRefusals,
+  type WebhookRefusal,
+} from "../ports/webhook-refusals.ts";
+import { after, at, json, stored } from "./connection/statement.ts";
 
 /** Rows that one step of pruning removes. */
 const PRUNE_STEP = 1000;

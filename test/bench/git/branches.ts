@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
-import { hostedBackend } from "../../../src/git/hosted.ts";
+import { hostedBackend } from "../../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 
 const run = promisify(execFile);

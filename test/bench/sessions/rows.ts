@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as pg from "pg";
 import { claimDataDirectory } from "../../../src/store/data-directory.ts";
-import { startEmbedded } from "../../../src/store/postgres/embedded.ts";
+import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
 
 /** Copies of the rows of a table with these columns set, for each row of `copy`. */
 const copies = (table: string, columns: string, where: string): string => `

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import * as pg from "pg";
-import { startEmbedded } from "../../../src/store/postgres/embedded.ts";
+import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
 import { databaseAt } from "../../support/postgres-databases.ts";
 import { guardedDirectory } from "../../support/guard.ts";
 import { Installation, type Life } from "../../support/process-service.ts";

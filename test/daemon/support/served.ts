@@ -10,8 +10,8 @@ import {
 import { connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LogRing } from "../../../daemon/log-ring.ts";
-import { Redactor } from "../../../daemon/redact.ts";
+import { LogRing } from "../../../daemon/logs/log-ring.ts";
+import { Redactor } from "../../../daemon/logs/redact.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";

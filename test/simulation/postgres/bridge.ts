@@ -15,8 +15,8 @@
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from "node:worker_threads";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
-import { CapReached, Fenced, StoreError } from "../../../src/store/journal.ts";
-import { BadCursor, Taken } from "../../../src/store/port.ts";
+import { CapReached, Fenced, StoreError } from "../../../src/store/ports/journal.ts";
+import { BadCursor, Taken } from "../../../src/store/ports/errors.ts";
 import type { Process } from "../time.ts";
 import type { Answer, Asked, Order, Outcome } from "./orders.ts";
 

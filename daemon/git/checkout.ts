@@ -1,0 +1,119 @@
+/**
+ * Brings the session branch into the workspace (spec.md 1 and 4.2, api.md 7). Git runs as the agent does, with the
+ * credential of credential.ts; a failed attempt is repeated with backoff until the boot deadline.
+ *
+ * The checkout has the whole history of the session branch and of the default branch, and no other branch: session
+ * branches are never removed, so fetching all of them would grow with every session. Not shallow: after a restart
+ * the branch has left its base behind, and a shallow one could neither be merged nor compared with it.
+ */
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import { configDirOf, type ConfigDir } from "../config-dir.ts";
+import type { CloneCredential } from "./credential.ts";
+import type { HttpFailure } from "../http-client.ts";
+import { runToEnd, type Launch, type Finished, type LaunchFailure } from "../process.ts";
+import { requiredSecretsOf } from "../required-secrets.ts";
+import type { Settings } from "../settings.ts";
+
+/** One attempt failed; `message` is git's own, whole and not yet redacted. */
+export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("CheckoutFailure", {
+  message: Schema.String,
+}) {}
+
+export interface Checkout {
+  readonly credential: CloneCredential;
+  readonly commit: string;
+  readonly configDir: ConfigDir;
+  /** Of the manifest at the commit. */
+  readonly requiredSecrets: readonly string[];
+}
+
+export interface CheckoutOptions {
+  readonly settings: Settings;
+  readonly fetchCredential: Effect.Effect<CloneCredential, HttpFailure>;
+  /** Told after each failed attempt. */
+  readonly onFailure: (failure: CheckoutFailure) => void;
+  readonly onCredential: () => void;
+}
+
+/** A connection on which nothing moves for this long has failed (threats.md, Faults: git hangs). */
+const STALL_S = 20;
+const RETRY_FIRST = "250 millis";
+const RETRY_LONGEST = Duration.seconds(5);
+
+/**
+ * Fetches, checks out, then tells commit and manifest: one shell, so that the launch prefix is paid for once. Every
+ * step may be repeated. The default branch is asked for in the same fetch; a repository without it boots too.
+ * $1 URL, $2 session branch, $3 default branch.
+ */
+const CHECKOUT_SCRIPT = `
+own="+refs/heads/$2:refs/remotes/origin/$2" base="+refs/heads/$3:refs/remotes/origin/$3"
+fetch() { git -c http.lowSpeedLimit=1 -c http.lowSpeedTime=${STALL_S} fetch --quiet origin "$@"; }
+git init --quiet --initial-branch "$2" . &&
+git config remote.origin.url "$1" &&
+git config --replace-all remote.origin.fetch "$own" &&
+{ fetch "$own" "$base" && git config --add remote.origin.fetch "$base" || fetch "$own"; } &&
+git checkout --quiet --force -B "$2" --track "origin/$2" &&
+git rev-parse --verify HEAD &&
+{ git show HEAD:platform.toml 2>/dev/null || :; }
+`;
+
+/** Tries until the branch is checked out, or until interrupted at the deadline. */
+export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
+  const attempt = Effect.gen(function* () {
+    const credential = yield* Effect.mapError(
+      options.fetchCredential,
+      ({ message }) => new CheckoutFailure({ message: `no clone credential: ${message}` }),
+    );
+    options.onCredential();
+    const finished = yield* Effect.mapError(
+      runToEnd(checkoutLaunch(options.settings, credential)),
+      ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
+    );
+    return yield* readClone(finished, credential, options.settings.layout.workspace);
+  });
+  const retried = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
+  return Effect.orDie(Effect.retry(retried, { schedule: backoff }));
+};
+
+const backoff = Schedule.exponential(RETRY_FIRST).pipe(
+  Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, RETRY_LONGEST))),
+);
+
+const readClone = (
+  { code, stdout, stderr }: Finished,
+  credential: CloneCredential,
+  workspace: string,
+): Effect.Effect<Checkout, CheckoutFailure> => {
+  if (code !== 0) {
+    const message = stderr.trim() || `git ended with ${code ?? "a signal"}`;
+    return Effect.fail(new CheckoutFailure({ message: `clone failed: ${message}` }));
+  }
+  const [commit = ""] = stdout.split("\n", 1);
+  const manifest = stdout.slice(commit.length + 1);
+  return Effect.promise(async () => ({
+    credential,
+    commit,
+    configDir: await configDirOf(manifest, workspace),
+    requiredSecrets: await requiredSecretsOf(manifest),
+  }));
+};
+
+const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch => {
+  const { layout, launch, branch, defaultBranch } = settings;
+  const parameters = ["checkout", credential.repoUrl, branch, defaultBranch];
+  return {
+    prefix: launch.prefix,
+    command: ["sh", "-c", CHECKOUT_SCRIPT, ...parameters],
+    env: { ...launch.commonEnv, ...gitEnvironment(settings) },
+    cwd: layout.workspace,
+  };
+};
+
+/** For every git that runs as the agent: the daemon's clone and what the runtime starts. */
+export const gitEnvironment = (settings: Settings): Record<string, string> => ({
+  GIT_CONFIG_SYSTEM: settings.layout.gitConfigFile,
+  GIT_TERMINAL_PROMPT: "0",
+});

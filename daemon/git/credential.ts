@@ -1,0 +1,113 @@
+/**
+ * The just-in-time clone credential (spec.md 4.2, 5.3; api.md 6 and 7). The daemon fetches it with PLATFORM_TOKEN and
+ * writes it where the agent's git finds it through a credential helper: never in a URL, an argument, `.git/config`,
+ * a log or an error text. It is renewed at 80 % of its life, and before a clone that was refused with it is repeated.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import { writeForAgent } from "../files.ts";
+import { callJson, type HttpFailure } from "../http-client.ts";
+import type { Redactor } from "../logs/redact.ts";
+import type { Settings } from "../settings.ts";
+
+const Answer = Schema.Struct({
+  repo_url: Schema.NonEmptyString,
+  auth: Schema.Struct({
+    type: Schema.Literal("basic"),
+    username: Schema.NonEmptyString,
+    password: Schema.NonEmptyString,
+  }),
+  expires_at: Schema.NonEmptyString,
+  bootstrap: Schema.Literals(["pending", "done"]),
+});
+
+/** What the daemon keeps of the answer; name and password are in the credential file alone. */
+export interface CloneCredential {
+  readonly repoUrl: string;
+  readonly expiresAtMs: number;
+  /** `done`: the initial prompt was accepted in an earlier boot. */
+  readonly bootstrap: "pending" | "done";
+}
+
+const CALL_TIMEOUT_MS = 10_000;
+/** When a credential is renewed, as a share of its life. */
+const RENEW_AT = 0.8;
+/** Never renewed more often than this, whatever life the answer claims. */
+const RENEW_MIN_MS = 1000;
+
+/** Fetches a credential and puts it where the agent's git looks for it. */
+export const fetchCredential = (
+  settings: Settings,
+  redactor: Redactor,
+): Effect.Effect<CloneCredential, HttpFailure> =>
+  callJson(
+    {
+      url: `${settings.apiUrl}/projects/${settings.projectId}/git/clone-credential`,
+      headers: { authorization: `Bearer ${settings.token}` },
+      timeoutMs: CALL_TIMEOUT_MS,
+      proxyEnv: settings.launch.commonEnv,
+    },
+    Answer,
+  ).pipe(
+    Effect.map((answer) => {
+      redactor.add(answer.auth.password);
+      writeForAgent(
+        settings.layout.credentialFile,
+        `username=${answer.auth.username}\npassword=${answer.auth.password}\n`,
+      );
+      writeForAgent(settings.layout.gitConfigFile, gitConfig(settings, answer.repo_url));
+      return {
+        repoUrl: answer.repo_url,
+        expiresAtMs: Date.parse(answer.expires_at),
+        bootstrap: answer.bootstrap,
+      };
+    }),
+  );
+
+/**
+ * Keeps the credential file fresh for as long as it runs: at 80 % of a credential's life, and when git was refused
+ * with it. A failed renewal is tried again with backoff.
+ */
+export const renewCredential = Effect.fnUntraced(function* (
+  first: CloneCredential,
+  fetch: Effect.Effect<CloneCredential, HttpFailure>,
+  refused: Effect.Effect<void>,
+): Effect.fn.Return<never> {
+  let current = first;
+  while (true) {
+    const lifeMs = current.expiresAtMs - (yield* Clock.currentTimeMillis);
+    const due = Effect.sleep(Math.max(RENEW_MIN_MS, lifeMs * RENEW_AT));
+    // The agent can claim a refusal as often as it likes.
+    yield* Effect.raceFirst(due, Effect.andThen(Effect.sleep(RENEW_MIN_MS), refused));
+    current = yield* Effect.retryOrElse(fetch, renewBackoff, () => Effect.succeed(current));
+  }
+});
+
+/** 1 s doubling, five times; then the outer loop goes on with what life is left. */
+const renewBackoff = Schedule.max([Schedule.exponential("1 second"), Schedule.recurs(5)]);
+
+/**
+ * System configuration of every git that runs as the agent, below the agent's own, which may override it. The helper
+ * answers for the platform's host alone; the machine's own system configuration stays in force.
+ */
+const gitConfig = (settings: Settings, repoUrl: string): string => `[include]
+\tpath = /etc/gitconfig
+[safe]
+\tdirectory = ${settings.layout.workspace}
+[user]
+\tname = ${quote(settings.agentName)}
+\temail = ${quote(`${settings.agentName}@${settings.sessionId}.platform.internal`)}
+[push]
+\tdefault = current
+[credential ${quote(new URL(repoUrl).origin)}]
+\thelper = ${quote(helper(settings.layout))}
+`;
+
+/** Git calls it with `get`, and with `erase` when what it got was refused. */
+const helper = ({ credentialFile, rejectionPipe }: Settings["layout"]): string =>
+  `!f() { case "$1" in get) cat '${credentialFile}' ;; erase) echo > '${rejectionPipe}' ;; esac; }; f`;
+
+/** A value in git's configuration syntax. */
+const quote = (value: string): string => JSON.stringify(value);

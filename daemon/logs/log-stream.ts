@@ -1,0 +1,73 @@
+/**
+ * `GET /platform/logs`: the log as server-sent events, from the line after `Last-Event-ID` on, and then as it grows. A
+ * reader is sent what fits its connection and the rest when that has gone, out of the ring: a slow one costs nothing
+ * but the lines that it is too late for, and their numbers tell it which.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { answerError } from "../answer.ts";
+import type { LogRing } from "./log-ring.ts";
+
+/** A comment this often keeps the connection open (api.md 1 "Live data"). */
+const KEEP_ALIVE_MS = 15_000;
+/** Handed to the connection at once. */
+const PORTION_BYTES = 64 * 1024;
+/** The service's own limit is 100 a token. */
+const READERS_MAX = 256;
+
+export class LogStreams {
+  readonly #ring: LogRing;
+
+  constructor(ring: LogRing) {
+    this.#ring = ring;
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#ring.listeners >= READERS_MAX) {
+      return answerError(response, 503, {
+        error: "Too many readers follow this log.",
+        code: "too_many_streams",
+      });
+    }
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.flushHeaders();
+    follow(this.#ring, response, placeOf(request.headers["last-event-id"]));
+  }
+}
+
+/** What is no number of ours is before the first line. */
+const placeOf = (header: string | string[] | undefined): number =>
+  typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : 0;
+
+const follow = (ring: LogRing, response: ServerResponse, from: number): void => {
+  let seen = from;
+  let blocked = false;
+  let awake = false;
+  const send = (): void => {
+    awake = false;
+    while (!blocked && response.writable) {
+      const lines = ring.after(seen, PORTION_BYTES);
+      const last = lines.at(-1);
+      if (last === undefined) return;
+      seen = last.seq;
+      blocked = !response.write(lines.map(({ seq, text }) => `id: ${seq}\ndata: ${text}\n\n`).join(""));
+    }
+  };
+  const wake = (): void => {
+    if (awake || blocked) return;
+    awake = true;
+    // Lines come in bursts, from within whatever writes them: one portion serves a burst.
+    setImmediate(send);
+  };
+  response.on("drain", () => {
+    blocked = false;
+    wake();
+  });
+  const forget = ring.listen(wake);
+  // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
+  const keepAlive = setInterval(() => blocked || response.write(": keep\n\n"), KEEP_ALIVE_MS);
+  response.once("close", () => {
+    forget();
+    clearInterval(keepAlive);
+  });
+  wake();
+};

@@ -1,0 +1,169 @@
+/**
+ * The agent runtime's output on its way into the log: cut into lines, cleaned, redacted, and no more of it than a log
+ * may grow by. It comes from an untrusted program, as fast as that likes.
+ *
+ *  U1 The program is never held up: what is too much is thrown away unread, which costs next to nothing.
+ *  U2 That something is missing is said where it is missing, with how much.
+ *  U3 A line is redacted whole, however many writes it came in, and cut only afterwards.
+ */
+import { StringDecoder } from "node:string_decoder";
+import { storableText } from "../../src/domain/text.ts";
+import type { Allowance } from "../allowance.ts";
+import type { Log } from "./log.ts";
+import type { Redactor } from "./redact.ts";
+
+/** After too much came, output is taken again when there is room for this much: not line by line with notes between. */
+const ROOM_TO_GO_ON_BYTES = 256 * 1024;
+/** Of a line, in the log. */
+const LINE_LENGTH = 8192;
+/** Of what was thrown away, kept until more comes: a program's last words are worth most. */
+const LAST_WORDS_BYTES = 8192;
+const NEWLINE = 0x0a;
+
+/** Terminals' control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes). */
+const ESCAPES =
+  // oxlint-disable-next-line no-control-regex -- these characters are what it is about
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)|[ -/]*[0-~])|\u009b[0-?]*[ -/]*[@-~]/gu;
+
+export interface OutputOptions {
+  readonly redactor: Redactor;
+  readonly log: Log;
+  readonly allowance: Allowance;
+  /** Gets every line that the log gets. */
+  readonly onLine: (line: string) => void;
+}
+
+/** Both streams of one run of the runtime. */
+export class RuntimeOutput {
+  readonly #options: OutputOptions;
+  readonly #streams = { stdout: new Lines(), stderr: new Lines() };
+  /** Thrown away since it was said last; null while output is taken. */
+  #leftOut: number | null = null;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  add(stream: "stdout" | "stderr", chunk: Buffer): void {
+    const lines = this.#streams[stream];
+    if (this.#leftOut !== null && this.#options.allowance.bytes < ROOM_TO_GO_ON_BYTES) {
+      this.#leftOut += lines.skip(chunk);
+      return;
+    }
+    const from = lines.passOver(chunk);
+    if (this.#leftOut !== null) this.#leftOut += from;
+    if (from === chunk.length) return;
+    this.#sayLeftOut();
+    for (const line of lines.take(chunk.subarray(from), LINE_LENGTH + this.#options.redactor.longest)) {
+      if (this.#leftOut !== null) this.#leftOut += line.text.length + 1;
+      else if (this.#options.allowance.bytes > 0) this.#keep(line);
+      else this.#beginLeavingOut(line.text.length + 1);
+    }
+  }
+
+  /** The program has ended: keeps what came without an end of line, and the last that was thrown away. */
+  flush(): void {
+    const leavingOut = this.#leftOut !== null;
+    this.#sayLeftOut();
+    for (const lines of Object.values(this.#streams)) {
+      for (const text of leavingOut ? lines.lastWords : []) this.#keep({ text, broken: false });
+      if (lines.rest !== "") this.#keep({ text: lines.rest, broken: true });
+    }
+  }
+
+  #keep({ text, broken }: Line): void {
+    const { log, onLine, redactor } = this.#options;
+    // A NUL or an escape that went after the redaction would put together what was not known as a secret.
+    const clean = storableText(text.replace(/\r$/, "")).replaceAll(ESCAPES, "");
+    const known = broken ? redactor.redactBroken(clean) : clean;
+    const beginning = redactor.redactBeginning(known, LINE_LENGTH);
+    const line =
+      known.length > LINE_LENGTH
+        ? `${beginning.toWellFormed()} [the rest of the line is left out]`
+        : beginning;
+    log("output", { source: "runtime", line });
+    onLine(line);
+  }
+
+  #beginLeavingOut(bytes: number): void {
+    this.#leftOut = bytes;
+    this.#options.log("output is left out: it comes faster than 1 MiB/s");
+  }
+
+  #sayLeftOut(): void {
+    if (this.#leftOut === null) return;
+    this.#options.log("output was left out", { bytes: this.#leftOut });
+    this.#leftOut = null;
+  }
+}
+
+/** `broken`: it did not end there. */
+interface Line {
+  readonly text: string;
+  readonly broken: boolean;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Cuts one stream into lines. */
+class Lines {
+  #decoder = new StringDecoder("utf8");
+  #rest = "";
+  /** The line under way is longer than is kept, or began in what was thrown away: the next one is the next to keep. */
+  #skipping = false;
+  #thrown: Buffer = NOTHING;
+  /** Whether that begins with a whole line. */
+  #thrownFromStart = false;
+
+  /** What stands after the last end of line. */
+  get rest(): string {
+    return this.#rest;
+  }
+
+  /** The last whole lines of what was thrown away. */
+  get lastWords(): readonly string[] {
+    const lines = this.#thrown.toString("utf8").split("\n");
+    return lines.slice(this.#thrownFromStart ? 0 : 1, -1);
+  }
+
+  /** How much of a chunk belongs to a line that is skipped. */
+  passOver(chunk: Buffer): number {
+    if (!this.#skipping) return 0;
+    const end = chunk.indexOf(NEWLINE);
+    if (end === -1) return chunk.length;
+    this.#skipping = false;
+    return end + 1;
+  }
+
+  /** The lines that end in this chunk, and one that grew longer than `maxLength` without an end. */
+  take(chunk: Buffer, maxLength: number): Line[] {
+    this.#thrown = NOTHING;
+    const texts = (this.#rest + this.#decoder.write(chunk)).split("\n");
+    this.#rest = texts.pop() ?? "";
+    const lines = texts.map((text) => ({ text, broken: false }));
+    if (this.#rest.length <= maxLength) return lines;
+    lines.push({ text: this.#rest, broken: true });
+    this.#forgetLine();
+    return lines;
+  }
+
+  /** Throws a chunk away, and the line that it belongs to. @returns how much was thrown away */
+  skip(chunk: Buffer): number {
+    const thrown = this.#rest.length + chunk.length;
+    const isFirst = this.#thrown.length === 0;
+    const fromStart = isFirst ? this.#rest === "" && !this.#skipping : this.#thrownFromStart;
+    const kept = chunk.length < LAST_WORDS_BYTES ? this.#thrown : NOTHING;
+    // A copy: a small part of it must not hold the whole chunk.
+    const all = Buffer.concat([kept, chunk.subarray(-LAST_WORDS_BYTES)]);
+    this.#thrown = all.subarray(-LAST_WORDS_BYTES);
+    this.#thrownFromStart = fromStart && kept.length + chunk.length <= LAST_WORDS_BYTES;
+    this.#forgetLine();
+    return thrown;
+  }
+
+  #forgetLine(): void {
+    this.#rest = "";
+    this.#decoder = new StringDecoder("utf8");
+    this.#skipping = true;
+  }
+}

@@ -1,0 +1,88 @@
+/** Keeps secrets out of what people read: every log line and error text of the daemon passes here (threats.md G05). */
+
+import { isMasked } from "../../src/domain/secret.ts";
+
+/** A shorter beginning of a secret is taken for ordinary text. */
+const MIN_BEGINNING_LENGTH = 6;
+const MASK = "[redacted]";
+
+export class Redactor {
+  /** Longest first: one that begins as another does must not lose its beginning to that one and show its end. */
+  #secrets: readonly string[] = [];
+
+  constructor(secrets: readonly string[]) {
+    for (const secret of secrets) this.add(secret);
+  }
+
+  /** Also covers the spellings that a URL or JSON would give the secret, and each line of one that has several. */
+  add(secret: string): void {
+    const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
+    const spellings = parts.flatMap((part) => spellingsOf(part));
+    this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
+  }
+
+  /** Length of the longest text that is a secret. */
+  get longest(): number {
+    return this.#secrets[0]?.length ?? 0;
+  }
+
+  redact(text: string): string {
+    let clean = text;
+    for (const secret of this.#secrets) clean = clean.replaceAll(secret, MASK);
+    return clean;
+  }
+
+  /**
+   * The redacted beginning of a text, at most `maxLength` of it. What a secret would lose to the cut would no longer be
+   * known as one: the cut goes before it. The text must reach `longest` beyond `maxLength`, or be whole.
+   */
+  redactBeginning(text: string, maxLength: number): string {
+    let end = Math.min(maxLength, text.length);
+    for (let secret = this.#across(text, end); secret !== null; secret = this.#across(text, end))
+      end = secret;
+    return this.redact(text.slice(0, end));
+  }
+
+  /** Redacts a text that broke off: what it ends with may be the beginning of a secret. */
+  redactBroken(text: string): string {
+    const clean = this.redact(text);
+    for (const secret of this.#secrets) {
+      for (let length = secret.length - 1; length >= MIN_BEGINNING_LENGTH; length -= 1) {
+        if (clean.endsWith(secret.slice(0, length))) return `${clean.slice(0, -length)}${MASK}`;
+      }
+    }
+    return clean;
+  }
+
+  /** Where a secret begins that goes on beyond `end`; null where none does. */
+  #across(text: string, end: number): number | null {
+    for (const secret of this.#secrets) {
+      const start = end === 0 ? -1 : text.lastIndexOf(secret, end - 1);
+      if (start !== -1 && start + secret.length > end) return start;
+    }
+    return null;
+  }
+}
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+const codeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const spellingsOf = (text: string): string[] => [text, encodeURIComponent(text), ...jsonSpellings(text)];
+
+/**
+ * A text inside a JSON string, as programs write it: most leave all but quotes, backslashes and control characters as they
+ * are; some also escape what is not ASCII, the characters of HTML, or slashes. JSON within JSON is escaped once more.
+ */
+const jsonSpellings = (text: string): string[] => {
+  const plain = inJson(text);
+  const ascii = plain.replaceAll(/[\u007f-\uffff]/g, codeOf);
+  const html = [plain, ascii].map((spelling) => spelling.replaceAll(/[<>&]/g, codeOf));
+  const slashes = [plain, ascii].map((spelling) => spelling.replaceAll("/", "\\/"));
+  const once = [...new Set([plain, ascii, ...html, ...slashes])];
+  const upper = once.map((spelling) =>
+    spelling.replaceAll(/\\u[0-9a-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`),
+  );
+  const spellings = [...new Set([...once, ...upper])];
+  return [...spellings, ...spellings.map(inJson)];
+};

@@ -1,0 +1,48 @@
+/**
+ * The API's definitions as types: which routes there are, what each takes and what it answers. Nothing of them is loaded:
+ * a program that starts for every call has no time for schemas, and its server checks what it is sent.
+ */
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import type { Api } from "../http/api/api.ts";
+
+type Endpoints =
+  typeof Api extends HttpApi.HttpApi<string, infer Groups>
+    ? Groups extends HttpApiGroup.HttpApiGroup<string, infer Members, boolean>
+      ? Members
+      : never
+    : never;
+
+/** A group's own path is `/`, which its prefix has already said. */
+type Path<Written extends string> = Written extends `${infer Prefix}/` ? Prefix : Written;
+
+type RouteOf<Endpoint> = Endpoint extends {
+  readonly method: infer M extends string;
+  readonly path: infer P extends string;
+}
+  ? `${M} ${Path<P>}`
+  : never;
+
+/** Every endpoint, e.g. `GET /v1/projects/:pid`. */
+export type Route = RouteOf<Endpoints>;
+
+type EndpointAt<R extends Route, Endpoint = Endpoints> = Endpoint extends unknown
+  ? RouteOf<Endpoint> extends R
+    ? Endpoint
+    : never
+  : never;
+
+/** What travels is what the schemas decode to, but for numbers in paths and queries. */
+type Wire<S> = [S] extends [never] ? never : S extends { readonly Type: infer T } ? T : never;
+type Part<Name extends string, Value> = [Value] extends [never]
+  ? { readonly [K in Name]?: never }
+  : object extends Value
+    ? { readonly [K in Name]?: Value }
+    : { readonly [K in Name]: Value };
+
+/** What a route takes: the variables of its path, its query, its body. */
+export type Request<R extends Route> = Part<"params", Wire<HttpApiEndpoint.Params<EndpointAt<R>>>> &
+  Part<"query", Wire<HttpApiEndpoint.Query<EndpointAt<R>>>> &
+  Part<"payload", Wire<HttpApiEndpoint.Payload<EndpointAt<R>>>>;
+
+/** What it answers. */
+export type Answer<R extends Route> = Wire<HttpApiEndpoint.Success<EndpointAt<R>>>;

@@ -1,0 +1,174 @@
+/** What `platform admin` does: accounts, users, their tokens and tiers, in the installation's database (api.md 2). */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { EXIT, Failure } from "../failure.ts";
+import type { Environment } from "../configuration.ts";
+import { newAccessToken, newUuid } from "../../services/entropy.ts";
+import { readConfig } from "../../config.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import type { Tier } from "../../domain/tier.ts";
+import { Accounts, type User } from "../../store/ports/accounts.ts";
+import { BadCursor } from "../../store/ports/errors.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import type { Account, Page, PageRequest, Token } from "../../store/ports/records.ts";
+import { installedStore } from "./database.ts";
+
+const absent = (what: string): Failure =>
+  new Failure(EXIT.notFound, "not_found", { message: `There is no such ${what}.` });
+
+const accountWire = (account: Account) => ({
+  id: account.id,
+  name: account.name,
+  tier: account.tier,
+  session_cap: account.sessionCap,
+  active_sessions: account.activeSessions,
+  queued_fires: account.queuedFires,
+});
+const userWire = ({ id, accountId, name }: User) => ({ id, account_id: accountId, name });
+const instant = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+const tokenWire = (token: Token) => ({
+  id: token.id,
+  name: token.name,
+  origin: token.origin,
+  project_id: token.projectId,
+  created_at: new Date(token.createdAt).toISOString(),
+  expires_at: instant(token.expiresAt),
+  last_used_at: instant(token.lastUsedAt),
+});
+
+const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
+  items: items.map(wire),
+  next_cursor: nextCursor,
+});
+
+type Stores = Accounts | Identity | Projects;
+
+/** Performs something on the store of the installation that the environment names. */
+const onStore = <A, E>(environment: Environment, use: Effect.Effect<A, E, Stores>) =>
+  Effect.suspend(() => Effect.provide(use, installedStore(readConfig(environment, process.cwd())))).pipe(
+    Effect.mapError((error) =>
+      error instanceof BadCursor
+        ? new Failure(EXIT.refused, "invalid_request", { message: "This is not a cursor that a page gave." })
+        : error,
+    ),
+  );
+
+const accountOr404 = Effect.fnUntraced(function* (id: string) {
+  const account = yield* (yield* Identity).account(id);
+  return account ?? (yield* Effect.fail(absent("account")));
+});
+
+export const listAccounts = (environment: Environment, request: PageRequest) =>
+  onStore(
+    environment,
+    Effect.flatMap(Accounts, ({ list }) => Effect.map(list(request), (page) => paged(page, accountWire))),
+  );
+
+export const createAccount = (
+  environment: Environment,
+  wish: { readonly name: string; readonly tier: Tier | undefined },
+) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      const { tierCaps, defaultTier } = readConfig(environment, process.cwd());
+      const tier = wish.tier ?? defaultTier;
+      return accountWire(
+        yield* (yield* Accounts).create({
+          id: yield* newUuid,
+          name: wish.name,
+          tier,
+          cap: tierCaps[tier],
+          now: yield* Clock.currentTimeMillis,
+        }),
+      );
+    }),
+  );
+
+export const setTier = (environment: Environment, accountId: string, tier: Tier) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      yield* accountOr404(accountId);
+      const { tierCaps } = readConfig(environment, process.cwd());
+      yield* (yield* Identity).setTier(accountId, tier, tierCaps[tier]);
+      return accountWire(yield* accountOr404(accountId));
+    }),
+  );
+
+export const listUsers = (environment: Environment, accountId: string, request: PageRequest) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      yield* accountOr404(accountId);
+      return paged(yield* (yield* Accounts).users(accountId, request), userWire);
+    }),
+  );
+
+export const createUser = (
+  environment: Environment,
+  wish: { readonly name: string; readonly accountId: string },
+) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis;
+      const user = yield* (yield* Accounts).createUser({ ...wish, id: yield* newUuid, now });
+      return user === null ? yield* Effect.fail(absent("account")) : userWire(user);
+    }),
+  );
+
+export const listTokens = (environment: Environment, accountId: string, request: PageRequest) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      yield* accountOr404(accountId);
+      return paged(yield* (yield* Identity).listTokens(accountId, request), tokenWire);
+    }),
+  );
+
+interface TokenWish {
+  readonly name: string;
+  readonly userId: string;
+  readonly projectId: string | null;
+  /** ms since the epoch; null: it does not end. */
+  readonly expiresAt: number | null;
+}
+
+/** A token as `POST /v1/tokens` makes it, for any user. */
+export const createToken = (environment: Environment, { name, userId, projectId, expiresAt }: TokenWish) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      const user = yield* (yield* Accounts).user(userId);
+      if (user === null) return yield* Effect.fail(absent("user"));
+      const { accountId } = user;
+      const project = projectId === null ? null : yield* (yield* Projects).get(projectId);
+      if (projectId !== null && project?.accountId !== accountId)
+        return yield* Effect.fail(absent("project"));
+      const token = yield* newAccessToken;
+      const row = yield* (yield* Identity).createToken({
+        id: yield* newUuid,
+        accountId,
+        userId,
+        projectId,
+        name,
+        hash: tokenHash(token),
+        origin: "user",
+        expiresAt,
+        now: yield* Clock.currentTimeMillis,
+      });
+      return { ...tokenWire(row), token };
+    }),
+  );
+
+export const deleteToken = (environment: Environment, accountId: string, tokenId: string) =>
+  onStore(
+    environment,
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis;
+      if (!(yield* (yield* Identity).deleteToken(accountId, tokenId, now)))
+        return yield* Effect.fail(absent("token"));
+    }),
+  );

@@ -1,0 +1,198 @@
+/**
+ * `platform backup <file>`: an embedded installation as one file, also while its service runs.
+ *
+ *  B1 Rows come first, of one snapshot; repositories are read after it. A row names a branch or a commit only after git has
+ *     it, or stands beside the command that makes the branch, and the service takes no ref away: whatever a row of the backup
+ *     names, the backup has, or makes when it is started. Repositories may be newer than the rows: as after a kill, a branch
+ *     that no row names yet is found by whoever makes it again.
+ *  B2 The file appears under its name when it is whole and on the disk.
+ *  B3 It holds the master key, so nobody else may read it.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { keyProvedBy } from "../../domain/master-key.ts";
+import { parseMasterKey } from "../../domain/secret.ts";
+import { bundleInto, headOf } from "../../git/repository/bundle.ts";
+import { existingRepository } from "../../git/repository/repository-path.ts";
+import { claimDataDirectory } from "../../store/data-directory.ts";
+import { hasEmbedded, runningEmbedded, startEmbedded } from "../../store/postgres/embedded/embedded.ts";
+import { openSnapshot, type Snapshot } from "../../store/postgres/rows.ts";
+import { ArchiveWriter } from "./archive.ts";
+import { type BackupManifest, ENTRY, FORMAT, MANIFEST } from "./manifest.ts";
+
+/** There is no backup; `message` says why. */
+export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", {
+  message: Schema.String,
+}) {}
+
+export interface BackupRequest {
+  readonly dataDir: string;
+  readonly file: string;
+  /** PLATFORM_MASTER_KEY, null where the installation keeps its key itself. */
+  readonly masterKey: string | null;
+}
+
+export interface BackupReport {
+  readonly file: string;
+  readonly bytes: number;
+  readonly rows: number;
+  readonly repositories: number;
+  readonly includesKey: boolean;
+}
+
+const failed = (message: string) => new BackupFailed({ message });
+
+const writing = <A>(run: () => Promise<A>): Effect.Effect<A, BackupFailed> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      failed(`The backup could not be written: ${cause instanceof Error ? cause.message : String(cause)}`),
+  });
+
+const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
+  Effect.promise(() =>
+    readFile(path.join(dataDir, name), "utf8").then(
+      (text) => text.trim(),
+      () => null,
+    ),
+  );
+
+/** The address of the installation's database: the running service's, else one that is started for as long as it takes. */
+const database = Effect.fnUntraced(function* (dataDir: string) {
+  if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
+    return yield* failed(`There is no installation with an embedded database in ${dataDir}.`);
+  const claimed = yield* Effect.result(claimDataDirectory(dataDir));
+  if (claimed._tag === "Success") return (yield* startEmbedded(claimed.success)).url;
+  if (claimed.failure._tag !== "DataDirectoryOwned") return yield* claimed.failure;
+  const directory = yield* Effect.promise(() => realpath(dataDir));
+  return (
+    (yield* runningEmbedded(directory)) ??
+    (yield* failed(
+      `The service that owns ${dataDir} has no database there now: it is starting or ending. Try again.`,
+    ))
+  );
+});
+
+interface Installation {
+  readonly installationId: string;
+  readonly nodeId: string;
+  /** Null where the operator gives it at each start. */
+  readonly masterKey: string | null;
+}
+
+/** Ids and key as files have them; a key that does not open the database's secrets would make a backup of no use. */
+const installationOf = Effect.fnUntraced(function* (
+  { dataDir, masterKey: given }: BackupRequest,
+  { keyCheck }: Snapshot,
+) {
+  const [installationId, nodeId] = [yield* kept(dataDir, "installation-id"), yield* kept(dataDir, "node-id")];
+  if (installationId === null || nodeId === null || keyCheck === null)
+    return yield* failed(
+      `The installation in ${dataDir} was never started to the end: there is nothing to back up.`,
+    );
+  // A rotation that was killed may have left the right one as the next (installation.ts M1).
+  const texts =
+    given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
+  const right = texts.find((text) => {
+    const bytes = parseMasterKey(text ?? "");
+    return bytes !== null && keyProvedBy(bytes, keyCheck) !== null;
+  });
+  if (right === undefined) {
+    return yield* failed(
+      "The master key is not the one the database's secrets were sealed with. Where the service is given " +
+        "PLATFORM_MASTER_KEY, give it to the backup too.",
+    );
+  }
+  return { installationId, nodeId, masterKey: given === null ? right : null } satisfies Installation;
+});
+
+const addRows = async (archive: ArchiveWriter, snapshot: Snapshot): Promise<number> => {
+  let count = 0;
+  // oxlint-disable no-await-in-loop -- one connection, one file
+  for (const table of snapshot.tables) {
+    let portion = 0;
+    for await (const rows of snapshot.rows(table)) {
+      await archive.addText(ENTRY.rows(table, portion), JSON.stringify(rows));
+      portion += 1;
+      count += rows.length;
+    }
+  }
+  // oxlint-enable no-await-in-loop
+  return count;
+};
+
+const addRepository = Effect.fnUntraced(function* (
+  archive: ArchiveWriter,
+  { projectId, repository, aside }: Readonly<Record<"projectId" | "repository" | "aside", string>>,
+) {
+  const head = yield* headOf(repository);
+  const hasRefs = yield* bundleInto(repository, aside);
+  yield* writing(async () => {
+    await archive.addText(ENTRY.head(projectId), head);
+    if (!hasRefs) return;
+    await archive.addFile(ENTRY.bundle(projectId), aside);
+    await rm(aside);
+  });
+});
+
+/** All of it, in the order of B1. */
+const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: BackupRequest, aside: string) {
+  const { rows, installation, projects } = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const snapshot = yield* openSnapshot(yield* database(request.dataDir));
+      const own = yield* installationOf(request, snapshot);
+      const manifest: BackupManifest = {
+        format: FORMAT,
+        created_at: new Date(yield* Clock.currentTimeMillis).toISOString(),
+        installation_id: own.installationId,
+        node_id: own.nodeId,
+        master_key: own.masterKey === null ? "given" : "included",
+        migrations: snapshot.migrations,
+      };
+      const count = yield* writing(async () => {
+        await archive.addText(MANIFEST, JSON.stringify(manifest));
+        if (own.masterKey !== null) await archive.addText(ENTRY.masterKey, own.masterKey);
+        await archive.addText(ENTRY.installationId, own.installationId);
+        await archive.addText(ENTRY.nodeId, own.nodeId);
+        return addRows(archive, snapshot);
+      });
+      return { rows: count, installation: own, projects: snapshot.projects };
+    }),
+  );
+  const directory = path.join(request.dataDir, "repositories");
+  let repositories = 0;
+  for (const { id: projectId, kind } of projects) {
+    const found = yield* Effect.result(existingRepository(directory, { projectId }));
+    if (found._tag === "Success") {
+      yield* addRepository(archive, { projectId, repository: found.success, aside });
+      repositories += 1;
+    } else if (kind === "hosted") {
+      return yield* failed(`The repository of the project ${projectId} is not in ${directory}.`);
+    }
+  }
+  yield* writing(() => archive.finish());
+  return { rows, repositories, includesKey: installation.masterKey !== null };
+});
+
+/** Makes the backup; the file must not be there yet. */
+export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
+  const file = path.resolve(request.file);
+  if (existsSync(file)) return yield* failed(`${file} is there already; it is not written over.`);
+  const aside = yield* Effect.acquireRelease(
+    writing(() => mkdtemp(`${file}.`)),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),
+  );
+  const draft = path.join(aside, "draft");
+  const archive = yield* Effect.acquireRelease(
+    Effect.sync(() => new ArchiveWriter(draft)),
+    (writer) => Effect.sync(() => writer.abandon()),
+  );
+  const filled = yield* fill(archive, request, path.join(aside, "bundle"));
+  yield* writing(() => rename(draft, file));
+  const { size: bytes } = yield* writing(() => stat(file));
+  return { file, bytes, ...filled } satisfies BackupReport;
+}, Effect.scoped);

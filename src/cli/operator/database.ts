@@ -1,0 +1,56 @@
+/**
+ * The way from an operator's command to the installation's database, whether or not the service runs.
+ *
+ *  Q1 DATABASE_URL, where the service has it: then the same one.
+ *  Q2 Else the embedded Postgres of the data directory. One that a service runs is used beside it, by its socket.
+ *  Q3 Where no service runs, the command owns the data directory and runs the database itself until it is done. A service
+ *     that is started meanwhile is told who is there.
+ * Nothing is migrated and no directory is made: both are the service's.
+ */
+import { realpath } from "node:fs/promises";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { EXIT, Failure } from "../failure.ts";
+import type { Config } from "../../config.ts";
+import { claimDataDirectory } from "../../store/data-directory.ts";
+import * as Client from "../../store/postgres/connection/client.ts";
+import * as Embedded from "../../store/postgres/embedded/embedded.ts";
+import { postgresStore } from "../../store/postgres/layer.ts";
+
+/** Beside a service that has its own ten. */
+const CONNECTIONS = { maxConnections: 2, applicationName: "platform operator" } as const;
+
+const noInstallation = (dataDir: string): Failure =>
+  new Failure(EXIT.notFound, "no_installation", {
+    message: `There is no database in ${dataDir}: set PLATFORM_DATA_DIR or DATABASE_URL as the service has them, and run this as the service's user.`,
+  });
+
+const notReady = (dataDir: string): Failure =>
+  new Failure(EXIT.tryAgain, "database_unavailable", {
+    message: `The service that owns ${dataDir} runs no database there that this user can reach now: it is starting, it has another one (DATABASE_URL), or it is another user's.`,
+  });
+
+/** The real path of the data directory of an installation that is there. */
+export const installedDirectory = Effect.fnUntraced(function* ({ dataDir }: Config) {
+  return yield* Effect.tryPromise({ try: () => realpath(dataDir), catch: () => noInstallation(dataDir) });
+});
+
+const besideTheService = Effect.fnUntraced(function* (dataDir: string) {
+  const url = yield* Embedded.runningEmbedded(dataDir);
+  if (url === null) return yield* Effect.fail(notReady(dataDir));
+  return Client.layer({ url, ...CONNECTIONS });
+});
+
+const database = Effect.fnUntraced(function* (config: Config) {
+  if (config.databaseUrl !== null) return Client.layer({ url: config.databaseUrl, ...CONNECTIONS });
+  const dataDir = yield* installedDirectory(config);
+  if (!(yield* Effect.promise(() => Embedded.hasEmbedded(dataDir))))
+    return yield* Effect.fail(noInstallation(dataDir));
+  return yield* Effect.as(claimDataDirectory(dataDir), Embedded.layer(dataDir)).pipe(
+    Effect.catchTag("DataDirectoryOwned", () => besideTheService(dataDir)),
+  );
+});
+
+/** The store of the installation that the settings name. */
+export const installedStore = (config: Config) =>
+  Layer.provide(postgresStore, Layer.unwrap(database(config)));

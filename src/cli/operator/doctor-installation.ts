@@ -1,0 +1,169 @@
+/** What `platform doctor` says of an installation beside its sandboxes: directory, database, programs, addresses and ports. */
+import { readFile, stat, statfs } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { agentBinaries } from "../../agent-binaries.ts";
+import type { Config } from "../../config.ts";
+import { requireGit } from "../../git/run.ts";
+import { livingOwner } from "../../store/data-directory.ts";
+import * as Client from "../../store/postgres/connection/client.ts";
+import { hasEmbedded, runningEmbedded } from "../../store/postgres/embedded/embedded.ts";
+import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
+
+export interface Finding {
+  readonly name: string;
+  readonly state: "ok" | "warn" | "fail";
+  readonly text: string;
+  /** What to do about it; null where all is well. */
+  readonly todo: string | null;
+}
+
+const GIB = 1024 ** 3;
+const MIN_FREE_BYTES = 5 * GIB;
+const MIN_MAJOR = 15;
+
+const ok = (name: string, text: string): Finding => ({ name, state: "ok", text, todo: null });
+const warn = (name: string, text: string, todo: string): Finding => ({ name, state: "warn", text, todo });
+const fail = (name: string, text: string, todo: string): Finding => ({ name, state: "fail", text, todo });
+
+/** @param free bytes */
+export const diskFinding = (free: number): Finding => {
+  const text = `${(free / GIB).toFixed(1)} GiB free`;
+  return free >= MIN_FREE_BYTES
+    ? ok("disk", text)
+    : warn("disk", text, "Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.");
+};
+
+export const databaseFinding = ({ major, pending, refusal }: DatabaseState): Finding => {
+  const text = `Postgres ${major}, ${pending === 0 ? "all migrations applied" : `${pending} migrations pending`}`;
+  if (major < MIN_MAJOR)
+    return fail("database", text, `Use Postgres ${MIN_MAJOR} or newer for DATABASE_URL.`);
+  if (refusal !== null) return fail("database", `Postgres ${major}`, refusal);
+  return pending === 0 ? ok("database", text) : warn("database", text, "Start the service: it applies them.");
+};
+
+/** The directory itself, or the nearest one above it that exists. */
+const existing = async (directory: string): Promise<string> =>
+  (await stat(directory).catch(() => null)) === null ? existing(path.dirname(directory)) : directory;
+
+const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[]> => {
+  const { bavail, bsize } = await statfs(await existing(dataDir));
+  const disk = diskFinding(bavail * bsize);
+  const found = await stat(dataDir).catch(() => null);
+  if (found === null)
+    return [
+      warn("data directory", `${dataDir} does not exist`, "Start the service, or set PLATFORM_DATA_DIR."),
+      disk,
+    ];
+  const text = `${dataDir}, owned by user id ${found.uid}`;
+  const isOwn = found.uid === process.getuid?.();
+  return [
+    isOwn ? ok("data directory", text) : warn("data directory", text, "Run doctor as the service's user."),
+    disk,
+  ];
+};
+
+const asked = (url: string) =>
+  examineDatabase.pipe(
+    Effect.map(databaseFinding),
+    Effect.timeout("10 seconds"),
+    Effect.provide(Client.layer({ url, maxConnections: 1, applicationName: "platform doctor" })),
+    Effect.catch((error) =>
+      Effect.succeed(
+        fail(
+          "database",
+          `it does not answer: ${error.cause instanceof Error ? error.cause.message : error.message}`,
+          "Check DATABASE_URL and that the server runs.",
+        ),
+      ),
+    ),
+  );
+
+const databaseFindings = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: Config) {
+  if (databaseUrl !== null) return yield* asked(databaseUrl);
+  if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
+    return ok("database", "embedded; the first start of the service makes it");
+  const url = yield* Effect.orElseSucceed(runningEmbedded(dataDir), () => null);
+  if (url !== null) return yield* asked(url);
+  return ok("database", `embedded, in ${path.join(dataDir, "postgres")}; it does not run now`);
+}, Effect.scoped);
+
+const gitFinding = requireGit.pipe(
+  Effect.map((printed) => ok("git", printed)),
+  Effect.catch(({ message }) => Effect.succeed(fail("git", message, "Install a newer git."))),
+);
+
+const agentFinding = async ({ agentCommand, path: searchPath }: Config): Promise<Finding> => {
+  const [program = ""] = agentCommand;
+  const [file] = agentBinaries(agentCommand, searchPath);
+  if (file === undefined)
+    return fail("agent", `${program} is not installed`, "Install it, or set PLATFORM_AGENT_COMMAND.");
+  const text = await readFile(path.join(path.dirname(file), "../package.json"), "utf8").catch(() => "");
+  const version = /"version":\s*"([^"]+)"/.exec(text)?.[1];
+  return ok("agent", `${program} ${version ?? "(version not known)"}, ${file}`);
+};
+
+const addressFindings = ({ publicUrl, previewUrl, host, port }: Config): readonly Finding[] => [
+  publicUrl === null
+    ? ok(
+        "public URL",
+        `not set: links begin with http://${host}:${port}; set PLATFORM_PUBLIC_URL to share them`,
+      )
+    : ok("public URL", publicUrl),
+  previewUrl === null
+    ? ok("preview URL", "not set: previews use the default; see PLATFORM_PREVIEW_URL")
+    : ok("preview URL", `${previewUrl.scheme}://*${previewUrl.suffix}${previewUrl.port}`),
+];
+
+const listenError = (host: string, port: number): Promise<string | null> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error) => resolve(error.message));
+    server.listen(port, host, () => server.close(() => resolve(null)));
+  });
+
+interface Port {
+  readonly setting: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+const portFinding = async ({ setting, host, port }: Port, owner: number | null): Promise<Finding> => {
+  const name = `port ${port}`;
+  const error = await listenError(host, port);
+  if (error === null) return ok(name, "free");
+  return owner === null
+    ? fail(name, error, `Stop the program that holds it, or set ${setting}.`)
+    : ok(name, `in use while the service runs (process id ${owner})`);
+};
+
+const portFindings = async (config: Config): Promise<readonly Finding[]> => {
+  const owner = await livingOwner(config.dataDir).catch(() => null);
+  const ports: readonly Port[] = [
+    { setting: "PLATFORM_PORT", host: config.host, port: config.port },
+    { setting: "PLATFORM_NODE_PORT", host: config.nodeHost, port: config.nodePort },
+  ];
+  // 0 is any free port.
+  return Promise.all(ports.filter(({ port }) => port !== 0).map((port) => portFinding(port, owner)));
+};
+
+export const installationFindings = Effect.fnUntraced(function* (config: Config) {
+  return [
+    ...(yield* Effect.promise(() => directoryFindings(config))),
+    yield* databaseFindings(config),
+    yield* gitFinding,
+    yield* Effect.promise(() => agentFinding(config)),
+    ...addressFindings(config),
+    ...(yield* Effect.promise(() => portFindings(config))),
+  ];
+});
+
+/** For a person: a line each, and what to do under it. */
+export const findingLines = (findings: readonly Finding[]): readonly string[] => {
+  const width = Math.max(0, ...findings.map(({ name }) => name.length));
+  return findings.flatMap(({ name, state, text, todo }) => [
+    `  ${name.padEnd(width)}  ${state.padEnd(4)}  ${text}`,
+    ...(todo === null ? [] : [`  ${" ".repeat(width)}        ${todo}`]),
+  ]);
+};

@@ -1,0 +1,47 @@
+/** `platform doctor`: looks at the installation, starts one real sandbox and says what isolates it. */
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import type { Environment } from "../configuration.ts";
+import { localOptions } from "../../adapters.ts";
+import { readConfig } from "../../config.ts";
+import { doctorReport } from "../../sandbox/local/doctor.ts";
+import { leaveRunDirectory } from "../../sandbox/local/run-directory.ts";
+import type { DoctorReport } from "../../sandbox/port.ts";
+import { findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
+
+interface Report extends DoctorReport {
+  readonly installation: readonly Finding[];
+}
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(path.join(tmpdir(), "platform-doctor-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),
+);
+
+/** For a person: what holds, what holds it, and what to do where no sandbox starts. */
+export const readable = ({ provider, usable, problem, findings, installation }: Report): string => {
+  const width = Math.max(0, ...findings.map(({ subject }) => subject.length));
+  return [
+    `${provider}: ${usable ? "a real sandbox started" : "no sandbox can be started on this machine"}`,
+    ...(problem === null ? [] : [problem]),
+    ...findings.map(({ subject, how, detail }) => `  ${subject.padEnd(width)}  by ${how}: ${detail}`),
+    "installation:",
+    ...findingLines(installation),
+  ].join("\n");
+};
+
+export const examine = Effect.fnUntraced(function* (environment: Environment) {
+  const config = readConfig(environment, process.cwd());
+  const dataDir = yield* temporaryDirectory;
+  const found = yield* installationFindings(config);
+  const installation = { installationId: randomUUID(), nodeId: randomUUID() };
+  const options = yield* localOptions({ config, dataDir, installation, port: 0 });
+  const report = yield* Effect.ensuring(
+    doctorReport(options),
+    Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
+  );
+  return { ...report, installation: found };
+}, Effect.scoped);

@@ -1,0 +1,170 @@
+/**
+ * `platform admin master-key rotate`: a new master key takes the place of the present one, and everything that lies sealed is
+ * sealed with it. The service is stopped meanwhile.
+ *
+ *  T1 The new key is on the disk before the database knows it, and the database changes from one key to the other in one
+ *     transaction. After a kill at any point the service starts with the key that the database knows: with its own files
+ *     by itself, with PLATFORM_MASTER_KEY when it is given the right one of the two.
+ *  T2 Sandboxes that run keep their tokens, which derive from the former key: it is kept, sealed with the new one, for as long
+ *     as one of them runs.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import type { Environment } from "../configuration.ts";
+import { EXIT, Failure } from "../failure.ts";
+import type { MasterKeys } from "../../services/keyring.ts";
+import { type Config, readConfig } from "../../config.ts";
+import { uuidInstant } from "../../domain/ids.ts";
+import { type FormerKey, keyCheckText, keyProvedBy, sealFormerKeys } from "../../domain/master-key.ts";
+import { credentialPlace } from "../../domain/repository-credential.ts";
+import { type MasterKey, NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
+import { draftKey, readKey, settleKey } from "../../installation.ts";
+import { openMasterKeys } from "../../master-keys.ts";
+import { claimDataDirectory } from "../../store/data-directory.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import { Secrets } from "../../store/ports/secrets.ts";
+import * as Client from "../../store/postgres/connection/client.ts";
+import * as Embedded from "../../store/postgres/embedded/embedded.ts";
+import { postgresStore } from "../../store/postgres/layer.ts";
+import { type Found, resealAll, type SealedRow } from "../../store/postgres/reseal.ts";
+import { installedDirectory } from "./database.ts";
+
+/** A node that was silent for so long is stopped: it gives a sign of life every second. */
+const SILENT_MS = 10_000;
+
+export interface Rotated {
+  readonly version: number;
+  readonly secrets: number;
+  readonly repository_credentials: number;
+  /** `file`: the service finds it by itself. `given`: it is to be started with it. */
+  readonly key: "file" | "given";
+  readonly data_dir: string;
+}
+
+const failed = (code: string, message: string) => Effect.fail(new Failure(EXIT.refused, code, { message }));
+const misused = (message: string) => Effect.fail(new Failure(EXIT.usage, "usage", { message }));
+
+const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: (error) => error });
+
+/** The key in the operator's file, or a new one in the data directory. */
+const nextKey = (dataDir: string, keyFile: string | null) =>
+  attempt(async () =>
+    keyFile === null ? draftKey(dataDir) : readKey((await readFile(keyFile, "utf8")).trim(), keyFile),
+  );
+
+const resealed = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
+  Effect.suspend(() => {
+    const place =
+      row.name === null ? credentialPlace(row.projectId) : { ...row, name: row.name, version: row.version };
+    const opened = unsealSecret({ current: former, former: [] }, place, row.envelope);
+    if (Result.isSuccess(opened)) {
+      const secret = { value: opened.success, nonce: randomBytes(NONCE_BYTES) };
+      return Effect.succeed(sealSecret({ current, former: [] }, place, secret));
+    }
+    const what = row.name === null ? "The repository's credential" : `The secret ${row.name}`;
+    return failed(
+      "cannot_unseal",
+      `${what} of the project ${row.projectId} cannot be opened (${opened.failure}). Replace or delete it, then try again. Nothing was changed.`,
+    );
+  });
+
+/** Sandboxes are told apart by the instants in their ids, whose clocks may be ahead of this one. */
+const retiredAt = ({ newest }: Found, now: number): number =>
+  Math.max(now, newest === null ? 0 : (uuidInstant(newest) ?? 0)) + 1;
+
+/** T2; null: no sandbox runs whose tokens are older than `at`. */
+const stillUsed = (keys: readonly FormerKey[], { oldestLive }: Found): readonly FormerKey[] => {
+  const since = oldestLive === null ? null : uuidInstant(oldestLive);
+  return since === null ? [] : keys.filter((key) => since < key.retiredAt);
+};
+
+const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array, config: Config) {
+  const faults = yield* Faults;
+  const now = yield* Clock.currentTimeMillis;
+  const current: MasterKey = { version: keys.current.version + 1, bytes };
+  faults("rotation.drafted");
+  const decide = (found: Found) => {
+    const [node] = config.databaseUrl === null ? [] : found.nodes;
+    if (node !== undefined)
+      return failed(
+        "service_running",
+        `The node ${node} of this database was alive less than ${SILENT_MS / 1000} s ago. Stop every service of this DATABASE_URL, wait ${SILENT_MS / 1000} s, then try again.`,
+      );
+    if (found.check !== keyCheckText(keys.current))
+      return failed("conflict", "The master key was replaced meanwhile. Try again.");
+    const at = retiredAt(found, now);
+    const former = stillUsed([...keys.former, { ...keys.current, retiredAt: at }], found);
+    return Effect.succeed({
+      check: keyCheckText(current),
+      former: sealFormerKeys(current, former, () => randomBytes(NONCE_BYTES)),
+    });
+  };
+  const counted = yield* resealAll({
+    aliveSince: now - SILENT_MS,
+    decide,
+    reseal: resealed(keys.current, current),
+    written: () => faults("rotation.written"),
+  });
+  faults("rotation.committed");
+  return { version: current.version, secrets: counted.secrets, repository_credentials: counted.credentials };
+});
+
+const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFile: string | null) {
+  const known = yield* (yield* Secrets).masterKey;
+  if (known === null)
+    return yield* failed(
+      "never_started",
+      "The service was never started on this database: it has no master key yet.",
+    );
+  const key = keyFile === null ? ("file" as const) : ("given" as const);
+  const given = keyFile === null ? null : yield* nextKey(dataDir, keyFile);
+  if (given !== null && Buffer.from(given).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
+    return yield* misused(`The key in ${keyFile} is the present one. Write another one to the file.`);
+  const done = given === null ? null : keyProvedBy(given, known.check);
+  // The former call was ended after its commit.
+  if (done !== null)
+    return { version: done.version, secrets: 0, repository_credentials: 0, key, data_dir: dataDir };
+  const keys = yield* openMasterKeys(dataDir, config);
+  const rotated = yield* rotate(keys, given ?? (yield* nextKey(dataDir, null)), config);
+  if (keyFile === null) yield* attempt(() => settleKey(dataDir));
+  return { ...rotated, key, data_dir: dataDir } satisfies Rotated;
+});
+
+/** Refuses while the service owns the data directory. With a database and a key that are given, it need not be here. */
+const stoppedDirectory = Effect.fnUntraced(function* (config: Config) {
+  if (config.databaseUrl !== null && config.masterKey !== null && !existsSync(config.dataDir))
+    return config.dataDir;
+  const dataDir = yield* installedDirectory(config);
+  return yield* claimDataDirectory(dataDir).pipe(
+    Effect.catchTag("DataDirectoryOwned", ({ pid }) =>
+      failed("service_running", `The service runs, with process id ${pid}. Stop it, then try again.`),
+    ),
+  );
+});
+
+/** @param keyFile holds the new key, where the service is given its key; else null */
+export const rotateMasterKey = Effect.fnUntraced(function* (
+  environment: Environment,
+  keyFile: string | null,
+) {
+  const config = readConfig(environment, process.cwd());
+  if (config.masterKey !== null && keyFile === null)
+    return yield* misused(
+      "PLATFORM_MASTER_KEY is set, so the new key is yours to keep. Write one to a file (openssl rand -hex 32) and name it with --new-key-file.",
+    );
+  if (config.masterKey === null && keyFile !== null)
+    return yield* misused(
+      "PLATFORM_MASTER_KEY is not set, so the installation keeps its key itself and makes the new one. Leave --new-key-file out, or set PLATFORM_MASTER_KEY to the present key.",
+    );
+  const dataDir = yield* stoppedDirectory(config);
+  const database =
+    config.databaseUrl === null
+      ? Embedded.layer(dataDir)
+      : Client.layer({ url: config.databaseUrl, maxConnections: 2, applicationName: "platform operator" });
+  return yield* Effect.provide(work(config, dataDir, keyFile), Layer.provideMerge(postgresStore, database));
+}, Effect.scoped);

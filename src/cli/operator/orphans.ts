@@ -1,0 +1,153 @@
+/**
+ * `platform doctor --orphans`: what services that do not run left on this machine, and its end. A service that runs owns its
+ * run directory and its data directory; both are owned here while something of them is ended, so that none starts meanwhile.
+ */
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import {
+  emptyGroups,
+  homelessSandboxes,
+  isServed,
+  killAll,
+  leftSandboxes,
+  removeGroups,
+  removeRunDirectory,
+  runDirectories,
+} from "../../sandbox/local/leftovers.ts";
+import { acquire, livingOwner } from "../../store/data-directory.ts";
+import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
+import { homeOf } from "../../store/run-directory-claim.ts";
+
+export interface Orphan {
+  readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link";
+  /** An id, a path or a process id. */
+  readonly what: string;
+  /** The data directory it belonged to, where that is known. */
+  readonly data_dir: string | null;
+  readonly pids: readonly number[];
+  /** Null: it was not asked for, or it was ended. */
+  readonly problem: string | null;
+}
+
+export interface OrphanWish {
+  readonly end: boolean;
+  /** Only what belongs to this data directory or run directory; null: everything. */
+  readonly of: string | null;
+}
+
+/** Things that are ended together, or stay together. */
+interface Group {
+  /** A directory that names it for `of`. */
+  readonly places: readonly (string | null)[];
+  readonly orphans: readonly Orphan[];
+  readonly end: () => Promise<void>;
+}
+
+/** Performs it while no service can start there. @throws DataDirectoryOwned where one runs after all */
+const owning = async (directory: string | null, work: () => Promise<void>): Promise<void> => {
+  const lock = directory === null ? null : await acquire(directory).catch(ifGone);
+  try {
+    await work();
+  } finally {
+    if (lock !== null) await rm(lock, { force: true });
+  }
+};
+
+const ifGone = (error: unknown): null => {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+  throw error;
+};
+
+const runDirectoryGroup = async (runDir: string): Promise<Group | null> => {
+  // One that goes meanwhile is nobody's.
+  if ((await livingOwner(runDir).catch(() => 0)) !== null || (await isServed(runDir))) return null;
+  const home = await homeOf(runDir);
+  const sandboxes = leftSandboxes(runDir).map(({ id, pids }): Orphan => ({
+    kind: "sandbox",
+    what: id,
+    data_dir: home,
+    pids,
+    problem: null,
+  }));
+  const itself: Orphan = { kind: "run_directory", what: runDir, data_dir: home, pids: [], problem: null };
+  return {
+    places: [runDir, home],
+    orphans: [...sandboxes, itself],
+    end: () =>
+      owning(runDir, async () => {
+        if (await isServed(runDir)) throw new Error("a service serves it");
+        await removeRunDirectory(runDir);
+      }),
+  };
+};
+
+const serverGroups = async (): Promise<readonly Group[]> =>
+  (await leftServers()).map((server) => ({
+    places: [server.dataDir],
+    orphans: [
+      {
+        kind: "postgres",
+        what: String(server.pid),
+        data_dir: server.dataDir,
+        pids: [server.pid],
+        problem: null,
+      },
+    ],
+    end: () => owning(server.isHomeless ? null : server.dataDir, () => endServer(server)),
+  }));
+
+const linkGroups = async (): Promise<readonly Group[]> =>
+  (await leftLinks()).map(({ path: link, dataDir }) => ({
+    places: [dataDir],
+    orphans: [{ kind: "link", what: link, data_dir: dataDir, pids: [], problem: null }],
+    end: async () => removeLink(link),
+  }));
+
+const homelessGroups = (): readonly Group[] =>
+  [...homelessSandboxes()].map(([root, pids]) => ({
+    places: [path.dirname(path.dirname(root))],
+    orphans: [{ kind: "sandbox", what: path.basename(root), data_dir: null, pids, problem: null }],
+    end: async () => killAll(pids),
+  }));
+
+const controlGroups = (nowMs: number): readonly Group[] =>
+  emptyGroups(nowMs).map((group) => ({
+    places: [],
+    orphans: [{ kind: "control_group", what: group, data_dir: null, pids: [], problem: null }],
+    end: async () => {
+      if (removeGroups([group]).length > 0) throw new Error("it cannot be removed");
+    },
+  }));
+
+const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
+  try {
+    await end();
+    return orphans;
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return orphans.map((orphan) => Object.assign({}, orphan, { problem }));
+  }
+};
+
+/** Lists what is left, and ends it where that is wished. */
+export const findOrphans = Effect.fnUntraced(function* ({ end, of }: OrphanWish) {
+  const nowMs = yield* Clock.currentTimeMillis;
+  const wanted = of === null ? null : path.resolve(of);
+  return yield* Effect.tryPromise({
+    try: async () => {
+      const inRunDirectories = await Promise.all(runDirectories().map(runDirectoryGroup));
+      const groups = [
+        ...inRunDirectories.filter((group) => group !== null),
+        ...homelessGroups(),
+        ...(await serverGroups()),
+        ...(await linkGroups()),
+        ...controlGroups(nowMs),
+      ].filter(({ places }) => wanted === null || places.includes(wanted));
+      const orphans = end ? await Promise.all(groups.map(ended)) : groups.map((group) => group.orphans);
+      return orphans.flat();
+    },
+    catch: (error) => error,
+  });
+});

@@ -1,0 +1,29 @@
+/** Runs an operator's command; what it fails with becomes a sentence. */
+import * as Cause from "effect/Cause";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import { EXIT, Failure } from "../failure.ts";
+import { ConfigError } from "../../config.ts";
+import { StoreError } from "../../store/ports/journal.ts";
+import { logLayer } from "../../telemetry/log.ts";
+
+const failureOf = (error: unknown): Failure => {
+  if (error instanceof Failure) return error;
+  if (error instanceof ConfigError)
+    return new Failure(EXIT.usage, "bad_settings", {
+      message: `The settings are not understood: ${error.problems.join("; ")}.`,
+    });
+  if (error instanceof StoreError)
+    return new Failure(EXIT.tryAgain, "database_unavailable", {
+      message: `The database cannot be reached: ${error.cause instanceof Error ? error.cause.message : String(error.cause)}`,
+    });
+  const message = error instanceof Error ? error.message : String(error);
+  return new Failure(EXIT.refused, "failed", { message });
+};
+
+/** @throws Failure */
+export const perform = async <A, E>(effect: Effect.Effect<A, E>): Promise<A> => {
+  const exit = await Effect.runPromiseExit(Effect.provide(effect, logLayer(process.stderr.isTTY)));
+  if (Exit.isSuccess(exit)) return exit.value;
+  throw failureOf(Cause.squash(exit.cause));
+};

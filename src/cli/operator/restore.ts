@@ -1,0 +1,221 @@
+/**
+ * `platform restore <file>`: an installation made of a backup, in a data directory that holds nothing yet.
+ *
+ *  E1 The whole file is read and checked before anything is written, and checked again while it is.
+ *  E2 The installation is made beside its place and moved there when it is whole and on the disk.
+ *  E3 It is another installation with its own id, unless the operator says that the old one is gone for good: two services
+ *     of one id on one machine would take each other's sandboxes for their own. The node keeps its id, for rows name it.
+ */
+import { createWriteStream, existsSync } from "node:fs";
+import { mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { unbundleInto } from "../../git/repository/bundle.ts";
+import { repositoryPath } from "../../git/repository/repository-path.ts";
+import { livingOwner } from "../../store/data-directory.ts";
+import * as Client from "../../store/postgres/connection/client.ts";
+import { startEmbedded } from "../../store/postgres/embedded/embedded.ts";
+import { loadMigrations, type Migration, runMigrations } from "../../store/postgres/migrate.ts";
+import { fillTables, type Filling } from "../../store/postgres/rows.ts";
+import { TAKEN_OVER } from "../../store/run-directory-claim.ts";
+import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
+import { BackupManifest, MANIFEST, partOf } from "./manifest.ts";
+
+/** Nothing was restored; `message` says why. */
+export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreFailed", {
+  message: Schema.String,
+}) {}
+
+export interface RestoreRequest {
+  readonly dataDir: string;
+  readonly file: string;
+  /** Keep the installation's id (E3). */
+  readonly takeOver: boolean;
+}
+
+export interface RestoreReport {
+  readonly dataDir: string;
+  readonly createdAt: string;
+  readonly rows: number;
+  readonly repositories: number;
+  readonly includesKey: boolean;
+}
+
+const failed = (message: string) => new RestoreFailed({ message });
+const decodeManifest = Schema.decodeUnknownResult(Schema.fromJsonString(BackupManifest));
+const decodeRows = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.String)));
+const FormatOnly = Schema.fromJsonString(Schema.Struct({ format: Schema.Finite }));
+const decodeFormat = Schema.decodeUnknownResult(FormatOnly);
+
+/** Turns what is thrown by a step of the restore into its one error. */
+const step = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, RestoreFailed> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      failed(
+        cause instanceof ArchiveRefused
+          ? `${file} cannot be restored: ${cause.message}.`
+          : `The restore failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      ),
+  });
+
+const refuse = (message: string): never => {
+  throw new ArchiveRefused({ message });
+};
+
+/** The first entry; what is no backup, or one of a newer program, is refused by it. */
+const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
+  if (entry.name !== MANIFEST) return refuse(NO_BACKUP);
+  const text = await entryText(entry);
+  const manifest = decodeManifest(text);
+  if (Result.isFailure(manifest)) {
+    const format = decodeFormat(text);
+    return refuse(
+      Result.isSuccess(format)
+        ? `its format is ${format.success.format}, which this version of the service does not know`
+        : NO_BACKUP,
+    );
+  }
+  for (const [position, { name, checksum }] of manifest.success.migrations.entries()) {
+    const own = known[position];
+    if (own?.name !== name || own.checksum !== checksum)
+      refuse(
+        `its database has migration ${name}, which is not this version's: restore it with the version that made it, or a newer one`,
+      );
+  }
+  return manifest.success;
+};
+
+/** Reads the file to its end and writes nothing (E1). */
+const check = async (file: string, known: readonly Migration[]): Promise<BackupManifest> => {
+  let manifest: BackupManifest | null = null;
+  for await (const entry of entriesOf(file)) {
+    if (manifest === null) manifest = await manifestOf(entry, known);
+    else if (partOf(entry.name) === null)
+      refuse(`it has an entry ${JSON.stringify(entry.name)} that no backup has`);
+  }
+  return manifest ?? refuse(NO_BACKUP);
+};
+
+interface Unpacked {
+  readonly rows: number;
+  /** Projects, with the ref of their HEAD and the file of their bundle. */
+  readonly repositories: ReadonlyMap<string, { head: string; bundle: string | null }>;
+}
+
+interface Place {
+  readonly file: string;
+  /** The installation in the making. */
+  readonly draft: string;
+  /** Holds bundles until they are unpacked. */
+  readonly bundles: string;
+}
+
+/** Second reading: rows into the database, files into their places. */
+const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promise<Unpacked> => {
+  let rows = 0;
+  const repositories = new Map<string, { head: string; bundle: string | null }>();
+  for await (const entry of entriesOf(file)) {
+    const part = partOf(entry.name);
+    if (part?.kind === "rows") {
+      const portion = decodeRows(await entryText(entry));
+      await filling.add(part.table, portion);
+      rows += portion.length;
+    } else if (part?.kind === "installation") {
+      await writeFile(path.join(draft, part.file), `${await entryText(entry)}\n`, {
+        mode: 0o600,
+        flush: true,
+      });
+    } else if (part?.kind === "head") {
+      repositories.set(part.projectId, { head: await entryText(entry), bundle: null });
+    } else if (part?.kind === "bundle") {
+      const bundle = path.join(bundles, part.projectId);
+      await pipeline(Readable.from(entry.content), createWriteStream(bundle, { mode: 0o600 }));
+      repositories.set(part.projectId, {
+        head: repositories.get(part.projectId)?.head ?? "refs/heads/main",
+        bundle,
+      });
+    }
+  }
+  return { rows, repositories };
+};
+
+/** Makes the installation in `draft`; its database is stopped again when this completes. */
+const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[]) {
+  const { repositories, rows } = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const { url } = yield* startEmbedded(place.draft);
+      yield* Effect.provide(runMigrations(migrations), Client.layer({ url, maxConnections: 1 }));
+      let unpacked: Unpacked = { rows: 0, repositories: new Map() };
+      yield* fillTables(url, async (filling) => {
+        unpacked = await unpack(place, filling);
+      });
+      return unpacked;
+    }),
+  );
+  const directory = path.join(place.draft, "repositories");
+  yield* step(place.file, () => mkdir(directory, { mode: 0o700 }));
+  for (const [projectId, { head, bundle }] of repositories) {
+    const repository = repositoryPath(directory, projectId);
+    if (repository === null) return yield* failed(`${projectId} is no project's id.`);
+    yield* unbundleInto(repository, { head, bundle });
+    if (bundle !== null) yield* step(place.file, () => rm(bundle));
+  }
+  return { rows, repositories: repositories.size };
+});
+
+/** Refuses a place that holds anything: an installation is never written over. */
+const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
+  if (!existsSync(dataDir)) return;
+  const owner = yield* Effect.promise(() => livingOwner(dataDir));
+  if (owner !== null)
+    return yield* failed(`${dataDir} is in use by the service with process id ${owner}; restore elsewhere.`);
+  const names = yield* step(dataDir, () => readdir(dataDir));
+  if (names.length > 0)
+    return yield* failed(`${dataDir} is not empty; restore into a directory that is, or is not there yet.`);
+});
+
+/** A directory's own entries are on the disk. */
+const sync = async (directory: string): Promise<void> => {
+  await using handle = await open(directory, "r");
+  await handle.sync();
+};
+
+/** Restores; what was begun and not finished leaves nothing. */
+export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }: RestoreRequest) {
+  yield* expectEmpty(dataDir);
+  const known = yield* loadMigrations;
+  const manifest = yield* step(file, () => check(file, known));
+  const parent = path.dirname(dataDir);
+  yield* step(file, () => mkdir(parent, { recursive: true }));
+  const aside = yield* Effect.acquireRelease(
+    step(file, () => mkdtemp(`${dataDir}.restoring-`)),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),
+  );
+  const place: Place = { file, draft: path.join(aside, "draft"), bundles: path.join(aside, "bundles") };
+  yield* step(file, () =>
+    Promise.all([place.draft, place.bundles].map((made) => mkdir(made, { mode: 0o700 }))),
+  );
+  const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length));
+  yield* step(file, async () => {
+    // Without its id the first start makes another one.
+    if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });
+    else await rm(path.join(place.draft, "installation-id"), { force: true });
+    await sync(place.draft);
+    // Over an empty directory or none; over anything else it fails.
+    await rename(place.draft, dataDir);
+    await sync(parent);
+  });
+  const report: RestoreReport = {
+    dataDir,
+    createdAt: manifest.created_at,
+    rows,
+    repositories,
+    includesKey: manifest.master_key === "included",
+  };
+  return report;
+}, Effect.scoped);

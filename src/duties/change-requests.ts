@@ -1,0 +1,97 @@
+/**
+ * Keeps readers of open change requests up to date: what a request shows, its commits, its files and whether it can be
+ * merged, changes when one of its two branches moves, and branches move outside the database. A background duty on a timer
+ * and a signal: it compares each branch with what readers were told of last, so that a move is told of also where the
+ * service died between the push or the merge and the telling.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import * as Schedule from "effect/Schedule";
+import * as Semaphore from "effect/Semaphore";
+import { GitBackend } from "../git/port.ts";
+import { ChangeRequests } from "../store/ports/change-requests.ts";
+import type { ChangeRequest } from "../store/ports/records.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+export class RequestBranches extends Context.Service<
+  RequestBranches,
+  {
+    /** Has the open requests of a project looked at soon: one of its branches has moved, or may have. */
+    readonly moved: (projectId: string) => Effect.Effect<void>;
+  }
+>()("platform/actors/RequestBranches") {}
+
+export interface RequestBranchesOptions {
+  /** How long a lost signal, or a branch that was moved from outside, may go untold (PLATFORM_MANIFEST_SYNC_MS). */
+  readonly intervalMs: number;
+}
+
+/** Requests that are looked at in one go. */
+const PAGE = 200;
+/** Signals that wait; an older one that is lost is made up for by the next round. */
+const SIGNALS = 1024;
+/** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
+const AT_ONCE = 4;
+
+const branchesOf = ({ projectId, baseRef, headRef }: ChangeRequest) =>
+  [
+    [projectId, baseRef],
+    [projectId, headRef],
+  ] as const;
+const nameOf = (projectId: string, branch: string): string => `${projectId} ${branch}`;
+
+/** Compares the branches of these requests with what was told of them, and tells what is new. */
+const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
+  const git = yield* GitBackend;
+  const { noteTips } = yield* ChangeRequests;
+  const branches = new Map(
+    page.flatMap(branchesOf).map((branch) => [nameOf(branch[0], branch[1]), branch] as const),
+  );
+  const tips = new Map<string, string | null>();
+  yield* Effect.forEach(
+    branches,
+    ([name, [projectId, branch]]) =>
+      // What cannot be asked now is asked again at the next look.
+      Effect.ignore(Effect.map(git.branchTip({ projectId }, branch), (tip) => tips.set(name, tip))),
+    { concurrency: AT_ONCE, discard: true },
+  );
+  for (const { projectId, number, baseRef, headRef, tips: told } of page) {
+    const base = tips.get(nameOf(projectId, baseRef));
+    const head = tips.get(nameOf(projectId, headRef));
+    if (base === undefined || head === undefined) continue;
+    if (base === told.base && head === told.head) continue;
+    yield* noteTips(projectId, number, { tips: { base, head }, now: yield* Clock.currentTimeMillis });
+  }
+});
+
+export const requestBranchesLayer = ({ intervalMs }: RequestBranchesOptions) =>
+  Layer.effect(
+    RequestBranches,
+    Effect.gen(function* () {
+      const { allOpen } = yield* ChangeRequests;
+      // One at a time: a slow look would end after a newer one, and note what is old.
+      const turn = yield* Semaphore.make(1);
+      const look = Effect.fnUntraced(function* (projectId: string | null) {
+        let after: ChangeRequest | null = null;
+        do {
+          const request: Parameters<typeof allOpen>[0] = { projectId, after, limit: PAGE };
+          const page = yield* turn.withPermit(Effect.tap(allOpen(request), lookAt));
+          after = page.length < PAGE ? null : (page.at(-1) ?? null);
+        } while (after !== null);
+      });
+      const signals = yield* Queue.sliding<string>(SIGNALS);
+      const onSignal = Effect.gen(function* () {
+        // Many moves of a project that came meanwhile are one look.
+        const projects = new Set(yield* Queue.takeAll(signals));
+        for (const projectId of projects) yield* dutyRound("change requests", look(projectId));
+      });
+      yield* Effect.forkScoped(Effect.forever(onSignal));
+      // The first look is for what a former life left untold.
+      const round = dutyRound("change requests", look(null));
+      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(intervalMs)));
+      return RequestBranches.of({ moved: (projectId) => Effect.asVoid(Queue.offer(signals, projectId)) });
+    }),
+  );

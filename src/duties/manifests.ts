@@ -1,0 +1,177 @@
+/**
+ * Reads manifests out of repositories into the store (spec 2.4). What is in force is the directory's to say: a manifest
+ * that cannot be read leaves the last good one, marked stale (api.md 4).
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as RcMap from "effect/RcMap";
+import * as Schedule from "effect/Schedule";
+import * as Semaphore from "effect/Semaphore";
+import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
+import { parseManifest } from "../domain/manifest.ts";
+import { GitBackend, type GitError, type Repository } from "../git/port.ts";
+import type { StoreError } from "../store/ports/journal.ts";
+import { Projects } from "../store/ports/projects.ts";
+import type { GoodManifest, ManifestFailure, Project } from "../store/ports/records.ts";
+import { Directory, type ReadManifest } from "../services/directory.ts";
+import { ModelPolicy, repositoryBringsModel } from "../services/models.ts";
+import { hasAgentFile, manifestText } from "../services/repository.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+export class Manifests extends Context.Service<
+  Manifests,
+  {
+    /** As it was read last; a project whose manifest was never read has it read now. */
+    readonly current: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
+    /** Reads the default branch's manifest now. What is wrong with it is in the result, not an error. */
+    readonly sync: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
+    /** Reads those manifests whose default branch has moved since they were read. */
+    readonly reconcile: Effect.Effect<void>;
+  }
+>()("platform/actors/Manifests") {}
+
+const NOTHING: ReadManifest = {
+  triggers: [],
+  errors: [],
+  env: { required: [], optional: [] },
+  commit: null,
+  syncedAt: null,
+  stale: false,
+};
+
+/** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
+const RECONCILED_AT_ONCE = 4;
+
+export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory> = Layer.effect(
+  Manifests,
+  Effect.gen(function* () {
+    const projects = yield* Projects;
+    const git = yield* GitBackend;
+    const directory = yield* Directory;
+    /** One reading of a project at a time: a slow one would end after a newer one, and put what is old in force. */
+    const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
+    const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
+
+    const read = Effect.fnUntraced(function* (project: Project) {
+      const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
+      const now = yield* Clock.currentTimeMillis;
+      yield* projects.recordManifest(project.id, { ...reading, now });
+      return (yield* directory.refresh(project.id))?.manifest ?? NOTHING;
+    });
+    const sync = (project: Project) => inTurn(project, read(project));
+
+    const readBefore = ({ id }: Project): ReadManifest | null => {
+      const known = directory.known(id)?.manifest;
+      return known === undefined || known.syncedAt === null ? null : known;
+    };
+
+    const hasMoved = (project: Project) =>
+      git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
+        Effect.map((tip) => tip !== project.manifest.commit),
+        // What cannot be asked now is asked again at the next round; a person sees why with the next reading.
+        Effect.orElseSucceed(() => false),
+      );
+
+    return Manifests.of({
+      sync,
+      current: (project) => {
+        const known = readBefore(project);
+        if (known !== null) return Effect.succeed(known);
+        // The reading that this one waited for may be the first.
+        return inTurn(
+          project,
+          Effect.suspend(() => {
+            const meanwhile = readBefore(project);
+            return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
+          }),
+        );
+      },
+      reconcile: Effect.suspend(() =>
+        Effect.forEach(
+          [...directory.all()].filter(({ project }) => project.status === "active"),
+          ({ project }) =>
+            // Each by itself: what crashes over one project, or waits for the database, is not the others' to bear.
+            dutyRound(
+              "manifests",
+              Effect.flatMap(hasMoved(project), (moved) =>
+                moved ? Effect.asVoid(sync(project)) : Effect.void,
+              ),
+            ),
+          { concurrency: RECONCILED_AT_ONCE, discard: true },
+        ),
+      ),
+    });
+  }),
+);
+
+export interface ReconcileOptions {
+  /** PLATFORM_MANIFEST_SYNC_MS. */
+  readonly intervalMs: number;
+}
+
+/** Notices what no merge, push or request told: a branch moved from outside, a reading that was lost with its process. */
+export const reconcileLayer = ({ intervalMs }: ReconcileOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { reconcile } = yield* Manifests;
+      const round = dutyRound("manifests", reconcile);
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, intervalMs), Schedule.forever));
+    }),
+  );
+
+interface Reading {
+  readonly commit: string | null;
+  readonly good: GoodManifest | null;
+  readonly failure: ManifestFailure | null;
+}
+
+/** What a commit has instead of a manifest, and will always have. */
+const LASTING: ReadonlySet<GitError["code"]> = new Set(["not_a_file", "file_too_large"]);
+
+const failed = (commit: string | null, message: string): Reading => ({
+  commit,
+  good: null,
+  failure: { message, path: null, line: null },
+});
+
+/** The manifest at the default branch's tip, with the agents of its triggers looked up (spec 2.4 `agent`). */
+const readNow = Effect.fnUntraced(function* (project: Project) {
+  const git = yield* GitBackend;
+  const repository = { projectId: project.id };
+  const tip = yield* Effect.result(git.branchTip(repository, project.defaultBranch));
+  if (tip._tag === "Failure") return failed(null, notReadable(tip.failure));
+  const commit = tip.success;
+  if (commit === null) return failed(null, `The repository has no branch ${project.defaultBranch}.`);
+  return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
+    // What may pass is read again by the next round: no commit counts as read.
+    Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),
+  );
+});
+
+const readAt = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+): Effect.fn.Return<Reading, GitError, GitBackend> {
+  const bytes = (yield* manifestText(repository, commit)) ?? new Uint8Array();
+  const manifest = parseManifest(bytes);
+  const [fault] = manifest.fatal ? manifest.errors : [];
+  if (fault !== undefined) {
+    const { message, path, line } = fault;
+    return { commit, good: null, failure: { message, path, line } };
+  }
+  const asked = new Set(manifest.triggers.map(({ agent }) => agent));
+  asked.delete(DEFAULT_AGENT);
+  const agents: string[] = [];
+  for (const agent of asked) {
+    if (yield* hasAgentFile(repository, commit, agentFile(manifest.configDir, agent))) agents.push(agent);
+  }
+  const text = Buffer.from(bytes).toString("utf8");
+  const { required } = yield* ModelPolicy;
+  const brings = required ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
+  return { commit, good: { commit, text, agents, bringsModel: brings }, failure: null };
+});
+
+const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;

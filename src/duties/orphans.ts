@@ -1,0 +1,49 @@
+/**
+ * Removes sandboxes that no record holds (threats.md I9): one whose destruction was said to have succeeded and did not, one
+ * that a create left behind after its record had ended, one of a database that was restored from yesterday. The other way
+ * round, a record without its sandbox, is noticed by the actor that watches it. Looks at what is, at start and on a timer,
+ * and takes no input.
+ */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { parseUuid } from "../domain/ids.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { answeredInTime } from "../services/answered.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+/** Between two looks: half of the time within which an ended session's sandbox is to be gone (I9). */
+const INTERVAL = "15 seconds";
+/** Removals at a time. */
+const CONCURRENCY = 4;
+
+/** One look. What cannot be listed or removed is tried again by the next one. */
+export const removeOrphans = Effect.gen(function* () {
+  const provider = yield* SandboxProvider;
+  const { unheld } = yield* Sandboxes;
+  // Listed first: whatever is there by then has had its record from before it was made.
+  const listed = (yield* answeredInTime("list", provider.list)).map(({ id }) => id);
+  const nameless = listed.filter((id) => parseUuid(id) === null);
+  const named = listed.filter((id) => parseUuid(id) !== null);
+  const orphans = [...nameless, ...(named.length === 0 ? [] : yield* unheld(named))];
+  yield* Effect.forEach(
+    orphans,
+    (id) =>
+      Effect.logWarning("a sandbox that no record holds is removed", { sandbox: id }).pipe(
+        Effect.andThen(answeredInTime("destroy", provider.destroy(id))),
+        Effect.catchTag("SandboxError", cannot),
+      ),
+    { concurrency: CONCURRENCY, discard: true },
+  );
+}).pipe(Effect.catchTag("SandboxError", (error) => cannot(error)));
+
+const cannot = (error: { readonly operation: string; readonly message: string }) =>
+  Effect.logError("sandboxes could not be reconciled with their records; trying again", { error });
+
+export const orphansLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const look = dutyRound("orphans", removeOrphans);
+    yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(INTERVAL)));
+  }),
+);

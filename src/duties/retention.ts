@@ -1,0 +1,45 @@
+/**
+ * Removes what has been kept long enough, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous
+ * values of secrets, events (api.md 1).
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { Events } from "../store/ports/events.ts";
+import { Fires } from "../store/ports/fires.ts";
+import { Secrets } from "../store/ports/secrets.ts";
+import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/ports/webhook-refusals.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+export interface RetentionOptions {
+  /** How long rows are kept, ms (PLATFORM_FIRE_RETENTION_MS). */
+  readonly fireRetentionMs: number;
+}
+
+/** Stored requests of an account; the oldest go first. */
+const REQUEST_BYTES = 2 * 1024 * 1024 * 1024;
+const INTERVAL = "1 minute";
+/** Between two steps, so that pruning a large backlog leaves the database to others. */
+const BREATH = "50 millis";
+
+/** Prunes until there is nothing to prune. */
+export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: RetentionOptions) {
+  const fires = yield* Fires;
+  const now = yield* Clock.currentTimeMillis;
+  const before = now - fireRetentionMs;
+  while ((yield* fires.prune({ before, requestBytes: REQUEST_BYTES })) > 0) yield* Effect.sleep(BREATH);
+  const refusals = yield* WebhookRefusals;
+  while ((yield* refusals.prune(now - REFUSALS_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
+  const secrets = yield* Secrets;
+  while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
+  yield* (yield* Events).prune(now);
+});
+
+export const retentionLayer = (options: RetentionOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const round = dutyRound("retention", prune(options));
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, INTERVAL), Schedule.forever));
+    }),
+  );

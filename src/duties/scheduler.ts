@@ -1,0 +1,166 @@
+/**
+ * Sees to it that every cron trigger whose actor lives on this node has a timer (spec 6 "Cron fires"), and no other one.
+ * The timer brings the instant itself (`timers.ts`); its actor says what is due (`trigger.ts`).
+ *
+ *  Q1 The poll asks nothing outside this process: no hang of a database, a repository or an actor delays it.
+ *  Q2 Which triggers there are follows the directory: a change of a project is taken up as soon as it is known, each project
+ *     by itself.
+ *  Q3 Where a trigger starts counting, and up to where it has counted, is the store's cursor: a restart goes on from there,
+ *     and so does another node.
+ *  Q4 Which of them are this node's follows the placement: a trigger that moves here has its timer at once, one that moves
+ *     away loses it. A node holds nothing of triggers that live elsewhere.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as FiberMap from "effect/FiberMap";
+import * as Layer from "effect/Layer";
+import * as Semaphore from "effect/Semaphore";
+import type { CronTriggerDefinition } from "../domain/trigger.ts";
+import type { NextInstant } from "../machines/trigger.ts";
+import { Projects } from "../store/ports/projects.ts";
+import { Placement } from "../actors/actors.ts";
+import { Directory, type KnownProject } from "../services/directory.ts";
+import { nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+import { Timers } from "../actors/timers.ts";
+
+/** Projects whose change is taken up at the same time. */
+const TAKEN_UP_AT_ONCE = 8;
+/** A trigger whose actor was told so long ago and has not armed its timer is told again by the poll, ms. */
+const TOLD_LONG_AGO_MS = 5_000;
+/** Triggers whose place is looked at before others have their turn. */
+const PLACES_AT_A_TIME = 1_000;
+
+export interface SchedulerOptions {
+  /** PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS. */
+  readonly intervalMs: number;
+}
+
+/** What is known of the poll, for whoever must notice that it stands still (api.md 4 listing, 9 `/readyz`). */
+export class Scheduler extends Context.Service<
+  Scheduler,
+  {
+    /** When the last poll was complete, in ms since the epoch, null before the first; late: two intervals went by since. */
+    readonly state: Effect.Effect<{
+      readonly tickedAt: number | null;
+      readonly late: boolean;
+      /** Cron triggers that this node looks after. */
+      readonly scheduled: number;
+    }>;
+  }
+>()("platform/actors/Scheduler") {}
+
+/** The project's cron triggers that have due instants: enabled ones of an active project, paused or not. */
+const cronTriggersOf = ({ project, manifest }: KnownProject): readonly CronTriggerDefinition[] =>
+  project.status === "active"
+    ? manifest.triggers.filter(
+        (trigger): trigger is CronTriggerDefinition => trigger.type === "cron" && trigger.enabled,
+      )
+    : [];
+
+/** The poll on its interval, and changes of the directory and the placement as they come. Takes no input (style.md, duties). */
+export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
+  Layer.effect(
+    Scheduler,
+    Effect.gen(function* () {
+      let tickedAt: number | null = null;
+      const directory = yield* Directory;
+      const placement = yield* Placement;
+      const timers = yield* Timers;
+      const { schedules } = timers;
+      const takeUp = yield* makeTakeUp;
+
+      const poll = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis;
+        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);
+        yield* takeUp.again;
+        tickedAt = now;
+      });
+      const follow = Effect.gen(function* () {
+        for (const id of yield* directory.news) yield* takeUp.project(id);
+      });
+      /** A change of the directory meanwhile is taken up by itself. */
+      const move = Effect.gen(function* () {
+        yield* placement.moves;
+        let looked = 0;
+        for (const known of directory.all()) {
+          const { id: projectId } = known.project;
+          schedules.drop(projectId, (id) => !placement.isHere(id));
+          const ids = cronTriggersOf(known).map(({ slug }) => triggerActorId(projectId, slug));
+          if (ids.some((id) => placement.isHere(id) && schedules.get(id) === null))
+            yield* takeUp.project(projectId);
+          looked += ids.length;
+          if (looked < PLACES_AT_A_TIME) continue;
+          looked = 0;
+          yield* Effect.yieldNow;
+        }
+      });
+
+      yield* Effect.forkScoped(Effect.forever(follow));
+      yield* Effect.forkScoped(Effect.forever(move));
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(poll, Effect.sleep(intervalMs))));
+      return {
+        state: Effect.map(Clock.currentTimeMillis, (now) => ({
+          tickedAt,
+          late: now - (tickedAt ?? timers.since) > 2 * intervalMs,
+          scheduled: schedules.size,
+        })),
+      };
+    }),
+  );
+
+/** Takes projects up: their cursors are kept in the store, and those of their triggers that live here have a timer. */
+const makeTakeUp = Effect.gen(function* () {
+  const projects = yield* Projects;
+  const directory = yield* Directory;
+  const placement = yield* Placement;
+  const timers = yield* Timers;
+  const turns = yield* Semaphore.make(TAKEN_UP_AT_ONCE);
+  const underWay = yield* FiberMap.make<string, void>();
+  /** Those that are under way, or crashed. */
+  const left = new Set<string>();
+
+  const takeUp = Effect.fnUntraced(function* (known: KnownProject) {
+    const { project } = known;
+    const definitions = new Map(cronTriggersOf(known).map((definition) => [definition.slug, definition]));
+    const cursors = yield* projects.keepCursors({
+      projectId: project.id,
+      projectVersion: project.version,
+      schedules: new Map([...definitions].map(([slug, one]) => [slug, scheduleOf(one)])),
+      now: yield* Clock.currentTimeMillis,
+    });
+    left.delete(project.id);
+    // Another version is on its way here.
+    if (cursors === null) return;
+    const wanted = cursors.flatMap(({ slug, accountedUntil }): [string, NextInstant][] => {
+      const definition = definitions.get(slug);
+      const id = triggerActorId(project.id, slug);
+      if (definition === undefined || !placement.isHere(id)) return [];
+      const due = nextDue(definition, accountedUntil) ?? Infinity;
+      return [[id, { due, schedule: scheduleOf(definition) }]];
+    });
+    timers.schedules.keep(project.id, new Map(wanted));
+    yield* timers.changed;
+  });
+  const project = (id: string) =>
+    Effect.suspend(() => {
+      const known = directory.known(id);
+      if (known === null) return Effect.void;
+      left.add(id);
+      // Whoever waits for the database holds no turn meanwhile; a newer version ends the waiting of a former one.
+      const round = dutyRound("scheduler", turns.withPermit(takeUp(known)));
+      return Effect.asVoid(FiberMap.run(underWay, id, round));
+    });
+  return {
+    project,
+    /** Those whose taking up has crashed. */
+    again: Effect.suspend(() =>
+      Effect.forEach(
+        [...left].filter((id) => !FiberMap.hasUnsafe(underWay, id)),
+        project,
+        { discard: true },
+      ),
+    ),
+  };
+});

@@ -1,0 +1,176 @@
+/**
+ * Sends a changed secret to the project's running sessions after their current turn (api.md 5). A background duty on a
+ * timer and a signal, without input: it compares what each sandbox was last given with what its project has now, so that
+ * neither a crash nor a lost message leaves a sandbox behind.
+ *
+ *  N1 What a sandbox was given is noted before it is started, and after each change that its daemon took: a note may be
+ *     older than the sandbox, never newer. What it has already changes nothing there.
+ *  N2 No value is ever logged, noted, or part of a failure.
+ */
+import * as Effect from "effect/Effect";
+import * as FiberMap from "effect/FiberMap";
+import * as Latch from "effect/Latch";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import * as Schedule from "effect/Schedule";
+import * as Semaphore from "effect/Semaphore";
+import { unsealSecret } from "../domain/secret.ts";
+import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Projects } from "../store/ports/projects.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Secrets } from "../store/ports/secrets.ts";
+import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/ports/records.ts";
+import { answeredInTime, linked } from "../services/answered.ts";
+import { Keyring } from "../services/keyring.ts";
+import { serviceContext } from "../services/service-context.ts";
+import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
+
+/** How long a lost signal may leave a sandbox behind. */
+const POLL = "5 seconds";
+/** Between two questions whether a turn is over. */
+const TURN_POLL = "1 second";
+/** Runtimes that are restarted at a time. */
+const AT_ONCE = 8;
+/** What a change's body holds beside its variables. */
+const BODY_FRAME_BYTES = 1024;
+
+/** A project's secrets as they are now; `versions` is what a sandbox that has them was given. */
+export interface OpenedSecrets {
+  readonly given: GivenSecrets;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+const unsealed = (
+  keyring: Keyring["Service"],
+  secret: SealedSecret,
+): Effect.Effect<readonly [string, string]> => {
+  const value = unsealSecret(keyring.secrets, secret, secret.envelope);
+  return Result.isSuccess(value)
+    ? Effect.succeed([secret.name, value.success])
+    : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
+};
+
+/** Opens all secrets of a project, with the revision that they are of. */
+export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
+  const secrets = yield* Secrets;
+  const keyring = yield* Keyring;
+  const read = Effect.gen(function* () {
+    const { revision } = yield* secrets.list(projectId);
+    const sealed = yield* secrets.sealed(projectId);
+    // One revision, one set: what is sent under it twice is the same.
+    return { revision, sealed, isOne: (yield* secrets.list(projectId)).revision === revision };
+  });
+  const { revision, sealed } = yield* Effect.repeat(read, { until: ({ isOne }) => isOne });
+  const values = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
+  const opened: OpenedSecrets = {
+    given: { revision, versions: Object.fromEntries(sealed.map(({ name, version }) => [name, version])) },
+    values: Object.fromEntries(values),
+  };
+  return opened;
+});
+
+/**
+ * What a daemon is to be told so that a sandbox has these secrets: one change, or several where one body could not hold
+ * it; the last one bears the revision.
+ */
+export const changesFrom = (
+  former: GivenSecrets,
+  { given, values }: OpenedSecrets,
+): readonly EnvironmentChange[] => {
+  const gone = Object.keys(former.versions)
+    .filter((name) => given.versions[name] === undefined)
+    .map((name) => [name, null] as const);
+  const changed = Object.entries(values).filter(([name]) => given.versions[name] !== former.versions[name]);
+  const parts: Record<string, string | null>[] = [{}];
+  let room = CONTROL_BODY_BYTES - BODY_FRAME_BYTES;
+  for (const [name, value] of [...gone, ...changed]) {
+    const bytes = Buffer.byteLength(JSON.stringify({ [name]: value }));
+    if (bytes > room) {
+      parts.push({});
+      room = CONTROL_BODY_BYTES - BODY_FRAME_BYTES;
+    }
+    room -= bytes;
+    const part = parts.at(-1);
+    if (part !== undefined) part[name] = value;
+  }
+  const revision = String(given.revision);
+  return parts.map((env, index) => ({
+    revision: index === parts.length - 1 ? revision : `${revision}+${index + 1}`,
+    env,
+  }));
+};
+
+export interface SecretsOptions {
+  /** Sandboxes of other nodes are theirs to reach. */
+  readonly nodeId: string;
+}
+
+export const secretsLayer = ({ nodeId }: SecretsOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const sandboxes = yield* Sandboxes;
+      const projects = yield* Projects;
+      const delivered = Latch.makeUnsafe(false);
+      const deliver = yield* makeDelivery(delivered.open);
+      const underWay = yield* FiberMap.make<string>();
+      const look = Effect.gen(function* () {
+        for (const sandbox of yield* sandboxes.outdated(nodeId)) {
+          yield* FiberMap.run(underWay, sandbox.id, deliver(sandbox), { onlyIfMissing: true });
+        }
+      });
+      // What changed while a sandbox was told of something else is looked for when that is done.
+      const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
+      yield* Effect.forkScoped(dutyRounds(dutyRound("secrets", look), { poll: POLL, signal }));
+    }),
+  );
+
+/**
+ * One sandbox's delivery: waits for the end of its turn, sends, notes. What fails is left to the next look.
+ *
+ * @param ended is performed after each that did not fail.
+ */
+const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>) {
+  const sandboxes = yield* Sandboxes;
+  const daemon = yield* DaemonClient;
+  const provider = yield* SandboxProvider;
+  const sign = yield* serviceContext;
+  const services = yield* Effect.context<Secrets | Keyring>();
+  const restarts = Semaphore.makeUnsafe(AT_ONCE);
+
+  const send = Effect.fnUntraced(function* (sandbox: OutdatedSandbox) {
+    const { id, sessionId, projectId, given: former } = sandbox;
+    const link = yield* linked(provider, id);
+    const opened = yield* Effect.provideContext(openSecrets(projectId), services);
+    // First, so that the restarted runtime reaches what a new key is for.
+    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.values)));
+    for (const change of changesFrom(former, opened)) {
+      const done = yield* daemon.env(link, yield* sign(id, sessionId), change);
+      const names = Object.keys(change.env);
+      yield* Effect.logInfo("secrets delivered", { ...done, changed: done.changed.length, names });
+    }
+    yield* sandboxes.noteSecrets(id, former.revision, opened.given);
+  });
+
+  const isBusy = (id: string) =>
+    Effect.flatMap(linked(provider, id), daemon.health).pipe(Effect.map(({ turn }) => turn.active === true));
+
+  return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
+    const { id, sessionId } = sandbox;
+    // Asked when it is this one's place to be restarted: a turn may begin while it waits for that.
+    const attempt = Effect.gen(function* () {
+      const busy = yield* isBusy(id);
+      if (!busy) yield* send(sandbox);
+      return busy;
+    });
+    const delivery = Effect.repeat(restarts.withPermit(attempt), {
+      schedule: Schedule.spaced(TURN_POLL),
+      while: (busy) => busy,
+    }).pipe(
+      Effect.andThen(ended),
+      Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
+      Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
+    );
+    return dutyRound("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
+  };
+});

@@ -1,0 +1,89 @@
+/**
+ * Hibernates sessions that nobody uses (spec.md 3.1 "Idle sweep", api.md 3 "Idle"). On a timer, with no input: each round
+ * looks at what runs here.
+ *
+ *  Z1 An agent at work is never stopped by idleness, up to the ceiling of one turn (PLATFORM_MAX_TURN_MS).
+ *  Z2 A session is judged by what is known of it: where its daemon does not answer, it is left alone (whether the sandbox
+ *     lives is for the actor that watches it).
+ *  Z3 What somebody did while the daemon was asked counts.
+ */
+import * as Clock from "effect/Clock";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
+import { SandboxProvider } from "../sandbox/port.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import { Activity } from "../services/activity.ts";
+import { Actors } from "../actors/actors.ts";
+import { linked } from "../services/answered.ts";
+import { told } from "../actors/delivery.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+export interface SweeperOptions {
+  /** Sessions whose sandboxes this node has are its own to sweep. */
+  readonly nodeId: string;
+  /** PLATFORM_IDLE_TIMEOUT_MS. */
+  readonly idleTimeoutMs: number;
+  /** PLATFORM_MAX_TURN_MS. */
+  readonly maxTurnMs: number;
+}
+
+/** Daemons asked at a time. */
+const CONCURRENCY = 16;
+/** A session is found idle at most this share of the timeout too late. */
+const LATENESS = 0.1;
+const LONGEST_INTERVAL_MS = 30_000;
+const SHORTEST_INTERVAL_MS = 100;
+
+type Turn = DaemonHealth["turn"];
+
+/** An instant that a sandbox tells, ms; one to come is now, and what is no instant is none. */
+const past = (text: string | null, now: number): number | null => {
+  const instant = text === null ? Number.NaN : Date.parse(text);
+  return Number.isNaN(instant) ? null : Math.min(now, instant);
+};
+
+/** When the agent was last at work, ms since the epoch: now while a turn is in progress, up to the ceiling (Z1). */
+const agentActiveAt = (turn: Turn, now: number, maxTurnMs: number): number => {
+  if (turn.active !== true) return past(turn.last_activity_at, now) ?? 0;
+  const since = past(turn.active_since, now);
+  return since === null ? now : Math.min(now, since + maxTurnMs);
+};
+
+/** One round. */
+export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTurnMs }: SweeperOptions) {
+  const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
+  const [provider, daemon] = [yield* SandboxProvider, yield* DaemonClient];
+  const running = yield* sessions.runningOn(nodeId);
+  activity.keep(new Set(running.map(({ id }) => id)));
+
+  const isIdle = Effect.fnUntraced(function* (id: string, since: number) {
+    const now = yield* Clock.currentTimeMillis;
+    return now - Math.max(since, activity.last(id)) >= idleTimeoutMs;
+  });
+  const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
+    // Most sessions are in use: only those that may be idle are asked.
+    if (!(yield* isIdle(id, runningAt))) return;
+    const { turn } = yield* Effect.flatMap(linked(provider, sandboxId), daemon.health);
+    const now = yield* Clock.currentTimeMillis;
+    if (!(yield* isIdle(id, Math.max(runningAt, agentActiveAt(turn, now, maxTurnMs))))) return;
+    yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });
+    yield* told(actors.session(id, { type: "idle.elapsed" }));
+  });
+  yield* Effect.forEach(running, (session) => Effect.ignore(judge(session)), {
+    concurrency: CONCURRENCY,
+    discard: true,
+  });
+});
+
+export const sweeperLayer = (options: SweeperOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const wanted = Math.min(options.idleTimeoutMs * LATENESS, LONGEST_INTERVAL_MS);
+      const interval = Duration.millis(Math.max(wanted, SHORTEST_INTERVAL_MS));
+      const round = dutyRound("sweeper", sweep(options));
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, interval), Schedule.forever));
+    }),
+  );

@@ -1,0 +1,191 @@
+/**
+ * What a change request shows, computed in a bare repository without a work tree (api.md 6). Both sides are full commit
+ * ids that the caller has resolved.
+ */
+import * as Effect from "effect/Effect";
+import { type CommitSummary, type Comparison, GitError } from "../port.ts";
+import { runGit } from "../run.ts";
+
+/** Commits and files one comparison lists; `commitsTotal` and `filesTotal` say how many there are. */
+export const maxCommits = 250;
+export const maxFiles = 3000;
+
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+interface Sides {
+  readonly path: string;
+  readonly base: string;
+  readonly head: string;
+}
+
+const fields = (output: Buffer): string[] => output.toString("utf8").split("\0").slice(0, -1);
+
+/** The best common ancestor; null where the histories have none. */
+export const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
+  Effect.map(
+    runGit({ repository: path, args: ["merge-base", base, head], expect: [0, 1] }),
+    ({ exitCode, stdout }) => (exitCode === 0 ? stdout.toString("utf8").trim() : null),
+  );
+
+const commitsOf = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSummary[], GitError> =>
+  Effect.map(
+    runGit({
+      repository: path,
+      args: ["log", "-z", `--max-count=${maxCommits + 1}`, "--format=%H%n%an%n%cI%n%s", `${base}..${head}`],
+    }),
+    ({ stdout }) =>
+      `${stdout.toString("utf8")}\0`
+        .split("\0")
+        .filter((record) => record !== "")
+        .map((record) => {
+          const [sha = "", authorName = "", committedAt = "", subject = ""] = record.split("\n");
+          return { sha, subject, authorName, committedAt: new Date(committedAt).toISOString() };
+        }),
+  );
+
+const commitCount = ({ path, base, head }: Sides): Effect.Effect<number, GitError> =>
+  Effect.map(runGit({ repository: path, args: ["rev-list", "--count", `${base}..${head}`] }), ({ stdout }) =>
+    Number(stdout.toString("utf8").trim()),
+  );
+
+/** `numstat -z`: `added TAB deleted TAB path NUL`, and for a rename an empty path, then the old and the new one. */
+const filesOf = (
+  path: string,
+  from: string,
+  head: string,
+): Effect.Effect<Comparison["filesChanged"], GitError> =>
+  Effect.map(
+    runGit({
+      repository: path,
+      args: ["diff-tree", "-r", "-M", "-z", "--numstat", "--no-ext-diff", "--no-textconv", from, head],
+    }),
+    ({ stdout }) => {
+      const files: Comparison["filesChanged"][number][] = [];
+      const parts = fields(stdout)[Symbol.iterator]();
+      for (const record of parts) {
+        const [added, deleted, ...name] = record.split("\t");
+        let file = name.join("\t");
+        if (file === "") {
+          parts.next();
+          file = parts.next().value ?? "";
+        }
+        // A binary file is written as `-`: it has no lines.
+        files.push({ path: file, additions: Number(added) || 0, deletions: Number(deleted) || 0 });
+      }
+      return files;
+    },
+  );
+
+interface MergedTrees {
+  /** Null where git could not merge alone. */
+  readonly tree: string | null;
+  readonly conflicts: readonly string[];
+}
+
+/** Paths of one call to git: a path has up to 4 KiB, and a command line 2 MiB. */
+const pathsAtOnce = 200;
+
+/** Those of the paths that are in the commit. */
+const pathsIn = (
+  { path, base, head }: Sides,
+  asked: readonly string[],
+): Effect.Effect<ReadonlySet<string>, GitError> => {
+  const chunks = Array.from({ length: Math.ceil(asked.length / pathsAtOnce) }, (_, n) =>
+    asked.slice(n * pathsAtOnce, (n + 1) * pathsAtOnce),
+  );
+  const listings = [base, head].flatMap((commit) =>
+    chunks.map((chunk) =>
+      runGit({ repository: path, args: ["ls-tree", "-z", "--name-only", commit, "--", ...chunk] }),
+    ),
+  );
+  return Effect.map(
+    Effect.all(listings),
+    (outputs) => new Set(outputs.flatMap(({ stdout }) => fields(stdout))),
+  );
+};
+
+/** What `merge-tree -z` prints after the tree: paths, an empty field, and messages, which name paths too. */
+const conflictPaths = (printed: readonly string[], { base, head }: Sides): readonly string[] => {
+  const end = printed.indexOf("");
+  const paths = end === -1 ? [...printed] : printed.slice(0, end);
+  const messages = end === -1 ? [] : printed.slice(end + 1);
+  for (let at = 0; at < messages.length;) {
+    // How many paths, the paths, the kind, the sentence.
+    const kindAt = at + 1 + Number(messages[at]);
+    if (messages[kindAt]?.startsWith("CONFLICT") === true) paths.push(...messages.slice(at + 1, kindAt));
+    at = kindAt + 2;
+  }
+  // What cannot be where it is on a branch, git puts beside it, under a name with the commit's id.
+  const aside = new RegExp(`~(?:${base}|${head})(?:_\\d+)?$`);
+  return [...new Set(paths.map((name) => name.replace(aside, "")))];
+};
+
+/**
+ * Merges two commits' trees. The objects git writes on the way are the same ones for the same commits, so asking again
+ * adds nothing; git's own housekeeping removes what no merge took up. Conflicts are named by paths of the two commits.
+ */
+export const mergeTrees = Effect.fnUntraced(function* (
+  sides: Sides,
+): Effect.fn.Return<MergedTrees, GitError> {
+  const { exitCode, stdout, truncated } = yield* runGit({
+    repository: sides.path,
+    args: ["merge-tree", "--write-tree", "--name-only", "-z", sides.base, sides.head],
+    expect: [0, 1],
+  });
+  const [tree = "", ...printed] = fields(stdout);
+  // Git that was stopped in the middle of its list has no exit code of its own.
+  if (exitCode === 0 && !truncated) return { tree, conflicts: [] };
+  const named = conflictPaths(printed, sides);
+  const known = yield* pathsIn(sides, named);
+  const conflicts = named.filter((name) => known.has(name));
+  return { tree: null, conflicts: conflicts.length > 0 ? conflicts : named };
+});
+
+/** Commits, files and mergeability of `head` against `base`; see `Comparison`. */
+export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
+  const mergeBase = yield* mergeBaseOf(sides);
+  const [commits, files, { tree, conflicts }] = yield* Effect.all(
+    [
+      commitsOf(sides),
+      filesOf(sides.path, mergeBase ?? emptyTree, sides.head),
+      mergeBase === null ? Effect.succeed({ tree: null, conflicts: [] }) : mergeTrees(sides),
+    ],
+    { concurrency: 3 },
+  );
+  const commitsTotal = commits.length > maxCommits ? yield* commitCount(sides) : commits.length;
+  const comparison: Comparison = {
+    base: sides.base,
+    head: sides.head,
+    mergeBase,
+    commitsTotal,
+    filesTotal: files.length,
+    commits: commits.slice(0, maxCommits),
+    filesChanged: files.slice(0, maxFiles),
+    mergeable: tree !== null,
+    conflicts,
+  };
+  return comparison;
+});
+
+/** The unified diff from the merge base to `head`, cut at the last whole line within `maxBytes`. */
+export const diffCommits = Effect.fnUntraced(function* (sides: Sides, maxBytes: number) {
+  const mergeBase = yield* mergeBaseOf(sides);
+  const { stdout, truncated } = yield* runGit({
+    repository: sides.path,
+    args: [
+      "diff-tree",
+      "-p",
+      "-r",
+      "-M",
+      "--no-color",
+      "--no-ext-diff",
+      "--no-textconv",
+      mergeBase ?? emptyTree,
+      sides.head,
+    ],
+    maxOutputBytes: maxBytes,
+  });
+  if (!truncated) return stdout.toString("utf8");
+  const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1).toString("utf8");
+  return `${whole}[The diff is longer than ${maxBytes} bytes and was cut here.]\n`;
+});

@@ -1,0 +1,142 @@
+/**
+ * The `hosted` backend: one bare repository a project, in the service's data directory. Nothing here has a work tree,
+ * and nothing but git itself, under run.ts, writes into a repository.
+ *
+ * A repository is built beside its place and renamed into it, so whatever has the name is whole; what a dead service
+ * left half built is swept when the layer starts. Refs change one at a time in git's own compare-and-swap, so any number
+ * of operations may run at once.
+ */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import { mkdir } from "node:fs/promises";
+import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
+import { builtInPlace, filesystem, initBare, removeRepository } from "./building.ts";
+import { compareCommits, diffCommits } from "./compare.ts";
+import { installHooks } from "../server/hooks.ts";
+import { platformIdentity } from "../identity.ts";
+import { importInto } from "./import.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import { markUnclaimed } from "./kept-here.ts";
+import { mergeInto, swapIn } from "./merge.ts";
+import { GitBackend, GitError, type Repository } from "../port.ts";
+import { checkDefaultBranch, headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
+import { absent, initialCommit } from "../server/ref-policy.ts";
+import { branchTip, isCommit, unknownRef } from "./refs.ts";
+import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
+import { requireGit, runGit } from "../run.ts";
+import { sweepLeftovers } from "./sweep.ts";
+
+export interface HostedOptions {
+  /** Holds the repositories; made, for the service's user alone, where it is missing. */
+  readonly directory: string;
+  /** Lower-case hosts whose private addresses, or plain http, an import may use (PLATFORM_GIT_ALLOW_HOSTS). */
+  readonly allowHosts?: readonly string[];
+}
+
+const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
+  const parsed = parseBranchName(branch);
+  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  const created = yield* Effect.result(
+    runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, commit, absent] }),
+  );
+  if (Result.isSuccess(created)) return (yield* Faults)("branch.cut");
+  const tip = yield* branchTip(path, branch);
+  if (tip === commit) return;
+  if (tip !== null) {
+    return yield* new GitError({
+      code: "branch_conflict",
+      message: `The branch ${branch} is already there with another commit (${tip.slice(0, 12)}).`,
+    });
+  }
+  if (!(yield* isCommit(path, commit))) return yield* unknownRef(`There is no commit ${commit}.`);
+  return yield* created.failure;
+});
+
+const beginning = Date.UTC(2000, 0, 1);
+
+/** Everything about it is fixed, so that it has one id everywhere (`initialCommit`). */
+const writeInitialCommit = Effect.fnUntraced(function* (path: string, branch: string) {
+  const tree = yield* runGit({ repository: path, args: ["mktree"] });
+  const args = ["commit-tree", "-m", "Initial commit", tree.stdout.toString("utf8").trim()];
+  yield* runGit({ repository: path, args, environment: platformIdentity(beginning) });
+  yield* runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, initialCommit, absent] });
+});
+
+interface Creation {
+  readonly projectId: string;
+  readonly importFrom: string | null;
+  readonly defaultBranch: string | null;
+}
+
+const build = Effect.fnUntraced(function* (options: HostedOptions, request: Creation, aside: string) {
+  const asked = request.defaultBranch === null ? null : yield* checkDefaultBranch(request.defaultBranch);
+  yield* initBare(aside);
+  const branch =
+    request.importFrom === null
+      ? (asked ?? "main")
+      : yield* importInto({
+          path: aside,
+          source: request.importFrom,
+          defaultBranch: asked,
+          allowHosts: options.allowHosts ?? [],
+        });
+  if (request.importFrom === null) yield* writeInitialCommit(aside, branch);
+  yield* runGit({ repository: aside, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+  yield* markUnclaimed(aside);
+});
+
+const create = Effect.fnUntraced(function* (options: HostedOptions, request: Creation) {
+  const path = repositoryPath(options.directory, request.projectId);
+  if (path === null) {
+    return yield* new GitError({ code: "unknown_repository", message: "A project id is a lower-case UUID." });
+  }
+  const there = yield* Effect.result(existingRepository(options.directory, request));
+  if (Result.isFailure(there)) {
+    yield* builtInPlace(options.directory, path, (aside) => build(options, request, aside));
+  }
+  return { defaultBranch: yield* headBranch(path) };
+});
+
+/**
+ * The backend over `directory`. Starting it refuses an unfit git, installs the push hooks and sweeps what a dead service
+ * left: one service owns the directory.
+ */
+export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, GitError> =>
+  Layer.effect(
+    GitBackend,
+    Effect.gen(function* () {
+      const { directory } = options;
+      yield* requireGit;
+      yield* filesystem("Making the repositories' directory", () =>
+        mkdir(directory, { recursive: true, mode: 0o700 }),
+      );
+      yield* installHooks(hooksDirectory(directory));
+      yield* sweepLeftovers(directory);
+      const at = <A>(repository: Repository, use: (path: string) => Effect.Effect<A, GitError>) =>
+        Effect.flatMap(existingRepository(directory, repository), use);
+      return GitBackend.of({
+        create: (request) => create(options, request),
+        checkUpstream: () =>
+          Effect.fail(new GitError({ code: "git_failed", message: "A hosted repository has no server." })),
+        setDefaultBranch: (repository, branch) => at(repository, (path) => setDefaultBranch(path, branch)),
+        remove: (repository) => removeRepository(directory, repository),
+        resolveBase: (repository, ref) => at(repository, (path) => resolveBase(path, ref)),
+        branchTip: (repository, branch) => at(repository, (path) => branchTip(path, branch)),
+        createBranch: (repository, request) =>
+          at(repository, (path) => createBranch(path, request.branch, request.commit)),
+        readFile: (repository, { commit, path: file, maxBytes }) =>
+          at(repository, (path) => readFile(path, { commit, file, maxBytes })),
+        compare: (repository, request) =>
+          at(repository, (path) => Effect.flatMap(sidesOf(path, request), compareCommits)),
+        diff: (repository, request) =>
+          at(repository, (path) =>
+            Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request.maxBytes)),
+          ),
+        // Of merges that collide one goes through each time: more at once than this are turned away.
+        merge: (repository, request) =>
+          at(repository, (path) => mergeInto(path, request, { attempts: 10, swap: swapIn(path) })),
+      });
+    }),
+  );

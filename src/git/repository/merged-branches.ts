@@ -1,0 +1,45 @@
+/**
+ * The operator's removal of session branches whose work is in the branch that it was merged into (api.md 6,
+ * `platform branches prune --merged`). The service itself never removes one. It works on hosted repositories, beside a
+ * service that runs: a ref changes in git's own compare-and-swap.
+ *
+ *  B1 A branch goes only while its tip is a commit that the other branch has, and only from that very tip: what is pushed
+ *     after the look stays, and no commit is lost.
+ */
+import * as Effect from "effect/Effect";
+import { GitError, type Repository } from "../port.ts";
+import { branchTip } from "./refs.ts";
+import { existingRepository } from "./repository-path.ts";
+import { runGit } from "../run.ts";
+
+export interface MergedBranch {
+  readonly branch: string;
+  /** The branch that is to have all of its commits. */
+  readonly into: string;
+  /** Only tell what would be done. */
+  readonly isDryRun: boolean;
+}
+
+/** `unmerged`: it has a commit that the other branch has not. */
+export type Removal = "removed" | "absent" | "unmerged";
+
+/** @param directory of the hosted repositories */
+export const removeMergedBranch = Effect.fnUntraced(function* (
+  directory: string,
+  repository: Repository,
+  { branch, into, isDryRun }: MergedBranch,
+): Effect.fn.Return<Removal, GitError> {
+  const path = yield* existingRepository(directory, repository);
+  const tip = yield* branchTip(path, branch);
+  if (tip === null) return "absent";
+  const target = yield* branchTip(path, into);
+  if (target === null) return "unmerged";
+  const contained = yield* runGit({
+    repository: path,
+    args: ["merge-base", "--is-ancestor", tip, target],
+    expect: [0, 1],
+  });
+  if (contained.exitCode !== 0) return "unmerged";
+  if (!isDryRun) yield* runGit({ repository: path, args: ["update-ref", "-d", `refs/heads/${branch}`, tip] });
+  return "removed";
+});

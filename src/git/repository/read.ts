@@ -1,0 +1,126 @@
+/** What is read of a bare repository, and which branch it shows first: the same for hosted ones and for mirrors. */
+import * as Effect from "effect/Effect";
+import type { WritePolicy } from "../server/ref-policy.ts";
+import * as Result from "effect/Result";
+import { readFile as readFileAt } from "node:fs/promises";
+import { join } from "node:path";
+import { isCommitId, parseBaseRef, parseDefaultBranch } from "../../domain/git-ref.ts";
+import { filesystem } from "./building.ts";
+import { GitError } from "../port.ts";
+import { branchTip, isCommit, refTarget, unknownRef } from "./refs.ts";
+import { runGit } from "../run.ts";
+
+const isReachable = (path: string, commit: string): Effect.Effect<boolean, GitError> =>
+  Effect.map(
+    runGit({
+      repository: path,
+      args: ["for-each-ref", "--count=1", "--format=%(refname)", `--contains=${commit}`, "refs/heads/"],
+      expect: [0, 128, 129], // not an object here, or no commit
+    }),
+    ({ exitCode, stdout }) => exitCode === 0 && stdout.length > 0,
+  );
+
+export const resolveBase = Effect.fnUntraced(function* (path: string, ref: string) {
+  const parsed = parseBaseRef(ref);
+  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  const { name, commit } = parsed.success;
+  const branch = yield* refTarget(path, `refs/heads/${name}`);
+  if (branch !== null) return branch;
+  const tag = yield* refTarget(path, `refs/tags/${name}`);
+  if (tag !== null && (yield* isCommit(path, tag))) return tag;
+  if (tag !== null) return yield* unknownRef(`The tag ${name} does not lead to a commit.`);
+  if (commit !== null && (yield* isReachable(path, commit))) return commit;
+  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
+});
+
+const entryPattern = /^(\d{6}) (?:blob|tree|commit) ([0-9a-f]{40}) +(\d+|-)\t/;
+
+interface FileRequest {
+  readonly commit: string;
+  readonly file: string;
+  readonly maxBytes: number;
+}
+
+export const readFile = Effect.fnUntraced(function* (path: string, { commit, file, maxBytes }: FileRequest) {
+  if (!isCommitId(commit)) return yield* unknownRef("A file is read at a full commit id.");
+  // No tree holds such a path, and git would read a trailing slash as "what is below".
+  if (file.includes("\0") || file.split("/").some((part) => part === "" || part === "." || part === ".."))
+    return null;
+  const listing = yield* runGit({ repository: path, args: ["ls-tree", "-z", "-l", commit, "--", file] });
+  const [, mode, blob, size] = entryPattern.exec(listing.stdout.toString("utf8")) ?? [];
+  if (mode === undefined || blob === undefined) return null;
+  if (!mode.startsWith("100")) {
+    return yield* new GitError({
+      code: "not_a_file",
+      message: `${file} is a directory, a symbolic link or a submodule, not a file.`,
+    });
+  }
+  if (Number(size) > maxBytes) {
+    return yield* new GitError({
+      code: "file_too_large",
+      message: `${file} has ${size} bytes; at most ${maxBytes} are read.`,
+    });
+  }
+  const content = yield* runGit({
+    repository: path,
+    args: ["cat-file", "blob", blob],
+    maxOutputBytes: maxBytes,
+  });
+  return new Uint8Array(content.stdout);
+});
+
+/** A branch or a full commit id, as the two sides of a comparison are given. */
+const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
+  const tip = yield* branchTip(path, side);
+  if (tip !== null) return tip;
+  if (isCommitId(side) && (yield* isCommit(path, side))) return side;
+  return yield* unknownRef(`There is no branch or commit ${side}.`);
+});
+
+export const sidesOf = (path: string, request: { readonly base: string; readonly head: string }) =>
+  Effect.all({
+    path: Effect.succeed(path),
+    base: sideOf(path, request.base),
+    head: sideOf(path, request.head),
+  });
+
+const branchIn = (symbolic: string): string => symbolic.trim().replace(/^refs\/heads\//, "");
+
+/** The branch that a plain clone checks out. */
+export const headBranch = (path: string): Effect.Effect<string, GitError> =>
+  // Not `--short`, which says `heads/main` where a tag is called main too.
+  Effect.map(runGit({ repository: path, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
+    branchIn(stdout.toString("utf8")),
+  );
+
+/** The same, without a process: a push asks for it at each of its refs. */
+export const readHead = (path: string): Effect.Effect<string, GitError> =>
+  Effect.map(
+    filesystem("Reading HEAD", () => readFileAt(join(path, "HEAD"), "utf8")),
+    (text) => branchIn(text.replace(/^ref: /, "")),
+  );
+
+/** Whether a branch may be a default branch, by its name. */
+export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitError> => {
+  const parsed = parseDefaultBranch(branch);
+  if (Result.isSuccess(parsed)) return Effect.succeed(parsed.success);
+  const { code, message } = parsed.failure;
+  return Effect.fail(
+    code === "session_branch" ? new GitError({ code: "reserved_branch", message }) : unknownRef(message),
+  );
+};
+
+export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branch: string) {
+  yield* checkDefaultBranch(branch);
+  if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`There is no branch ${branch}.`);
+  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+});
+
+/** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
+export const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
+  writer,
+  protection: Effect.zipWith(protection, readHead(path), (now, head) => ({
+    ...now,
+    defaultBranches: [...now.defaultBranches, head],
+  })),
+});

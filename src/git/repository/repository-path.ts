@@ -1,0 +1,42 @@
+/**
+ * Where hosted repositories lie: `<directory>/<project id>.git`, and beside them the hooks and what is being built or
+ * thrown away. Names that begin with a dot are never a project's.
+ */
+import * as Effect from "effect/Effect";
+import { access, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { parseUuid } from "../../domain/ids.ts";
+import { GitError, type Repository } from "../port.ts";
+
+export const hooksDirectory = (directory: string): string => join(directory, ".hooks");
+
+/** The repository's path, whether or not it is there; null for what is no project id, which could name any path. */
+export const repositoryPath = (directory: string, projectId: string): string | null =>
+  parseUuid(projectId) === null ? null : join(directory, `${projectId}.git`);
+
+export const unknownRepository = (): GitError =>
+  new GitError({ code: "unknown_repository", message: "The project has no repository here." });
+
+/** The path of a repository that is there, else `unknown_repository`. */
+export const existingRepository = (
+  directory: string,
+  repository: Repository,
+): Effect.Effect<string, GitError> => {
+  const path = repositoryPath(directory, repository.projectId);
+  return path === null
+    ? Effect.fail(unknownRepository())
+    : Effect.tryPromise({ try: () => access(join(path, "HEAD")), catch: unknownRepository }).pipe(
+        Effect.as(path),
+      );
+};
+
+/** The projects whose repositories are here. */
+export const repositoriesIn = (directory: string): Effect.Effect<readonly string[]> =>
+  Effect.map(
+    Effect.promise(() => readdir(directory)),
+    (names) =>
+      names.flatMap((name) => {
+        const id = name.endsWith(".git") ? parseUuid(name.slice(0, -".git".length)) : null;
+        return id === null ? [] : [id];
+      }),
+  );

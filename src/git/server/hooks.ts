@@ -1,0 +1,90 @@
+/**
+ * The hooks git runs in a push. They decide nothing: they put the question to the service over descriptor 3, which
+ * only this push's `receive-pack` and its children hold, and do as they are told. Every doubt is a refusal.
+ *
+ * `pre-receive` runs while the pushed objects are in git's quarantine: refusing there leaves nothing behind, but refuses
+ * all refs together. So it refuses where no ref may be written; where some may, `update` refuses the others one by one.
+ * `post-receive` runs when refs are written and git has said so: it prints what the service has to say of them.
+ */
+import * as Effect from "effect/Effect";
+import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GitError } from "../port.ts";
+
+const listen = `hear() {
+  while IFS= read -r word <&3; do
+    case "$word" in
+      accept) exit 0 ;;
+      "say "*) printf '%s\\n' "\${word#say }" >&2 ;;
+      *) exit 1 ;;
+    esac
+  done
+  echo "The service did not answer." >&2
+  exit 1
+}
+`;
+
+// Old and new are checked to be plain hex before git sees them: they come from the client.
+const preReceive = `#!/bin/sh
+${listen}printf 'quarantine %s\\n' "\${GIT_QUARANTINE_PATH##*/}" >&3 || exit 1
+while read -r old new ref; do
+  course=other
+  case "$old$new" in
+    *[!0-9a-f]*) ;;
+    *0000000000000000000000000000000000000000*) ;;
+    *) git merge-base --is-ancestor "$old" "$new" 2>/dev/null && course=forward ;;
+  esac
+  printf 'ref %s %s %s %s\\n' "$old" "$new" "$course" "$ref" >&3 || exit 1
+done
+printf 'end\\n' >&3 || exit 1
+hear
+`;
+
+const update = `#!/bin/sh
+${listen}printf 'update %s %s other %s\\n' "$2" "$3" "$1" >&3 || exit 1
+hear
+`;
+
+const postReceive = `#!/bin/sh
+while read -r old new ref; do
+  printf 'written %s %s %s\\n' "$old" "$new" "$ref" >&3 || exit 0
+done
+printf 'over\\n' >&3 || exit 0
+while IFS= read -r word <&3; do
+  case "$word" in
+    "say "*) printf '%s\\n' "\${word#say }" >&2 ;;
+    *) exit 0 ;;
+  esac
+done
+`;
+
+const hooks = { "pre-receive": preReceive, update, "post-receive": postReceive };
+
+const broken = (cause: unknown): GitError =>
+  new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
+
+/** Writes the hooks into `directory`, each complete before it gets its name. */
+export const installHooks = (directory: string): Effect.Effect<void, GitError> =>
+  Effect.tryPromise({
+    try: async () => {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const write = async (name: string, text: string): Promise<void> => {
+        const aside = join(directory, `.${name}.${process.pid}`);
+        await writeFile(aside, text);
+        await chmod(aside, 0o755);
+        await rename(aside, join(directory, name));
+      };
+      await Promise.all(Object.entries(hooks).map(([name, text]) => write(name, text)));
+    },
+    catch: broken,
+  }).pipe(Effect.andThen(checkHooks(directory)));
+
+/**
+ * Git passes over a hook it may not execute (lost mode bits, a `noexec` mount) and takes the push: so this is asked
+ * before every push, with the very system call git uses.
+ */
+export const checkHooks = (directory: string): Effect.Effect<void, GitError> =>
+  Effect.tryPromise({
+    try: () => Promise.all(Object.keys(hooks).map((name) => access(join(directory, name), constants.X_OK))),
+    catch: broken,
+  }).pipe(Effect.asVoid);

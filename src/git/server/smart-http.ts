@@ -1,0 +1,392 @@
+/**
+ * Git's smart HTTP protocol (v0 to v2) over a bare repository: native `upload-pack` and `receive-pack` do the work; this
+ * file frames, streams and bounds it. The caller has authenticated and says what may be written (ref-policy.ts).
+ *
+ *  H1 nothing is buffered beyond one chunk and the pipes: a slow reader slows git down, and git slows the sender down.
+ *  H2 git lives as long as somebody runs `body`, and not a minute longer than bytes flow.
+ *  H3 a body that git did not finish ends as an error, never as a clean end.
+ *  H4 nothing is written but by refs that the policy allows, one by one; a push of which no ref is allowed leaves no
+ *     object behind. Nothing is written after the credential has ended (standing.ts).
+ */
+import * as NodeStream from "@effect/platform-node/NodeStream";
+import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import type * as Scope from "effect/Scope";
+import * as Stream from "effect/Stream";
+import type { Writable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { parseUuid } from "../../domain/ids.ts";
+import { checkHooks } from "./hooks.ts";
+import { GitError, type Repository } from "../port.ts";
+import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "../places.ts";
+import type { PushHeard } from "./pushed.ts";
+import { atomicity, converse } from "./receive.ts";
+import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
+import { protectionHere } from "../repository/read.ts";
+import { type Standing, standingJudge, untilEnded } from "./standing.ts";
+import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
+import { gitMessage, spawnGit } from "../run.ts";
+
+export type GitService = "git-upload-pack" | "git-receive-pack";
+
+/** What a request path asks for; `service` null: the file protocol of old clients, which is not served (403). */
+export interface GitRoute {
+  readonly projectId: string;
+  readonly kind: "advertise" | "serve";
+  readonly service: GitService | null;
+}
+
+/** What the caller knows of a request when it has authenticated it. */
+export interface GitCall {
+  readonly repository: Repository;
+  readonly service: GitService;
+  readonly policy: WritePolicy;
+  /** Hears of the refs that a push has written, and may say something of them to whoever pushed. */
+  readonly pushed?: PushHeard;
+  /** Whether the credential still stands; absent: it does. */
+  readonly standing?: Standing;
+  /** The `Git-Protocol` header. */
+  readonly protocol: string | undefined;
+  /**
+   * Closes the client's connection. Run when no byte has moved for the idle time: a reader that has stopped reading
+   * learns of no other end, and what waits to write to it would wait for ever.
+   */
+  readonly disconnect: Effect.Effect<void>;
+}
+
+export interface GitServeCall extends GitCall {
+  readonly body: Stream.Stream<Uint8Array, unknown>;
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+}
+
+export interface GitResponse {
+  readonly status: 200 | 403 | 415 | 502 | 503;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Starts git when it is run and ends it when it is done, interrupted or failed. */
+  readonly body: Stream.Stream<Uint8Array, GitError>;
+}
+
+export interface SmartHttpOptions {
+  /** A backend's directory; its layer has installed the hooks there. */
+  readonly directory: string;
+  /** Milliseconds without a byte in either direction after which git is ended (60 s, api.md 1). */
+  readonly idleMs?: number;
+  /** Bytes one pushed pack may have (2 GiB). */
+  readonly maxPackBytes?: number;
+  /** Milliseconds one push may take, however steadily its bytes flow (an hour). */
+  readonly maxPushMs?: number;
+  /** Gits that may serve clients at the same time (places.ts). */
+  readonly places?: PlaceLimits;
+  /** Where the directory holds mirrors. */
+  readonly elsewhere?: Elsewhere;
+}
+
+/** What stands between a client and a repository that is kept at another server. */
+export interface Elsewhere {
+  /** Brings the mirror up to date before a client is told its refs. */
+  readonly freshen: (call: GitCall) => Effect.Effect<void, GitError>;
+  /** Opens the way to the server for one push; it is closed when git has ended. */
+  readonly forwarding: (projectId: string) => Effect.Effect<Forward, never, Scope.Scope>;
+}
+
+export interface SmartHttp {
+  /** Answers `GET …/info/refs?service=…`. Fails with `unknown_repository`. */
+  readonly advertise: (call: GitCall) => Effect.Effect<GitResponse, GitError>;
+  /** Answers `POST …/git-upload-pack` and `POST …/git-receive-pack`. Fails with `unknown_repository`. */
+  readonly serve: (call: GitServeCall) => Effect.Effect<GitResponse, GitError>;
+}
+
+const idleMs = 60_000;
+const maxPackBytes = 2 * 1024 ** 3;
+const maxPushMs = 3_600_000;
+/**
+ * Bytes that git may ask of the machine at once while it unpacks a push: a pack of a kilobyte can hold a file of many
+ * gigabytes as a difference to a small one. Files that are sent whole may be larger, since they pass through.
+ */
+const pushAllocation = "256m";
+/** A fetch's request: wants and haves, which upload-pack keeps in memory. */
+const maxFetchRequestBytes = 32 * 1024 ** 2;
+/** Commands of a push before its pack. */
+const maxCommandBytes = 1024 ** 2;
+
+const noCache = {
+  "cache-control": "no-cache, max-age=0, must-revalidate",
+  expires: "Fri, 01 Jan 1980 00:00:00 GMT",
+  pragma: "no-cache",
+};
+
+const isService = (text: string | null): text is GitService =>
+  text === "git-upload-pack" || text === "git-receive-pack";
+
+/**
+ * Reads `/v1/git/{pid}.git/…` of a request target, still encoded: exactly the three addresses of the smart protocol,
+ * and the file protocol's `info/refs`. Everything else is null (404).
+ */
+export const parseGitPath = (target: string): GitRoute | null => {
+  const [, project = "", rest, query = ""] =
+    /^\/v1\/git\/([^/]+)\.git\/([^?#]+)(?:\?([^#]*))?$/.exec(target) ?? [];
+  const projectId = parseUuid(project);
+  if (projectId === null) return null;
+  if (rest === "info/refs") {
+    const service = new URLSearchParams(query).getAll("service");
+    const [only = null] = service.length === 1 ? service : [];
+    return { projectId, kind: "advertise", service: isService(only) ? only : null };
+  }
+  return rest !== undefined && isService(rest) ? { projectId, kind: "serve", service: rest } : null;
+};
+
+const failure = (message: string): GitError => new GitError({ code: "git_failed", message });
+
+/** An answer git shows to the user line by line behind `remote:`. */
+const plain = (status: Exclude<GitResponse["status"], 200>, text: string): GitResponse => ({
+  status,
+  headers: { ...noCache, "content-type": "text/plain; charset=utf-8" },
+  body: Stream.succeed(Buffer.from(`${text}\n`)),
+});
+
+const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    // A git that has ended reads no more; what is left of the request is of no use to anybody.
+    if (sink.destroyed || sink.writableEnded) return resume(Effect.void);
+    sink.write(chunk, () => resume(Effect.void));
+  });
+
+/** The endpoint's options, where its gits queue, and what need not be asked of them again. */
+type Served = SmartHttpOptions & {
+  readonly takePlace: TakePlace;
+  readonly greeting: ReturnType<typeof makeGreeting>;
+};
+
+interface Exchange {
+  readonly call: GitCall;
+  readonly path: string;
+  readonly options: Served;
+  readonly args: readonly string[];
+  readonly body: Stream.Stream<Uint8Array, GitError>;
+}
+
+/** Pushing has no second version: git itself answers a push in version 0. */
+const protocolOf = ({ protocol }: GitCall): Readonly<Record<string, string>> => {
+  const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? "")?.[1];
+  return version === undefined ? {} : { GIT_PROTOCOL: `version=${version}` };
+};
+
+const start = ({ call, path, options, args }: Exchange) => {
+  const fetching = call.service === "git-upload-pack";
+  return spawnGit({
+    repository: null,
+    args: [call.service.slice("git-".length), "--stateless-rpc", ...args, path],
+    stopBy: fetching ? "signal" : "hang-up",
+    group: fetching ? "shared" : "own",
+    config: fetching
+      ? { "uploadpack.allowFilter": "true" }
+      : {
+          "core.hooksPath": hooksDirectory(options.directory),
+          "receive.maxInputSize": String(options.maxPackBytes ?? maxPackBytes),
+          "receive.denyDeleteCurrent": "ignore", // the policy decides what may be deleted
+          "receive.denyCurrentBranch": "ignore",
+        },
+    environment: fetching ? protocolOf(call) : { GIT_ALLOC_LIMIT: pushAllocation },
+  });
+};
+
+/** Ends git and the connection when no byte has moved for the given time. */
+const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const now = yield* Clock.currentTimeMillis;
+      const left = lastByteAt() + limit - now;
+      if (left <= 0) return yield* end;
+      yield* Effect.sleep(left);
+    }
+  });
+
+/** One run of git: the request in, the response out. */
+const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const { repository, policy, service, standing } = wanted.call;
+      const over = untilEnded(standing);
+      yield* Effect.raceFirst(wanted.options.takePlace(repository.projectId), over);
+      // Opened before git starts, and so closed after it has ended.
+      const { elsewhere } = wanted.options;
+      const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
+      const git = yield* start(wanted);
+      const { observe, isAtomic } = atomicity();
+      if (service === "git-receive-pack") {
+        const enforced = forward === null ? protectionHere(policy, wanted.path) : policy;
+        const judge = standingJudge(pushJudge(enforced, forward, isAtomic), standing, forward !== null);
+        yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
+      }
+      let lastByteAt = yield* Clock.currentTimeMillis;
+      const touch = Effect.map(Clock.currentTimeMillis, (now) => {
+        lastByteAt = now;
+      });
+      const broken = yield* Deferred.make<never, GitError>();
+      const request = yield* wanted.body.pipe(
+        Stream.runForEach((chunk) => {
+          observe(chunk);
+          return Effect.andThen(touch, write(git.stdin, chunk));
+        }),
+        Effect.andThen(Effect.sync(() => git.stdin.end())),
+        // A request that broke off does not look finished to git: a push says itself where it ends, and a fetch's git is
+        // ended by a signal.
+        Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(broken, error))),
+        Effect.forkScoped,
+      );
+      const limit = wanted.options.idleMs ?? idleMs;
+      const end = (message: string) =>
+        git.terminate.pipe(
+          Effect.andThen(Deferred.fail(broken, new GitError({ code: "timeout", message }))),
+          Effect.andThen(wanted.call.disconnect),
+        );
+      const stalled = end(`No byte was moved for ${limit / 1000} s.`);
+      yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
+      yield* Effect.forkScoped(Effect.catch(over, ({ message }) => end(message)));
+      if (wanted.call.service === "git-receive-pack") {
+        const longest = wanted.options.maxPushMs ?? maxPushMs;
+        yield* Effect.forkScoped(
+          Effect.delay(end(`The push took longer than ${longest / 1000} s.`), longest),
+        );
+      }
+      const output = NodeStream.fromReadable({
+        evaluate: () => git.stdout,
+        onError: () => failure("git's answer broke off."),
+        chunkSize: 4,
+        closeOnDone: false, // spawnGit closes it: git that is hung up on still finishes its sentence
+      });
+      // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not. Where git
+      // said it early, the rest of the request is read all the same: a client listens when it has spoken.
+      const ended = Effect.gen(function* () {
+        yield* Fiber.await(request);
+        const code = yield* git.exit;
+        if (code === null) return yield* failure("git was ended before it had answered.");
+        if (code !== 0)
+          yield* Effect.logDebug(`git ended with ${code}: ${gitMessage(git.stderr(), wanted.path)}`);
+      });
+      return Stream.tap(output, () => touch).pipe(
+        Stream.concat(Stream.drain(Stream.fromEffect(ended))),
+        Stream.interruptWhen(Deferred.await(broken)),
+      );
+    }),
+  );
+
+const limited = (
+  body: Stream.Stream<Uint8Array, unknown>,
+  limit: number,
+): Stream.Stream<Uint8Array, GitError> =>
+  Stream.suspend(() => {
+    let size = 0;
+    return body.pipe(
+      Stream.mapError(() => failure("The request broke off.")),
+      Stream.tap((chunk) => {
+        size += chunk.length;
+        return size > limit
+          ? Effect.fail(failure(`The request is longer than ${limit} bytes.`))
+          : Effect.void;
+      }),
+    );
+  });
+
+const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
+  NodeStream.pipeThroughDuplex(body, {
+    evaluate: () => createGunzip(),
+    onError: () => failure("The request's gzip is damaged."),
+  });
+
+/**
+ * What git says in version 2 before it is asked for anything: what it is able to do. That is the same of every repository
+ * here, which all have one object format and no configuration of their own, so git is started for it once; a clone of a
+ * small repository has a third of its gits less. A git that was renewed beneath the service greets as before until the
+ * service starts again.
+ */
+const makeGreeting = (): ((
+  said: Stream.Stream<Uint8Array, GitError>,
+) => Stream.Stream<Uint8Array, GitError>) => {
+  let kept: Buffer | null = null;
+  return (said) =>
+    Stream.suspend(() => {
+      if (kept !== null) return Stream.succeed(kept);
+      const chunks: Uint8Array[] = [];
+      const keep = Effect.sync(() => {
+        const whole = Buffer.concat(chunks);
+        // A git that could not read the repository ends as well, with less than that.
+        if (/^[0-9a-f]{4}version 2\n.*0000$/s.test(whole.toString("latin1"))) kept = whole;
+      });
+      return said.pipe(
+        Stream.tap((chunk) => Effect.sync(() => void chunks.push(chunk))),
+        Stream.concat(Stream.drain(Stream.fromEffect(keep))),
+      );
+    });
+};
+
+const advertise = (options: Served, call: GitCall, path: string): GitResponse => {
+  const answer = exchange({ call, path, options, args: ["--advertise-refs"], body: Stream.empty });
+  const speaksV2 = call.service === "git-upload-pack" && protocolOf(call)["GIT_PROTOCOL"] === "version=2";
+  const title = `# service=${call.service}\n`;
+  const preamble = `${(title.length + 4).toString(16).padStart(4, "0")}${title}0000`;
+  return {
+    status: 200,
+    headers: { ...noCache, "content-type": `application/x-${call.service}-advertisement` },
+    body: speaksV2 ? options.greeting(answer) : Stream.concat(Stream.succeed(Buffer.from(preamble)), answer),
+  };
+};
+
+const serve = (options: Served, call: GitServeCall, path: string): GitResponse => {
+  if (call.contentType !== `application/x-${call.service}-request`) {
+    return plain(415, `Expected the content type application/x-${call.service}-request.`);
+  }
+  const encoding = call.contentEncoding?.toLowerCase() ?? "identity";
+  if (!["identity", "gzip", "x-gzip"].includes(encoding)) return plain(415, "Only gzip is understood.");
+  const limit =
+    call.service === "git-upload-pack"
+      ? maxFetchRequestBytes
+      : (options.maxPackBytes ?? maxPackBytes) + maxCommandBytes;
+  const body = limited(encoding === "identity" ? call.body : inflated(call.body), limit);
+  return {
+    status: 200,
+    headers: { ...noCache, "content-type": `application/x-${call.service}-result` },
+    body: exchange({ call, path, options, args: [], body }),
+  };
+};
+
+/** Git shows the sentence; a server that is away passes, one that says no does not. */
+const upstreamFailed = ({ code, message }: GitError): GitResponse | null => {
+  if (code === "unavailable") {
+    const answer = plain(503, message);
+    return { ...answer, headers: { ...answer.headers, "retry-after": "5" } };
+  }
+  return code === "refused" ? plain(502, message) : null;
+};
+
+/** The endpoint over the repositories of a directory. */
+export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
+  const takePlace = makePlaces(given.places ?? PLACES);
+  const options: Served = { ...given, takePlace, greeting: makeGreeting() };
+  const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
+    Effect.gen(function* () {
+      const path = yield* existingRepository(options.directory, call.repository);
+      if (call.service === "git-receive-pack") {
+        if (call.policy.writer.kind === "none") return plain(403, "This credential may read and not push.");
+        yield* checkHooks(hooksDirectory(options.directory));
+      }
+      return respond(path);
+    });
+  const freshen = options.elsewhere?.freshen ?? (() => Effect.void);
+  return {
+    advertise: (call) =>
+      Effect.andThen(
+        freshen(call),
+        answer(call, (path) => advertise(options, call, path)),
+      ).pipe(
+        Effect.catchTag("GitError", (error) => {
+          const response = upstreamFailed(error);
+          return response === null ? Effect.fail(error) : Effect.succeed(response);
+        }),
+      ),
+    serve: (call) => answer(call, (path) => serve(options, call, path)),
+  };
+};

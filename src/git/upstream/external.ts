@@ -1,0 +1,338 @@
+/**
+ * The `git` backend: repositories that are kept at any git server, by URL, over http(s) or ssh. Their server is the truth
+ * and the mirror beside it (mirror.ts) what is worked with:
+ *
+ *  E1 Every question about a branch is asked of the server; a commit that the mirror has is not asked for again.
+ *  E2 A ref moves at the server first, only from where it is known to be, and then in the mirror: whoever dies between
+ *     leaves a mirror that the next fetch puts right.
+ *  E3 A push of a client's waits in quarantine until the server has answered for every ref of it (smart-http.ts). What it
+ *     refused, or did not take, is refused to the client, and of a push that it took nothing of nothing stays here.
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Scope from "effect/Scope";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Upstream } from "../../domain/repository-credential.ts";
+import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
+import type { Repositories } from "../backends.ts";
+import { filesystem } from "../repository/building.ts";
+import { compareCommits, diffCommits } from "../repository/compare.ts";
+import { installHooks } from "../server/hooks.ts";
+import { defaultUnfit } from "../repository/import.ts";
+import { mergeInto, type Swap } from "../repository/merge.ts";
+import { type Mirrors, openMirrors } from "./mirror.ts";
+import { GitBackend, GitError } from "../port.ts";
+import { isPlainRef, type PushOutcome, pushRefs } from "./push.ts";
+import {
+  checkDefaultBranch,
+  headBranch,
+  readFile,
+  resolveBase,
+  setDefaultBranch,
+  sidesOf,
+} from "../repository/read.ts";
+import { absent, type Forward, type RefUpdate } from "../server/ref-policy.ts";
+import { branchTip, isCommit, unknownRef } from "../repository/refs.ts";
+import { installAskpass, listRemote, type Remote, type RemoteRepository } from "./remote.ts";
+import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
+import { type GitBounds, requireGit, runGit } from "../run.ts";
+import { type Elsewhere, type GitCall, smartHttp, type SmartHttpOptions } from "../server/smart-http.ts";
+import { sweepLeftovers } from "../repository/sweep.ts";
+import type { Upstreams } from "./upstreams.ts";
+
+export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxPackBytes" | "places"> {
+  /** Holds the mirrors; made, for the service's user alone, where it is missing. */
+  readonly directory: string;
+  /** Lower-case hosts whose private addresses, or plain http, may be used (PLATFORM_GIT_ALLOW_HOSTS). */
+  readonly allowHosts: readonly string[];
+  readonly upstreams: Upstreams["Service"];
+  /** How git reaches an upstream; null for one of another kind. */
+  readonly remoteOf: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
+  /** Milliseconds that a clone or a client's fetch may be behind the server (2 s). */
+  readonly freshMs?: number;
+  /** Milliseconds without a word from the server after which a call is given up (30 s). */
+  readonly stallMs?: number;
+  /** What git may take of the machine to receive what it asked the server for (4 GiB of memory, a pack of 10 GiB). */
+  readonly bounds?: GitBounds;
+}
+
+const freshMs = 2_000;
+const stallMs = 30_000;
+const bounds: GitBounds = { memoryBytes: 4 * 1024 ** 3, fileBytes: 10 * 1024 ** 3 };
+
+/** A `git` upstream is reached as it was given. */
+export const plainRemote = ({ source, credential }: Upstream): Effect.Effect<RemoteRepository | null> => {
+  if (source.kind !== "git" || credential?.kind === "token" || credential?.kind === "app")
+    return Effect.succeed(null);
+  return Effect.succeed({ url: source.url, credential });
+};
+
+const failed = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
+
+const ofAnotherKind = Effect.fail(failed("git_failed", "This repository is of another kind."));
+
+const refusedBy = (reason: string): GitError =>
+  failed("refused", `The repository's server refused the change: ${reason}.`);
+
+/** The one update of a push. */
+const outcomeOf = Effect.fnUntraced(function* (
+  remote: Remote,
+  repository: string,
+  update: Pick<RefUpdate, "ref" | "oldCommit" | "newCommit">,
+) {
+  const { outcomes, said } = yield* pushRefs(remote, { repository, updates: [update], atomic: false });
+  const outcome = outcomes.get(update.ref);
+  if (outcome === undefined) return yield* Effect.die(new Error("a pushed ref has no outcome"));
+  // What its hook said is more than git's summary of it.
+  return outcome.kind === "refused" ? { ...outcome, reason: [outcome.reason, ...said].join("; ") } : outcome;
+});
+
+/** The server has the ref: so has the mirror. What this cannot do the next fetch does. */
+const follow = (path: string, ref: string, commit: string): Effect.Effect<void> =>
+  Effect.ignore(runGit({ repository: path, args: ["update-ref", ref, commit] }));
+
+interface NewBranch {
+  readonly projectId: string;
+  readonly branch: string;
+  readonly commit: string;
+}
+
+const createBranch = Effect.fnUntraced(function* (
+  mirrors: Mirrors,
+  { projectId, branch, commit }: NewBranch,
+) {
+  const parsed = parseBranchName(branch);
+  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  const path = yield* mirrors.known(projectId);
+  const isHere = isCommit(path, commit);
+  if (!(yield* isHere) && !(yield* Effect.andThen(mirrors.fresh(projectId, 0), isHere))) {
+    return yield* unknownRef(`There is no commit ${commit}.`);
+  }
+  const ref = `refs/heads/${branch}`;
+  const remote = yield* mirrors.open(projectId);
+  yield* mirrors.reserve(projectId, [ref]);
+  const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: absent, newCommit: commit });
+  switch (outcome.kind) {
+    case "taken":
+      return yield* follow(path, ref, commit);
+    case "refused":
+      return yield* refusedBy(outcome.reason);
+    case "moved":
+      return yield* outcome.tip === null
+        ? failed("unavailable", `The repository's server did not take the branch ${branch}; try again.`)
+        : failed(
+            "branch_conflict",
+            `The branch ${branch} is already there with another commit (${outcome.tip.slice(0, 12)}).`,
+          );
+    default:
+      return yield* outcome.error;
+  }
+}, Effect.scoped);
+
+/** A merge's swap: at the server, by a lease on the tip it was worked out for. */
+const swapAt =
+  (mirrors: Mirrors, projectId: string, path: string): Swap =>
+  (branch, { from, to }) =>
+    Effect.gen(function* () {
+      const ref = `refs/heads/${branch}`;
+      const remote = yield* mirrors.open(projectId);
+      yield* mirrors.reserve(projectId, [ref]);
+      const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: from, newCommit: to });
+      if (outcome.kind === "moved") return false;
+      if (outcome.kind === "refused") return yield* refusedBy(outcome.reason);
+      if (outcome.kind !== "taken") return yield* outcome.error;
+      yield* follow(path, ref, to);
+      return true;
+    }).pipe(Effect.scoped);
+
+/** The default branch of a new project: the asked one, else the server's HEAD. */
+const chooseBranch = (asked: string | null) =>
+  Effect.fnUntraced(function* (remote: Remote, path: string): Effect.fn.Return<string, GitError> {
+    const branches = yield* runGit({
+      repository: path,
+      args: ["for-each-ref", "--count=1", "refs/heads/"],
+    });
+    if (branches.stdout.length === 0) {
+      return yield* failed("import_failed", "The repository has no branch: push a first commit to it.");
+    }
+    const head = asked === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
+    const branch = asked ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? "main";
+    yield* Effect.mapError(checkDefaultBranch(branch), defaultUnfit);
+    if ((yield* branchTip(path, branch)) !== null) return branch;
+    return yield* failed("import_failed", `The repository has no branch ${branch}: name its default branch.`);
+  });
+
+type Sides = Parameters<typeof sidesOf>[1];
+
+/** E1: the sides of a comparison, with a fetch where one of them is a branch, or a commit that is not here. */
+const currentSides = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: string, sides: Sides) {
+  const path = yield* mirrors.known(projectId);
+  for (const side of [sides.base, sides.head]) {
+    if (isCommitId(side) && (yield* isCommit(path, side))) continue;
+    return yield* sidesOf(yield* mirrors.fresh(projectId, 0), sides);
+  }
+  return yield* sidesOf(path, sides);
+});
+
+const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions): GitBackend["Service"] => {
+  const now = (projectId: string) => mirrors.fresh(projectId, 0);
+  const reach = (upstream: Upstream): Effect.Effect<RemoteRepository, GitError> =>
+    Effect.flatMap(remoteOf(upstream), (remote) =>
+      remote === null ? ofAnotherKind : Effect.succeed(remote),
+    );
+  return GitBackend.of({
+    create: Effect.fnUntraced(function* ({ projectId, defaultBranch, upstream }) {
+      const asked = defaultBranch === null ? null : yield* checkDefaultBranch(defaultBranch);
+      const remote = upstream === undefined ? yield* ofAnotherKind : yield* reach(upstream);
+      const there = existingRepository(directory, { projectId });
+      if (Result.isFailure(yield* Effect.result(there)))
+        yield* mirrors.create(projectId, remote, chooseBranch(asked));
+      return { defaultBranch: yield* Effect.flatMap(there, headBranch) };
+    }),
+    checkUpstream: (upstream) => Effect.flatMap(reach(upstream), mirrors.check),
+    setDefaultBranch: ({ projectId }, branch) =>
+      Effect.flatMap(now(projectId), (path) => setDefaultBranch(path, branch)),
+    remove: mirrors.remove,
+    resolveBase: ({ projectId }, ref) => Effect.flatMap(now(projectId), (path) => resolveBase(path, ref)),
+    branchTip: ({ projectId }, branch) => Effect.flatMap(now(projectId), (path) => branchTip(path, branch)),
+    createBranch: ({ projectId }, request) => createBranch(mirrors, { projectId, ...request }),
+    readFile: Effect.fnUntraced(function* ({ projectId }, { commit, path: file, maxBytes }) {
+      const path = yield* mirrors.known(projectId);
+      const isHere = isCommitId(commit) && (yield* isCommit(path, commit));
+      if (!isHere) yield* now(projectId);
+      return yield* readFile(path, { commit, file, maxBytes });
+    }),
+    compare: ({ projectId }, sides) =>
+      Effect.flatMap(currentSides(mirrors, projectId, sides), compareCommits),
+    diff: ({ projectId }, { maxBytes, ...sides }) =>
+      Effect.flatMap(currentSides(mirrors, projectId, sides), (found) => diffCommits(found, maxBytes)),
+    merge: ({ projectId }, request) =>
+      Effect.flatMap(mirrors.known(projectId), (path) =>
+        mergeInto(path, request, {
+          attempts: 10,
+          swap: swapAt(mirrors, projectId, path),
+          refresh: now(projectId),
+        }),
+      ),
+  });
+};
+
+/** The sentence a client is shown for a ref that its server did not take; null where it did. */
+const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | null => {
+  switch (outcome?.kind) {
+    case "taken":
+      return null;
+    case "refused":
+      return `The repository's server refused ${ref}: ${outcome.reason}.`;
+    case "moved":
+      return `${ref} was moved at the repository's server meanwhile: fetch, then push again.`;
+    case "failed":
+      return `${ref} was not pushed. ${outcome.error.message}`;
+    default:
+      return `Nobody can say whether the repository's server took ${ref}: fetch before you push again. ${outcome?.error.message ?? ""}`;
+  }
+};
+
+/** git reads a path that begins with a quote as one in C's notation: a colon in it then divides nothing. */
+const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+
+/**
+ * The session's branch among these that the server shows first, null where there is none. The server's people may make
+ * any branch the default one, and a session's push would then write it (spec 1). Asked of pushes to such branches alone.
+ */
+const sessionsDefault = Effect.fnUntraced(function* (remote: Remote, updates: readonly RefUpdate[]) {
+  const own = updates.filter(({ ref }) => isSessionBranch(ref.replace("refs/heads/", "")));
+  if (own.length === 0) return null;
+  const head = (yield* listRemote(remote, ["HEAD"])).get("HEAD");
+  return own.find(({ ref }) => head === `ref: ${ref}`)?.ref ?? null;
+});
+
+const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope): Forward => {
+    const push = Effect.fnUntraced(function* (
+      updates: readonly RefUpdate[],
+      { quarantine, atomic }: Parameters<Forward>[1],
+    ) {
+      const path = yield* mirrors.known(projectId);
+      const remote = yield* mirrors.open(projectId);
+      const shown = yield* sessionsDefault(remote, updates);
+      if (shown !== null) {
+        const why = `${shown} is the default branch at the repository's server: choose another one there.`;
+        return { refusals: new Map(updates.map(({ ref }) => [ref, why])), said: [] };
+      }
+      yield* mirrors.reserve(
+        projectId,
+        updates.map(({ ref }) => ref),
+      );
+      const objects = join(path, "objects");
+      const environment: Record<string, string> =
+        quarantine === ""
+          ? {}
+          : {
+              GIT_OBJECT_DIRECTORY: join(objects, quarantine),
+              GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects),
+            };
+      const pushed = yield* pushRefs(remote, { repository: path, updates, atomic, environment });
+      const refusals = new Map<string, string>();
+      for (const { ref } of updates) {
+        const sentence = sentenceFor(ref, pushed.outcomes.get(ref));
+        if (sentence !== null) refusals.set(ref, sentence);
+      }
+      return { refusals, said: pushed.said };
+    });
+    return (updates, how) => {
+      const odd = updates.find(({ ref }) => !isPlainRef(ref));
+      const all = (sentence: string) => ({
+        refusals: new Map(updates.map(({ ref }) => [ref, sentence])),
+        said: [],
+      });
+      if (odd !== undefined) return Effect.succeed(all(`${odd.ref} is not a name that can be passed on.`));
+      return push(updates, how).pipe(
+        Scope.provide(scope),
+        Effect.catchTag("GitError", ({ message }) => Effect.succeed(all(message))),
+      );
+    };
+  });
+
+/** A session's clone begins right after its branch was made, here or on another node: that branch must be seen. */
+const freshen = (mirrors: Mirrors, ageMs: number) =>
+  Effect.fnUntraced(function* ({ repository: { projectId }, policy }: GitCall) {
+    const path = yield* mirrors.fresh(projectId, ageMs);
+    const { writer } = policy;
+    if (writer.kind !== "session" || (yield* branchTip(path, writer.sessionId)) !== null) return;
+    yield* mirrors.fresh(projectId, 0);
+  });
+
+/** Opens the backend. It refuses an unfit git, and sweeps what a dead service left: one service owns the directory. */
+export const openExternal = Effect.fnUntraced(function* (
+  options: ExternalOptions,
+): Effect.fn.Return<Repositories, GitError, Scope.Scope> {
+  const { directory, allowHosts, upstreams, remoteOf } = options;
+  yield* requireGit;
+  yield* filesystem("Making the mirrors' directory", () =>
+    mkdir(directory, { recursive: true, mode: 0o700 }),
+  );
+  yield* installHooks(hooksDirectory(directory));
+  yield* installAskpass(directory);
+  yield* sweepLeftovers(directory);
+  const mirrors = yield* openMirrors({
+    directory,
+    allowHosts,
+    stallMs: options.stallMs ?? stallMs,
+    bounds: options.bounds ?? bounds,
+    remoteOf: Effect.fnUntraced(function* (projectId: string) {
+      const upstream = yield* upstreams.find(projectId);
+      const remote = upstream === null ? null : yield* remoteOf(upstream);
+      return upstream === null || remote === null
+        ? null
+        : { ...remote, defaultBranch: upstream.defaultBranch };
+    }),
+  });
+  const elsewhere: Elsewhere = {
+    freshen: freshen(mirrors, options.freshMs ?? freshMs),
+    forwarding: (projectId) => forwarding(mirrors, projectId),
+  };
+  return { backend: backendOver(mirrors, options), endpoint: smartHttp({ ...options, elsewhere }) };
+});

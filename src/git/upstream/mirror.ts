@@ -1,0 +1,237 @@
+/**
+ * Mirrors of repositories that are kept at other servers: a bare repository each, below one directory, fetched on need,
+ * so that clones, comparisons and merges cost their server no transfer of what is known here.
+ *
+ *  B1 A mirror is a copy and nothing else: what is in no answer of the server's is in no ref of it. A lost one is made
+ *     again when it is needed.
+ *  B2 One fetch of a mirror runs at a time. Whoever asks while it runs waits for the next one, which all who wait share,
+ *     its failure too: what they see began after they asked.
+ *  B3 A ref that is being pushed is the push's own: no fetch moves it until the mirror has it as the server has.
+ *  B4 A server that shows a web page takes no ref away here (remote.ts, R5): a fetch asks for the default branch by its
+ *     name, and fails where it is not there. Then the server has to show that it speaks git.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import type * as Scope from "effect/Scope";
+import * as Semaphore from "effect/Semaphore";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { builtInPlace, filesystem, initBare, removeRepository } from "../repository/building.ts";
+import { makeFreshness } from "./freshness.ts";
+import { toleratedFaults } from "../repository/import.ts";
+import { GitError, type Repository } from "../port.ts";
+import { headBranch } from "../repository/read.ts";
+import { branchTip } from "../repository/refs.ts";
+import {
+  openRemote,
+  type Remote,
+  type RemoteOptions,
+  type RemoteRepository,
+  requireGitServer,
+  runRemote,
+} from "./remote.ts";
+import { existingRepository, repositoryPath, unknownRepository } from "../repository/repository-path.ts";
+import { runGit } from "../run.ts";
+
+/** Where a project's repository is kept, and which branch a plain clone of it checks out. */
+export type MirroredRepository = RemoteRepository & { readonly defaultBranch: string };
+
+export interface MirrorOptions extends RemoteOptions {
+  /** Null where the project has no repository of this kind. */
+  readonly remoteOf: (projectId: string) => Effect.Effect<MirroredRepository | null, GitError>;
+}
+
+export interface Mirrors {
+  /** Makes the mirror of a new project. */
+  readonly create: (
+    projectId: string,
+    remote: RemoteRepository,
+    chooseBranch: (remote: Remote, path: string) => Effect.Effect<string, GitError>,
+  ) => Effect.Effect<void, GitError>;
+  /** Whether the server lets it in: what `create` begins with. */
+  readonly check: (remote: RemoteRepository) => Effect.Effect<void, GitError>;
+  readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;
+  /** The mirror's path, after a fetch that began at most `ageMs` before now; 0: after now. */
+  readonly fresh: (projectId: string, ageMs: number) => Effect.Effect<string, GitError>;
+  /** The mirror's path, however old it is. */
+  readonly known: (projectId: string) => Effect.Effect<string, GitError>;
+  /** The project's server; closed with the scope. */
+  readonly open: (projectId: string) => Effect.Effect<Remote, GitError, Scope.Scope>;
+  /** B3, until the scope closes. */
+  readonly reserve: (projectId: string, refs: readonly string[]) => Effect.Effect<void, never, Scope.Scope>;
+}
+
+/** Milliseconds one fetch may take. */
+const fetchDeadlineMs = 30 * 60_000;
+/** Fetches at a time: each is a git that unpacks. */
+const FETCHES = 8;
+/** Housekeeping of a mirror that is in use. */
+const TIDY_EVERY_MS = 60 * 60_000;
+const tidyDeadlineMs = 30 * 60_000;
+
+const refspecs = ["heads", "tags", "wip"].map((kind) => `+refs/${kind}/*:refs/${kind}/*`);
+
+/** What a fetch that failed has left half received; nobody else writes there under that name. */
+const sweepPacks = (path: string): Effect.Effect<void> =>
+  Effect.ignore(
+    filesystem("Sweeping", async () => {
+      const packs = join(path, "objects", "pack");
+      const names = (await readdir(packs)).filter((name) => name.startsWith("tmp_"));
+      await Promise.all(names.map((name) => rm(join(packs, name), { force: true })));
+    }),
+  );
+
+interface FetchOptions extends Pick<RemoteOptions, "bounds"> {
+  /** Refs that stay as they are. */
+  readonly except?: readonly string[];
+  /** A ref without which the fetch fails. */
+  readonly required?: string;
+}
+
+const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.Effect<void, GitError> =>
+  runRemote(remote, {
+    repository: path,
+    args: [
+      "fetch",
+      "--progress", // so that a server that has stopped is told from one that is slow
+      "--prune",
+      "--no-tags", // the refspec brings them all
+      "--no-write-fetch-head",
+      "--no-auto-maintenance",
+      "--",
+      remote.address,
+      ...refspecs,
+      ...(options.required === undefined ? [] : [`+${options.required}:${options.required}`]),
+      ...(options.except ?? []).map((ref) => `^${ref}`),
+    ],
+    config: toleratedFaults,
+    deadlineMs: fetchDeadlineMs,
+    bounds: options.bounds,
+  }).pipe(
+    Effect.tapError(() => sweepPacks(path)),
+    Effect.asVoid,
+  );
+
+/** B4. */
+const fetchSurely = (
+  path: string,
+  remote: Remote,
+  { branch, ...options }: FetchOptions & { readonly branch: string },
+): Effect.Effect<void, GitError> => {
+  const required = `refs/heads/${branch}`;
+  const without = Effect.andThen(requireGitServer(remote), fetchInto(path, remote, options));
+  if (options.except?.includes(required) === true) return without;
+  return Effect.catchIf(
+    fetchInto(path, remote, { ...options, required }),
+    ({ message }) => message.includes(`couldn't find remote ref ${required}`),
+    () => without,
+  );
+};
+
+const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
+  if ((yield* headBranch(path)) === branch || (yield* branchTip(path, branch)) === null) return;
+  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+});
+
+/** Fetches, or makes the mirror where there is none. */
+const makeFetch = (
+  options: MirrorOptions,
+  repositoryOf: (projectId: string) => Effect.Effect<Place, GitError>,
+) => {
+  const { directory, bounds } = options;
+  const places = Semaphore.makeUnsafe(FETCHES);
+  return Effect.fnUntraced(function* (projectId: string, reserved: Iterable<string>) {
+    const except = [...reserved];
+    const { path, repository } = yield* repositoryOf(projectId);
+    const remote = yield* openRemote(repository, options);
+    const branch = repository.defaultBranch;
+    const fetching = (yield* isThere(directory, projectId))
+      ? fetchSurely(path, remote, { bounds, except, branch })
+      : builtInPlace(directory, path, (aside) =>
+          Effect.andThen(initBare(aside), fetchSurely(aside, remote, { bounds, branch })),
+        );
+    yield* places.withPermit(fetching);
+    yield* pointHead(path, repository.defaultBranch);
+  }, Effect.scoped);
+};
+
+/** Housekeeping of what many small fetches leave, now and then; nobody waits for it. */
+const makeTidy = (scope: Scope.Scope) => {
+  const tidied = new Map<string, number>();
+  return Effect.fnUntraced(function* (path: string) {
+    const now = yield* Clock.currentTimeMillis;
+    if (now - (tidied.get(path) ?? 0) < TIDY_EVERY_MS) return;
+    tidied.set(path, now);
+    const gc = runGit({
+      repository: path,
+      args: ["gc", "--auto", "--quiet"],
+      config: { "gc.autoDetach": "false" },
+      deadlineMs: tidyDeadlineMs,
+    });
+    yield* Effect.forkIn(Effect.ignore(gc), scope);
+  });
+};
+
+const isThere = (directory: string, projectId: string): Effect.Effect<boolean> =>
+  Effect.map(Effect.result(existingRepository(directory, { projectId })), Result.isSuccess);
+
+interface Place {
+  readonly path: string;
+  readonly repository: MirroredRepository;
+}
+
+/** Opens the mirrors below the options' directory; fetches that nobody waits for any more end with the scope. */
+export const openMirrors = Effect.fnUntraced(function* (
+  options: MirrorOptions,
+): Effect.fn.Return<Mirrors, never, Scope.Scope> {
+  const { directory, remoteOf, bounds } = options;
+  const repositoryOf = Effect.fnUntraced(function* (projectId: string) {
+    const path = repositoryPath(directory, projectId);
+    const repository = path === null ? null : yield* remoteOf(projectId);
+    return path === null || repository === null ? yield* unknownRepository() : { path, repository };
+  });
+  const freshness = yield* makeFreshness(makeFetch(options, repositoryOf));
+  const tidy = makeTidy(yield* Effect.scope);
+
+  const fresh = Effect.fnUntraced(function* (projectId: string, ageMs: number) {
+    const { path } = yield* repositoryOf(projectId);
+    if (!(yield* isThere(directory, projectId))) freshness.lose(projectId);
+    yield* freshness.after(projectId, (yield* Clock.currentTimeMillis) - ageMs);
+    yield* tidy(path);
+    return path;
+  });
+
+  const create: Mirrors["create"] = Effect.fnUntraced(function* (projectId, given, chooseBranch) {
+    const path = repositoryPath(directory, projectId);
+    if (path === null) return yield* unknownRepository();
+    const began = yield* Clock.currentTimeMillis;
+    const remote = yield* openRemote(given, options);
+    yield* builtInPlace(directory, path, (aside) =>
+      Effect.gen(function* () {
+        yield* initBare(aside);
+        yield* requireGitServer(remote);
+        yield* fetchInto(aside, remote, { bounds });
+        yield* pointHead(aside, yield* chooseBranch(remote, aside));
+      }),
+    );
+    freshness.note(projectId, began);
+  }, Effect.scoped);
+
+  return {
+    fresh,
+    create,
+    check: (given) => Effect.scoped(Effect.flatMap(openRemote(given, options), requireGitServer)),
+    reserve: freshness.reserve,
+    remove: (repository) =>
+      Effect.tap(removeRepository(directory, repository), () =>
+        Effect.sync(() => freshness.forget(repository.projectId)),
+      ),
+    known: Effect.fnUntraced(function* (projectId) {
+      const { path } = yield* repositoryOf(projectId);
+      return (yield* isThere(directory, projectId)) ? path : yield* fresh(projectId, 0);
+    }),
+    open: (projectId) =>
+      Effect.flatMap(repositoryOf(projectId), ({ repository }) => openRemote(repository, options)),
+  };
+});

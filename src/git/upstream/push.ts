@@ -1,0 +1,153 @@
+/**
+ * Pushing refs to the server that keeps the repository, each only from the commit it is known to have there
+ * (`--force-with-lease`). What the server did with a ref is what it says of it; where it said nothing, or that the ref is
+ * elsewhere by now, it is asked (threats.md G12): a push is never repeated blindly, nor taken for lost.
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { parseBranchName } from "../../domain/git-ref.ts";
+import { cutText, storableText } from "../../domain/text.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import { GitError } from "../port.ts";
+import { absent, type RefUpdate } from "../server/ref-policy.ts";
+import { listRemote, type Remote, remoteError, runRemote } from "./remote.ts";
+
+/** What became of one ref. */
+export type PushOutcome =
+  | { readonly kind: "taken" }
+  /** The server has another commit there, `tip`; null: none. */
+  | { readonly kind: "moved"; readonly tip: string | null }
+  /** The server's own word. */
+  | { readonly kind: "refused"; readonly reason: string }
+  /** Not taken: the ref is as it was. */
+  | { readonly kind: "failed"; readonly error: GitError }
+  /** Nobody can say. */
+  | { readonly kind: "unknown"; readonly error: GitError };
+
+export interface Push {
+  readonly repository: string;
+  readonly updates: readonly Pick<RefUpdate, "ref" | "oldCommit" | "newCommit">[];
+  /** All of them or none. */
+  readonly atomic: boolean;
+  /** Where the objects lie, when not in the repository. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface Pushed {
+  /** By ref. */
+  readonly outcomes: ReadonlyMap<string, PushOutcome>;
+  /** What the server had to say to whoever pushes, line by line. */
+  readonly said: readonly string[];
+}
+
+const deadlineMs = 15 * 60_000;
+const maxLinesSaid = 20;
+
+/** A name that is safe on git's command line, where `:`, `+`, `^` and `*` have a meaning. */
+export const isPlainRef = (ref: string): boolean => {
+  const [, name = ""] = /^refs\/(?:heads|tags|wip)\/(.+)$/s.exec(ref) ?? [];
+  return Result.isSuccess(parseBranchName(name));
+};
+
+const orNothing = (commit: string): string => (commit === absent ? "" : commit);
+
+const commandOf = (remote: Remote, { updates, atomic }: Push): readonly string[] => [
+  "push",
+  "--porcelain",
+  "--progress",
+  "--no-verify",
+  "--recurse-submodules=no",
+  ...(atomic ? ["--atomic"] : []),
+  ...updates.map(({ ref, oldCommit }) => `--force-with-lease=${ref}:${orNothing(oldCommit)}`),
+  "--",
+  remote.address,
+  ...updates.map(({ ref, newCommit }) => `${orNothing(newCommit)}:${ref}`),
+];
+
+const progress = /^(?:Enumerating|Counting|Compressing|Writing|Receiving|Resolving|Unpacking|Checking) /;
+
+/** Lines of the server's hooks. */
+const saidIn = (stderr: string): readonly string[] =>
+  stderr
+    .split("\n")
+    .map((line) => line.split("\r").findLast((part) => part !== "") ?? "")
+    .flatMap((line) => (line.startsWith("remote: ") ? [line.slice("remote: ".length).trimEnd()] : []))
+    .filter((line) => line !== "" && !progress.test(line))
+    .slice(-maxLinesSaid);
+
+const isOpenQuestion = (summary: string): boolean =>
+  // The lease is broken, or the server broke off before it had told.
+  /\(stale info\)|\[remote failure\]|failed to report status/.test(summary);
+
+/** `flag TAB from:to TAB summary (reason)`, a line a ref; nothing for a ref that the server was not heard of. */
+const outcomesIn = (stdout: string): Map<string, PushOutcome> => {
+  const outcomes = new Map<string, PushOutcome>();
+  for (const line of stdout.split("\n")) {
+    const [flag, refs = "", summary = ""] = line.split("\t");
+    const ref = refs.slice(refs.indexOf(":") + 1);
+    if (flag === undefined || !/^[ +*=!-]$/.test(flag) || ref === "") continue;
+    if (flag !== "!") outcomes.set(ref, { kind: "taken" });
+    else if (!isOpenQuestion(summary)) {
+      const reason = cutText(storableText(/\((.*)\)$/.exec(summary)?.[1] ?? summary), 500);
+      outcomes.set(ref, { kind: "refused", reason });
+    }
+  }
+  return outcomes;
+};
+
+/**
+ * Asks the server for the refs that it did not say it has taken. A refusal of its own stands where the ref is as it was;
+ * where it is elsewhere, that was the reason.
+ */
+const settle = Effect.fnUntraced(function* (
+  remote: Remote,
+  open: Push["updates"],
+  told: { readonly error: GitError; readonly refusals: ReadonlyMap<string, PushOutcome> },
+) {
+  const { error, refusals } = told;
+  const listed = yield* Effect.result(
+    listRemote(
+      remote,
+      open.map(({ ref }) => ref),
+    ),
+  );
+  return open.map(({ ref, oldCommit, newCommit }): readonly [string, PushOutcome] => {
+    const refusal = refusals.get(ref);
+    if (Result.isFailure(listed)) {
+      if (refusal !== undefined) return [ref, refusal];
+      // A server that refuses every call has refused this one.
+      const why = listed.failure.code === "refused" ? listed.failure : error;
+      return [ref, { kind: error.code === "refused" ? "failed" : "unknown", error: why }];
+    }
+    const tip = listed.success.get(ref) ?? null;
+    if ((tip ?? absent) === newCommit) return [ref, { kind: "taken" }];
+    if ((tip ?? absent) !== oldCommit) return [ref, { kind: "moved", tip }];
+    return [ref, refusal ?? { kind: "failed", error }];
+  });
+});
+
+/** Pushes; every update has its outcome. */
+export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push) {
+  const faults = yield* Faults;
+  faults("upstream.begun");
+  const run = yield* Effect.result(
+    runRemote(remote, {
+      repository: push.repository,
+      args: commandOf(remote, push),
+      ...(push.environment === undefined ? {} : { environment: push.environment }),
+      deadlineMs,
+      expect: [0, 1],
+    }),
+  );
+  const output = Result.isSuccess(run) ? run.success : null;
+  const outcomes = outcomesIn(output?.stdout.toString("utf8") ?? "");
+  faults("upstream.answered");
+  const open = push.updates.filter(({ ref }) => outcomes.get(ref)?.kind !== "taken");
+  if (open.length > 0) {
+    const error = Result.isFailure(run) ? run.failure : remoteError(run.success.stderr, push.repository);
+    const told = { error, refusals: new Map(outcomes) };
+    for (const [ref, outcome] of yield* settle(remote, open, told)) outcomes.set(ref, outcome);
+  }
+  const pushed: Pushed = { outcomes, said: saidIn(output?.stderr ?? "") };
+  return pushed;
+});

@@ -1,0 +1,288 @@
+/**
+ * Speaking with the git server that keeps a repository (api.md 2, threats.md G03 to G05).
+ *
+ *  R1 A credential is in no argument, no environment and no configuration. A password is told to git's askpass over
+ *     descriptor 3 when the server asks for it, and to none but that server; ssh's key is a file of mode 0600 for as long
+ *     as ssh runs.
+ *  R2 The address that was checked is the one that is dialled, and no redirect is followed.
+ *  R3 Every call ends: by its deadline, or when nothing moves; what it writes and keeps in memory is bounded.
+ *  R4 A failure says whether it passes (`unavailable`) or the server said no (`refused`).
+ *  R5 A web page is no repository. Where a server does not answer in git's own protocol, git looks for a list of refs in
+ *     the page, and a page may be read as an empty one: an empty list counts only where the server spoke git.
+ */
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RepositoryCredential } from "../../domain/repository-credential.ts";
+import { filesystem } from "../repository/building.ts";
+import { GitError } from "../port.ts";
+import { type GitBounds, gitMessage, type GitRequest, runGit } from "../run.ts";
+import { checkRemote, type SshAddress } from "./source.ts";
+
+type PasswordCredential = Extract<RepositoryCredential, { kind: "password" }>;
+type KeyCredential = Extract<RepositoryCredential, { kind: "ssh_key" }>;
+
+/** A repository at another server, as git reaches it. */
+export interface RemoteRepository {
+  readonly url: string;
+  readonly credential: PasswordCredential | KeyCredential | null;
+}
+
+export interface RemoteOptions {
+  /** Where askpass was installed and keys may lie. */
+  readonly directory: string;
+  /** PLATFORM_GIT_ALLOW_HOSTS, lower case. */
+  readonly allowHosts: readonly string[];
+  /** Milliseconds without a word from the server after which a call is given up. */
+  readonly stallMs: number;
+  /** What git may take to receive what it asked for. */
+  readonly bounds: GitBounds;
+}
+
+/** What every call to one server has in common. */
+export type Remote = Required<Pick<GitRequest, "config" | "environment" | "stallMs">> &
+  Pick<GitRequest, "answer"> & {
+    /** For the command line. */
+    readonly address: string;
+  };
+
+/** A listing holds at most 16 MiB of refs (run.ts); git itself must not take more memory for it than this. */
+export const TALK_BOUNDS: GitBounds = { memoryBytes: 1024 ** 3, fileBytes: 64 * 1024 ** 2 };
+
+const askpassPath = (directory: string): string => join(directory, ".askpass");
+
+// The words are git's own, which speaks English here. A prompt has no line end, and printf is the shell's own.
+const askpass = `#!/bin/sh
+printf '%s\\n' "$1" >&3 || exit 1
+IFS= read -r word <&3 || exit 1
+[ -n "$word" ] || exit 1
+printf '%s\\n' "$word"
+`;
+
+/** Writes the program that git asks for passwords, complete before it gets its name. */
+export const installAskpass = (directory: string): Effect.Effect<void, GitError> =>
+  filesystem("Setting up the password prompt", async () => {
+    const aside = join(directory, `.askpass.${process.pid}`);
+    await writeFile(aside, askpass);
+    await chmod(aside, 0o755);
+    await rename(aside, askpassPath(directory));
+  });
+
+/** Answers git's prompts about this one server; whoever asks for another one gets an empty line, which is a refusal. */
+export const passwordTeller =
+  ({ username, password }: PasswordCredential, origin: string) =>
+  (prompt: string): string => {
+    const { protocol, host } = new URL(origin);
+    if (prompt === `Username for '${origin}': `) return username;
+    const isPassword = prompt.startsWith(`Password for '${protocol}//`) && prompt.endsWith(`@${host}': `);
+    return isPassword ? password : "";
+  };
+
+/** ssh as git starts it, through a shell: paths are ours, and hold no quote. */
+const sshCommand = (files: string, { host, port, address }: SshAddress): string => {
+  const settings: Readonly<Record<string, string>> = {
+    HostName: address,
+    // As known_hosts names a host at another port than ssh's own.
+    HostKeyAlias: port === "22" ? host : `[${host}]:${port}`,
+    CheckHostIP: "no",
+    StrictHostKeyChecking: "yes",
+    UserKnownHostsFile: join(files, "known_hosts"),
+    GlobalKnownHostsFile: "/dev/null",
+    UpdateHostKeys: "no",
+    IdentityFile: join(files, "key"),
+    IdentitiesOnly: "yes",
+    IdentityAgent: "none",
+    BatchMode: "yes",
+    PreferredAuthentications: "publickey",
+    ForwardAgent: "no",
+    ClearAllForwardings: "yes",
+    ProxyCommand: "none",
+    PermitLocalCommand: "no",
+    ControlMaster: "no",
+    ControlPath: "none",
+    ConnectTimeout: "15",
+    ServerAliveInterval: "10",
+    ServerAliveCountMax: "3",
+  };
+  const options = Object.entries(settings).map(([name, value]) => `-o '${name}=${value}'`);
+  return ["ssh -F /dev/null -T", ...options].join(" ");
+};
+
+/** Whoever pastes a key may lose its last line end, and ssh calls such a key invalid. */
+const withLineEnd = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
+
+const keyFiles = (
+  directory: string,
+  { privateKey, knownHosts }: KeyCredential,
+): Effect.Effect<string, GitError, Scope.Scope> =>
+  Effect.acquireRelease(
+    filesystem("Laying out the ssh key", async () => {
+      const files = join(directory, `.key-${randomUUID()}`);
+      await mkdir(files, { mode: 0o700 });
+      await writeFile(join(files, "key"), withLineEnd(privateKey), { mode: 0o600 });
+      await writeFile(join(files, "known_hosts"), withLineEnd(knownHosts), { mode: 0o600 });
+      return files;
+    }),
+    (files) => Effect.ignore(filesystem("Sweeping", () => rm(files, { recursive: true, force: true }))),
+  );
+
+/** Checks the address and lays the credential out for as long as the scope is open. */
+export const openRemote = Effect.fnUntraced(function* (
+  { url, credential }: RemoteRepository,
+  { directory, allowHosts, stallMs }: RemoteOptions,
+): Effect.fn.Return<Remote, GitError, Scope.Scope> {
+  const checked = yield* checkRemote(url, allowHosts);
+  if ("web" in checked) {
+    const { web, origin } = checked;
+    const known = credential?.kind === "password" ? credential : null;
+    return {
+      address: web.address,
+      stallMs,
+      config: web.config,
+      environment: {
+        GIT_ALLOW_PROTOCOL: web.protocol,
+        ...(known === null ? {} : { GIT_ASKPASS: askpassPath(directory) }),
+      },
+      ...(known === null ? {} : { answer: passwordTeller(known, origin) }),
+    };
+  }
+  if (credential?.kind !== "ssh_key") {
+    return yield* new GitError({ code: "refused", message: "An ssh URL is opened by a private key." });
+  }
+  const files = yield* keyFiles(directory, credential);
+  return {
+    address: checked.ssh.url,
+    stallMs,
+    config: {},
+    environment: {
+      GIT_ALLOW_PROTOCOL: "ssh",
+      GIT_SSH_VARIANT: "ssh",
+      GIT_SSH_COMMAND: sshCommand(files, checked.ssh),
+    },
+  };
+});
+
+/** What a server says when it will say the same next time. A redirect is one: nobody follows it. */
+const refusals =
+  /Authentication failed|could not read (?:Username|Password)|returned error: (?:3\d\d|40[0-46-9]|41\d)|not found|does not appear to be a git repository|Permission denied|Host key verification failed|Could not read from remote repository|REMOTE HOST IDENTIFICATION|invalid format|error in libcrypto|access denied/i;
+const passing = /Could not resolve|Connection (?:timed out|refused|reset|closed)|timed out/i;
+
+const unavailable = (message: string): GitError =>
+  new GitError({
+    code: "unavailable",
+    message: `The repository's server could not be reached or did not answer: ${message}`,
+  });
+
+/** What git said, or ssh beneath it: git then knows only that it could not read. */
+const faultIn = (stderr: string, repository: string | null): string => {
+  const message = gitMessage(stderr, repository);
+  if (!message.includes("Could not read from remote repository")) return message;
+  const before = stderr
+    .split("\n")
+    .findLast((line) => line.trim() !== "" && !/^(?:fatal:|Please make|and the)/.test(line));
+  return before === undefined ? message : gitMessage(before, repository);
+};
+
+const refused = (message: string): GitError => new GitError({ code: "refused", message });
+
+/** R5. */
+export const notGit = (): GitError =>
+  refused(
+    "The repository's server answered with a web page, not with git. Check the URL and the credential: the page may ask to sign in.",
+  );
+
+/** The server let git's question in, and not what followed from it. */
+const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
+
+/** R4, by what git said. */
+export const remoteError = (stderr: string, repository: string | null): GitError => {
+  if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
+  const [, status] = halfWay.exec(stderr) ?? [];
+  if (status === "401" || status === "403") {
+    return refused(
+      `The repository's server refused the credential (HTTP ${status}) after it had answered a first question. Check that the credential is valid and may read and write.`,
+    );
+  }
+  if (status !== undefined) return refused(`The repository's server refused the call (HTTP ${status}).`);
+  const message = faultIn(stderr, repository);
+  return !passing.test(message) && refusals.test(message)
+    ? refused(`The repository's server refused: ${message}`)
+    : unavailable(message);
+};
+
+/** Every code that git ends with by itself. */
+const anyCode = Array.from({ length: 256 }, (_, code) => code);
+
+/** Runs git against the server; its codes other than `expect` fail as R4 says. */
+export const runRemote = (remote: Remote, request: GitRequest) => {
+  const { address: _address, ...common } = remote;
+  const { expect = [0] } = request;
+  return runGit({
+    ...common,
+    ...request,
+    config: { ...common.config, ...request.config },
+    environment: { ...common.environment, ...request.environment },
+    expect: anyCode,
+  }).pipe(
+    Effect.mapError((error) => (error.code === "timeout" ? unavailable(error.message) : error)),
+    Effect.flatMap((output) =>
+      expect.includes(output.exitCode)
+        ? Effect.succeed(output)
+        : Effect.fail(remoteError(output.stderr, request.repository)),
+    ),
+  );
+};
+
+/** What `ls-remote` prints. */
+const list = Effect.fnUntraced(function* (
+  remote: Remote,
+  refs: readonly string[],
+  environment: Readonly<Record<string, string>>,
+) {
+  const output = yield* runRemote(remote, {
+    repository: null,
+    args: ["ls-remote", "--symref", "--", remote.address, ...refs],
+    bounds: TALK_BOUNDS,
+    environment,
+  });
+  if (!output.truncated) return output;
+  return yield* new GitError({
+    code: "unavailable",
+    message: "The repository's server lists too many refs.",
+  });
+});
+
+/** A packet that came, as git records it: a page has none. */
+const spoken = /packet: +\S+< /;
+
+/** R5: asks for refs that another call did not find, and fails where the server does not speak git. */
+const listSurely = Effect.fnUntraced(function* (remote: Remote, refs: readonly string[]) {
+  const output = yield* list(remote, refs, { GIT_TRACE_PACKET: "2" });
+  const isWeb = /^https?:/.test(remote.address);
+  return !isWeb || spoken.test(output.stderr) ? output : yield* notGit();
+});
+
+/** Fails where the server does not speak git (R5). */
+export const requireGitServer = (remote: Remote): Effect.Effect<void, GitError> =>
+  Effect.asVoid(listSurely(remote, ["HEAD"]));
+
+/** Refs of the server by full name, and what its HEAD points to; those that are asked for and nothing else. */
+export const listRemote = Effect.fnUntraced(function* (
+  remote: Remote,
+  refs: readonly string[],
+): Effect.fn.Return<ReadonlyMap<string, string>, GitError> {
+  const first = yield* list(remote, refs, {});
+  const { stdout } = first.stdout.length > 0 ? first : yield* listSurely(remote, refs);
+  const found = stdout
+    .toString("utf8")
+    .split("\n")
+    .map((line): readonly [string, string] => {
+      const [value = "", name = ""] = line.split("\t");
+      return [name, value];
+    })
+    // A symbolic ref's own line comes first: where it leads is what is asked of HEAD.
+    .filter(([name, value]) => refs.includes(name) && (name !== "HEAD" || value.startsWith("ref: ")));
+  return new Map(found);
+});

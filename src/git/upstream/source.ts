@@ -1,0 +1,123 @@
+/**
+ * Which repositories may be spoken to (api.md 2, "Repository sources"; threats.md G03): an import's source is an absolute
+ * path the caller has allowed, or https; a repository that stays at its server has an https or ssh URL. The address a
+ * host name has is looked up once, checked, and is the one that is dialled.
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import {
+  isPrivateAddress,
+  parseImportSource,
+  parseRepositoryUrl,
+  type RepositoryUrl,
+} from "../../domain/repository.ts";
+import { GitError } from "../port.ts";
+
+export interface Source {
+  readonly protocol: "file" | "http" | "https";
+  /** What git is given: the path, or the URL written out anew. */
+  readonly address: string;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+const refuse = (message: string): GitError => new GitError({ code: "import_failed", message });
+
+/** A host name is answered by then, or not at all. */
+const lookupFor = "10 seconds";
+
+/** Where a URL leads: the one address that is dialled. */
+interface Dialled {
+  readonly port: string;
+  /** In brackets where it is IPv6. */
+  readonly address: string;
+  /** The host is a name: what speaks to it has to be told the address. */
+  readonly named: boolean;
+}
+
+const PORTS: Readonly<Record<RepositoryUrl["scheme"], string>> = { http: "80", https: "443", ssh: "22" };
+
+/**
+ * Looks the host up once and checks the address: who connects dials exactly that one. Null where it is private and not
+ * allowed, `unknown` where there is no such host.
+ */
+const dial = ({ host, href, scheme }: RepositoryUrl, isAllowed: boolean) =>
+  Effect.tryPromise(() => lookup(host)).pipe(
+    Effect.timeout(lookupFor),
+    Effect.map(({ address, family }): Dialled | null =>
+      !isAllowed && isPrivateAddress(address)
+        ? null
+        : {
+            port: new URL(href).port || PORTS[scheme],
+            address: family === 6 ? `[${address}]` : address,
+            named: isIP(host) === 0,
+          },
+    ),
+    Effect.orElseSucceed(() => "unknown" as const),
+  );
+
+const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named }: Dialled): Source => {
+  const url = new URL(href);
+  // A name with a dot behind it is the same host to the resolver, and not the same to curl.
+  if (named) url.hostname = host;
+  return {
+    protocol: scheme === "http" ? "http" : "https",
+    address: url.href,
+    config: named ? { "http.curloptResolve": `${host}:${port}:${address}` } : {},
+  };
+};
+
+const resolveUrl = Effect.fnUntraced(function* (url: RepositoryUrl, isAllowed: boolean) {
+  const dialled = yield* dial(url, isAllowed);
+  if (dialled === "unknown") return yield* refuse(`The host ${url.host} is not known.`);
+  if (dialled !== null) return webSource(url, dialled);
+  return yield* refuse(privateHost(url.host));
+});
+
+const privateHost = (host: string): string =>
+  `The host ${host} has a private address; the operator would have to allow it.`;
+
+/** A repository at another server: `http…` as an import's source, or ssh with the address to dial. */
+export type Remote = { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress };
+
+export interface SshAddress {
+  readonly url: string;
+  /** The name its keys are known by. */
+  readonly host: string;
+  readonly port: string;
+  readonly address: string;
+}
+
+/** Reads the URL of a repository at another server: `refused` where it may not be spoken to, else `unavailable`. */
+export const checkRemote = Effect.fnUntraced(function* (
+  text: string,
+  allowHosts: readonly string[],
+): Effect.fn.Return<Remote, GitError> {
+  const allowed = new Set(allowHosts);
+  const parsed = parseRepositoryUrl(text, allowed);
+  if (Result.isFailure(parsed)) return yield* new GitError({ code: "refused", message: parsed.failure });
+  const url = parsed.success;
+  const dialled = yield* dial(url, allowed.has(url.host));
+  if (dialled === null) return yield* new GitError({ code: "refused", message: privateHost(url.host) });
+  if (dialled === "unknown") {
+    return yield* new GitError({ code: "unavailable", message: `The host ${url.host} is not known.` });
+  }
+  if (url.scheme !== "ssh") {
+    const web = webSource(url, dialled);
+    return { web, origin: new URL(web.address).origin };
+  }
+  const { port, address } = dialled;
+  return { ssh: { url: url.href, host: url.host, port, address: address.replace(/^\[|\]$/g, "") } };
+});
+
+/** Reads an import's source; refuses (`import_failed`) what is neither an absolute path nor a public https address. */
+export const checkSource = (text: string, allowHosts: readonly string[]): Effect.Effect<Source, GitError> => {
+  const allowed = new Set(allowHosts);
+  const parsed = parseImportSource(text, allowed);
+  if (Result.isFailure(parsed)) return Effect.fail(refuse(parsed.failure));
+  const source = parsed.success;
+  return source.kind === "path"
+    ? Effect.succeed({ protocol: "file", address: source.path, config: {} })
+    : resolveUrl(source.url, allowed.has(source.url.host));
+};

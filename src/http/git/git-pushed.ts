@@ -1,0 +1,78 @@
+/**
+ * What follows from a push through this service: open change requests of the project are looked at, and whoever pushed is
+ * told where the work can be proposed, or where it is proposed already.
+ */
+import * as Effect from "effect/Effect";
+import { RequestBranches } from "../../duties/change-requests.ts";
+import { isSessionBranch } from "../../domain/git-ref.ts";
+import { isDeleted, type PushHeard } from "../../git/server/pushed.ts";
+import type { WritePolicy } from "../../git/server/ref-policy.ts";
+import { ChangeRequests } from "../../store/ports/change-requests.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import { Addresses } from "../limits.ts";
+
+/** Branches of one push that are spoken of: whoever pushes more does not read of each. */
+const BRANCHES_TOLD = 3;
+
+/** Names that a shell takes as they are: others stand in no command that somebody might copy. */
+const PLAIN_NAME = /^[A-Za-z0-9._/-]+$/;
+
+interface Place {
+  readonly publicUrl: string;
+  readonly projectId: string;
+}
+
+const opened = ({ publicUrl, projectId }: Place, branch: string, number: number): readonly string[] => [
+  "",
+  `${branch} is the branch of change request #${number}:`,
+  `  ${publicUrl}/#/projects/${projectId}/change-requests/${number}`,
+  "",
+];
+
+/** The command finds its project and branch by itself in a session's sandbox; elsewhere it is told. */
+const proposal = (
+  { publicUrl, projectId }: Place,
+  branch: string,
+  { writer }: WritePolicy,
+): readonly string[] => {
+  const which = writer.kind === "session" ? "" : ` --project ${projectId} --head ${branch}`;
+  const page = isSessionBranch(branch) ? `sessions/${branch}` : "change-requests";
+  return [
+    "",
+    `To have ${branch} merged, open a change request:`,
+    ...(PLAIN_NAME.test(branch) ? [`  platform cr create${which} --title "..."`] : []),
+    `  ${publicUrl}/#/projects/${projectId}/${page}`,
+    "",
+  ];
+};
+
+/** Hears of the pushes of one caller to one project. */
+export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy: WritePolicy) {
+  const { moved } = yield* RequestBranches;
+  const { openOf } = yield* ChangeRequests;
+  const { publicUrl } = yield* Addresses;
+  const faults = yield* Faults;
+  const place = { publicUrl, projectId };
+  const heard: PushHeard = Effect.fnUntraced(function* (written) {
+    faults("push.written");
+    yield* moved(projectId);
+    const protection = yield* Effect.orElseSucceed(policy.protection, () => ({
+      defaultBranches: [] as readonly string[],
+    }));
+    const branches = written
+      .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
+      .map(({ ref }) => ref.slice("refs/heads/".length))
+      .filter((branch) => !protection.defaultBranches.includes(branch));
+    const told = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
+      openOf(projectId, branch).pipe(
+        Effect.map((request) =>
+          request === null ? proposal(place, branch, policy) : opened(place, branch, request.number),
+        ),
+        // The push is taken, and a database that does not answer is nothing that it could be blamed for.
+        Effect.orElseSucceed(() => []),
+      ),
+    );
+    return told.flat();
+  });
+  return heard;
+});

@@ -1,0 +1,221 @@
+/**
+ * Git over HTTP (api.md 6): authenticates, decides who may write what, and lets git/server/smart-http.ts stream. The password
+ * is a minted clone credential or a user's access token; the user name does not matter.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { NodeHttpServerRequest } from "@effect/platform-node";
+import * as Stream from "effect/Stream";
+import { Manifests } from "../../duties/manifests.ts";
+import { tokenHash, tokenKind } from "../../domain/ids.ts";
+import { GitError } from "../../git/port.ts";
+import type { Protection, WritePolicy } from "../../git/server/ref-policy.ts";
+import {
+  parseGitPath,
+  type GitResponse,
+  type GitRoute,
+  type SmartHttp,
+} from "../../git/server/smart-http.ts";
+import type { Standing } from "../../git/server/standing.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
+import type { Principal } from "../../store/ports/records.ts";
+import { reaches } from "../access.ts";
+import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
+import { answering } from "../handlers/answers.ts";
+import { pushHeard } from "./git-pushed.ts";
+import { heldBy, Openings, type Held } from "../openings.ts";
+import { apiErrorResponse, wrongMethod } from "../respond.ts";
+import { gitFailed } from "../handlers/sessions.ts";
+
+/** The smart protocol over the repositories that live here. */
+export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}
+
+const serve = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const route = parseGitPath(request.url);
+  if (route === null) return yield* notFound("repository");
+  const { policy, held } = yield* accessFor(request, route);
+  const method = route.kind === "advertise" ? "GET" : "POST";
+  if (request.method !== method) return wrongMethod(method);
+  if (route.service === null) {
+    return yield* new Forbidden({
+      error: "Use a git client with the smart protocol.",
+      code: "dumb_protocol",
+    });
+  }
+  const endpoint = yield* GitEndpoint;
+  const standing = yield* standingOf(held);
+  const call = {
+    repository: { projectId: route.projectId },
+    service: route.service,
+    policy,
+    standing,
+    pushed: yield* pushHeard(route.projectId, policy),
+    protocol: request.headers["git-protocol"],
+    disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
+  };
+  const ended = Effect.andThen(Deferred.await(standing.ended), credentialsNeeded());
+  const answer = yield* Effect.raceFirst(
+    route.kind === "advertise"
+      ? endpoint.advertise(call)
+      : endpoint.serve({
+          ...call,
+          body: request.stream,
+          contentType: request.headers["content-type"],
+          contentEncoding: request.headers["content-encoding"],
+        }),
+    ended,
+  );
+  const mayBeFirst = route.service === "git-receive-pack" && policy.writer.kind === "user";
+  const isFirstPush = mayBeFirst && (yield* policy.protection).mayReplaceInitialCommit;
+  return respond(
+    isFirstPush ? { ...answer, body: Stream.ensuring(answer.body, yield* rereading(route)) } : answer,
+  );
+});
+
+/** The one push that may move the default branch brings a manifest: it is read when the push is over. */
+const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
+  const manifests = yield* Manifests;
+  const projects = yield* Projects;
+  return Effect.ignore(
+    Effect.flatMap(projects.get(projectId), (project) =>
+      project === null ? Effect.void : Effect.asVoid(manifests.sync(project)),
+    ),
+  );
+});
+
+/** The standing of a request's credential, for as long as it is being answered. */
+const standingOf = Effect.fnUntraced(function* (held: Held) {
+  const identity = yield* Identity;
+  const ended = yield* (yield* Openings).ending(held);
+  const holds = Clock.currentTimeMillis.pipe(
+    Effect.flatMap((now) => identity.ended([held], now)),
+    Effect.map((over) => over.length === 0),
+    Effect.orElseSucceed(() => false),
+  );
+  const standing: Standing = { ended, holds };
+  return standing;
+});
+
+const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
+
+/** What the caller may write, and what the request is held by. */
+const accessFor = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  route: GitRoute,
+) {
+  const password = passwordOf(request.headers["authorization"]);
+  if (password === null) return yield* credentialsNeeded();
+  const now = yield* Clock.currentTimeMillis;
+  const hash = tokenHash(password);
+  // A minted password never has the form of a token.
+  if (tokenKind(password) !== null) {
+    const caller = yield* (yield* Identity).authenticate(hash, now);
+    if (caller === null) return yield* credentialsNeeded();
+    const held = heldBy(caller, { projectId: route.projectId, session: null });
+    return { policy: yield* userPolicy(caller, route), held };
+  }
+  const minted = yield* (yield* CloneCredentials).find(hash, now);
+  if (minted === null) return yield* credentialsNeeded();
+  if (minted.projectId !== route.projectId) return yield* notFound("repository");
+  const policy = yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+  const held: Held = {
+    credential: { kind: "password", hash },
+    projectId: minted.projectId,
+    session: null,
+    endsWith: [minted.sessionId],
+    expiresAt: minted.expiresAt,
+  };
+  return { policy, held };
+});
+
+const lookup = (message: string) => new GitError({ code: "unavailable", message });
+
+/**
+ * What may be written to a project's repository. What a push must leave alone is read each time that git asks
+ * (ref-policy.ts, W5).
+ *
+ * @param isOwner whether the caller may replace the initial commit of a repository without sessions.
+ */
+export const writePolicy = Effect.fnUntraced(function* (
+  projectId: string,
+  writer: WritePolicy["writer"],
+  isOwner = false,
+) {
+  const projects = yield* Projects;
+  const sessions = yield* Sessions;
+  const protection = Effect.gen(function* (): Effect.fn.Return<Protection, StoreError | GitError> {
+    const project = yield* projects.get(projectId);
+    if (project === null) return yield* lookup("The project is not there any more.");
+    const mayReplaceInitialCommit = isOwner && !(yield* sessions.anyIn(projectId));
+    return { defaultBranches: [project.defaultBranch], mayReplaceInitialCommit };
+  });
+  const policy: WritePolicy = {
+    writer,
+    protection: Effect.catchTag(protection, "StoreError", () =>
+      Effect.fail(lookup("The project could not be looked up. Push again.")),
+    ),
+  };
+  return policy;
+});
+
+/** Tokens that live in sandboxes do not speak git: what they may write is the minted credential's to say (api.md 1). */
+const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, service }: GitRoute) {
+  if (caller.kind !== "access" || caller.origin !== "user") {
+    return yield* new Forbidden({
+      error: "This token does not open git; a sandbox uses the clone credential.",
+      code: "forbidden",
+    });
+  }
+  const project = yield* (yield* Projects).get(projectId);
+  if (project === null || project.accountId !== caller.accountId || !reaches(caller, projectId)) {
+    return yield* notFound("repository");
+  }
+  const isOwner = service === "git-receive-pack" && caller.projectId === null;
+  return yield* writePolicy(projectId, { kind: "user" }, isOwner);
+});
+
+const credentialsNeeded = () =>
+  new Unauthorized({
+    error: "Git needs a token as its password; this one is missing, unknown or expired.",
+    code: "unauthorized",
+  });
+
+function passwordOf(header: string | undefined): string | null {
+  const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(header ?? "")?.[1];
+  if (encoded === undefined) return null;
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  return colon === -1 ? null : text.slice(colon + 1);
+}
+
+/** A 401 asks the git client for a password; git shows other refusals by their body. */
+const answerError = (error: unknown): HttpServerResponse.HttpServerResponse | null => {
+  if (!isApiError(error)) return null;
+  const response = apiErrorResponse(error);
+  return error instanceof Unauthorized
+    ? HttpServerResponse.setHeader(response, "www-authenticate", 'Basic realm="platform", charset="UTF-8"')
+    : response;
+};
+
+export const gitRoute = HttpRouter.add(
+  "*",
+  "/v1/git/*",
+  answering(serve).pipe(
+    Effect.catchTag("GitError", (error) =>
+      Effect.fail(error.code === "unknown_repository" ? notFound("repository") : gitFailed(error)),
+    ),
+    Effect.catch((error) => {
+      const response = answerError(error);
+      return response === null ? Effect.die(error) : Effect.succeed(response);
+    }),
+  ),
+);

@@ -1,0 +1,97 @@
+/** What handlers have in common: rows become 404s where they are not there, outages become 503s. */
+import * as Effect from "effect/Effect";
+import { AdmissionBusy } from "../../services/admission.ts";
+import { ActorUnavailable } from "../../actors/actors.ts";
+import { ActorNotFound, MailboxFull } from "../../actors/host.ts";
+import { StoreError } from "../../store/ports/journal.ts";
+import { BadCursor } from "../../store/ports/errors.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
+import type { Principal, Project, Session } from "../../store/ports/records.ts";
+import {
+  badRequest,
+  Internal,
+  isApiError,
+  notFound,
+  Unavailable,
+  type ApiError,
+  type BadRequest,
+  type NotFound,
+} from "../api/errors.ts";
+import { reaches } from "../access.ts";
+
+/** What can go wrong beneath any handler, none of it the caller's doing but a forged cursor or a stale id. */
+type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;
+
+const isBeneath = (error: unknown): error is Beneath =>
+  error instanceof StoreError ||
+  error instanceof BadCursor ||
+  error instanceof ActorNotFound ||
+  error instanceof ActorUnavailable ||
+  error instanceof MailboxFull ||
+  error instanceof AdmissionBusy;
+
+/** Gives an outage beneath a handler its answer: 503, or 400 for a cursor that no page gave (threats.md T07). */
+export const answering = <A, E, R>(
+  handler: Effect.Effect<A, E, R>,
+): Effect.Effect<A, Exclude<E, Beneath> | BadRequest | NotFound | Unavailable, R> =>
+  Effect.catch(
+    handler,
+    (error): Effect.Effect<never, Exclude<E, Beneath> | BadRequest | NotFound | Unavailable> =>
+      isBeneath(error) ? answerFor(error) : Effect.fail(error as Exclude<E, Beneath>),
+  );
+
+const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound | Unavailable> => {
+  if (error instanceof BadCursor)
+    return Effect.fail(badRequest("cursor", "this is not a cursor that a page gave"));
+  if (error instanceof ActorNotFound) return Effect.fail(notFound("session"));
+  const answer =
+    error instanceof StoreError
+      ? { error: "The database cannot be reached; try again in a moment.", code: "database_unavailable" }
+      : { error: "The service is busy with this account or session; try again in a moment.", code: "busy" };
+  return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
+};
+
+/** Sees a raw route's decision to an answer: `refuse` tells the caller what it failed with, a defect as 500. */
+export const answeredBy = <E, R>(
+  decision: Effect.Effect<void, E, R>,
+  refuse: (error: ApiError) => void,
+): Effect.Effect<void, never, R> =>
+  answering(decision).pipe(
+    Effect.catch((error: unknown) =>
+      isApiError(error) ? Effect.sync(() => refuse(error)) : Effect.die(error),
+    ),
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        Effect.logError("a relayed request failed", cause),
+        Effect.sync(() =>
+          refuse(new Internal({ error: "The service failed to answer.", code: "internal_error" })),
+        ),
+      ),
+    ),
+  );
+
+/** The project of the path, where the caller's account and token reach it. */
+export const projectFor = Effect.fnUntraced(function* (
+  caller: Principal,
+  id: string,
+): Effect.fn.Return<Project, StoreError | NotFound, Projects> {
+  const project = yield* (yield* Projects).get(id);
+  if (project === null || project.accountId !== caller.accountId || !reaches(caller, id)) {
+    return yield* notFound("project");
+  }
+  return project;
+});
+
+/** The session of the path; a deleted one is not there. */
+export const sessionFor = Effect.fnUntraced(function* (
+  caller: Principal,
+  params: { readonly pid: string; readonly sid: string },
+): Effect.fn.Return<Session, StoreError | NotFound, Projects | Sessions> {
+  yield* projectFor(caller, params.pid);
+  const session = yield* (yield* Sessions).get(params.sid);
+  if (session === null || session.projectId !== params.pid || session.deletedAt !== null) {
+    return yield* notFound("session");
+  }
+  return session;
+});

@@ -1,0 +1,181 @@
+/** Handlers of api/change-requests.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { newUuid } from "../../services/entropy.ts";
+import { PullRequestDuty } from "../../duties/pull-requests.ts";
+import { parseBranchName } from "../../domain/git-ref.ts";
+import { GitBackend } from "../../git/port.ts";
+import { ChangeRequests } from "../../store/ports/change-requests.ts";
+import type { ChangeRequest, Principal } from "../../store/ports/records.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
+import { answering, projectFor, sessionFor } from "./answers.ts";
+import { closeRequest, mergeRequest, refGone } from "./merging.ts";
+import { gitFailed } from "./sessions.ts";
+import { changeRequestWire, pageOf } from "./wire.ts";
+
+/** A diff is for reading; what is longer is cut with a line that says so. */
+const DIFF_LIMIT_BYTES = 1024 * 1024;
+
+interface OpenRequest {
+  readonly session_id?: string;
+  readonly head_ref?: string;
+  readonly title: string;
+  readonly description?: string;
+}
+
+const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
+  const head = yield* headOf(caller, pid, request);
+  const git = yield* GitBackend;
+  const repository = { projectId: pid };
+  if ((yield* git.branchTip(repository, head.ref)) === null) {
+    return yield* new Unprocessable({
+      error: `The repository has no branch ${head.ref}.`,
+      code: "unknown_head_ref",
+    });
+  }
+  const {
+    commits,
+    base,
+    head: tip,
+  } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
+  if (commits.length === 0) {
+    return yield* new Unprocessable({
+      error: `The branch ${head.ref} has no commit of its own yet.`,
+      code: "no_changes",
+    });
+  }
+  const opened = yield* (yield* ChangeRequests)
+    .open({
+      id: yield* newUuid,
+      projectId: pid,
+      sessionId: head.sessionId,
+      headRef: head.ref,
+      baseRef: project.defaultBranch,
+      title: request.title,
+      description: request.description ?? "",
+      createdBy: caller.user.id,
+      tips: { base, head: tip },
+      now: yield* Clock.currentTimeMillis,
+    })
+    .pipe(
+      Effect.catchTag("Taken", () =>
+        Effect.fail(
+          new Conflict({
+            error: `The branch ${head.ref} has an open change request already.`,
+            code: "already_open",
+          }),
+        ),
+      ),
+    );
+  yield* (yield* PullRequestDuty).wake(pid);
+  return changeRequestWire(opened);
+});
+
+/** The branch that is proposed: a session's, or one by name. A trigger's token proposes its own session's alone. */
+const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
+  const named = request.session_id ?? request.head_ref;
+  if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
+    return yield* badRequest("session_id", "expected either session_id or head_ref");
+  }
+  if (caller.origin === "trigger" && named !== caller.sessionId) {
+    return yield* new Forbidden({
+      error: "A trigger token proposes its own session's branch alone.",
+      code: "forbidden",
+    });
+  }
+  if (request.session_id !== undefined) {
+    const session = yield* sessionFor(caller, { pid, sid: request.session_id });
+    return { ref: session.id, sessionId: session.id };
+  }
+  const branch = parseBranchName(named);
+  if (Result.isFailure(branch)) return yield* badRequest("head_ref", branch.failure.message);
+  return { ref: branch.success, sessionId: null };
+});
+
+type NumberPath = { readonly pid: string; readonly number: number };
+
+const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
+  yield* projectFor(yield* Caller, pid);
+  const request = yield* (yield* ChangeRequests).get(pid, number);
+  return request ?? (yield* notFound("change request"));
+});
+
+/** What is compared: the branches; once they are merged they hold the same, and what was merged is shown. */
+const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
+  status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
+
+const detail = Effect.fnUntraced(function* (path: NumberPath) {
+  const request = yield* found(path);
+  const git = yield* GitBackend;
+  const comparison = yield* git.compare({ projectId: path.pid }, sides(request));
+  return {
+    ...changeRequestWire(request),
+    base_commit: comparison.base,
+    head_commit: comparison.head,
+    mergeable: request.status === "open" && comparison.mergeable,
+    conflicts: request.status === "open" ? comparison.conflicts : [],
+    commits: comparison.commits.map(({ sha, subject, authorName, committedAt }) => ({
+      sha,
+      subject,
+      author_name: authorName,
+      committed_at: committedAt,
+    })),
+    commits_total: comparison.commitsTotal,
+    files_changed: comparison.filesChanged,
+    files_changed_total: comparison.filesTotal,
+  };
+});
+
+const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
+  const request = yield* found(path);
+  const project = yield* projectFor(yield* Caller, path.pid);
+  return changeRequestWire(yield* mergeRequest(project, request, message));
+});
+
+export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests", (handlers) =>
+  handlers
+    .handle("open", ({ params, payload }) =>
+      answering(open(params.pid, payload)).pipe(
+        Effect.catchTag("GitError", (error) => Effect.fail(gitFailed(error))),
+      ),
+    )
+    .handle("list", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          const project = yield* projectFor(yield* Caller, params.pid);
+          const request = { ...pageOf(query), status: query.status ?? null };
+          const page = yield* (yield* ChangeRequests).list(project.id, request);
+          return { change_requests: page.items.map(changeRequestWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("get", ({ params }) =>
+      answering(detail(params)).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+    )
+    .handle("diff", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const request = yield* found(params);
+          const git = yield* GitBackend;
+          return yield* git.diff(
+            { projectId: params.pid },
+            { ...sides(request), maxBytes: DIFF_LIMIT_BYTES },
+          );
+        }),
+      ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+    )
+    .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
+    .handle("close", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return changeRequestWire(yield* closeRequest(yield* found(params)));
+        }),
+      ),
+    ),
+);

@@ -1,0 +1,179 @@
+/** Handlers of api/fires.ts. */
+import { isUtf8 } from "node:buffer";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schema from "effect/Schema";
+import { HttpApiBuilder } from "effect/http-api";
+import { firePrompt } from "../../services/firing.ts";
+import { unpackRequest } from "../../services/stored-request.ts";
+import { parseWebhookBody, webhookVariables } from "../../domain/prompt.ts";
+import type { TriggerDefinition } from "../../domain/trigger.ts";
+import { parseUuid } from "../../domain/ids.ts";
+import { Admissions } from "../../store/ports/admissions.ts";
+import { BadCursor } from "../../store/ports/errors.ts";
+import { Fires } from "../../store/ports/fires.ts";
+import type { Fire, FirePrompt, StoredRequest } from "../../store/ports/records.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { HandMessage } from "../api/triggers.ts";
+import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
+import { answering, projectFor } from "./answers.ts";
+import { fireByHand, handPrompt } from "./triggers.ts";
+import { fireWire, pageOf, queuedFireWire } from "./wire.ts";
+
+type FirePath = { readonly pid: string; readonly id: string };
+
+interface ListQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly status?: Fire["status"];
+}
+
+const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
+  const project = yield* projectFor(yield* Caller, pid);
+  const request = { ...pageOf(query), slug, status: query.status ?? null };
+  const page = yield* (yield* Fires).list(project.id, request);
+  return { fires: page.items.map(fireWire), next_cursor: page.nextCursor };
+});
+
+const fireFor = Effect.fnUntraced(function* ({ pid, id }: FirePath) {
+  yield* projectFor(yield* Caller, pid);
+  const fire = yield* (yield* Fires).get(id);
+  return fire === null || fire.projectId !== pid ? yield* notFound("fire") : fire;
+});
+
+const requestWire = (request: StoredRequest) => {
+  const { headers } = request;
+  const bytes = Buffer.from(unpackRequest(request));
+  const encoding = isUtf8(bytes) ? ("utf8" as const) : ("base64" as const);
+  return {
+    headers:
+      headers === null
+        ? null
+        : {
+            content_type: headers.contentType,
+            user_agent: headers.userAgent,
+            forwarded_for: headers.forwardedFor,
+          },
+    body: bytes.toString(encoding),
+    encoding,
+  };
+};
+
+const get = Effect.fnUntraced(function* (path: FirePath) {
+  const fire = yield* fireFor(path);
+  const fires = yield* Fires;
+  const request = yield* fires.request(fire.id);
+  return {
+    ...fireWire(fire),
+    request: request === null ? null : requestWire(request),
+    prompt: yield* fires.prompt(fire.id),
+  };
+});
+
+const notStored = () =>
+  new Conflict({
+    error: "What this fire came with is not stored (any more), so it cannot be fired again.",
+    code: "request_not_stored",
+  });
+
+/** A stored message obeys the limits of one that is sent: it may be older than they are. */
+const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(HandMessage));
+
+const invalidMessage = () =>
+  new Unprocessable({
+    error:
+      "The stored text or source of this fire is longer than a manual fire may send. Fire the trigger anew.",
+    code: "message_too_large",
+  });
+
+/**
+ * The prompt of a fire that is fired again, by the trigger as it is now.
+ *
+ * @returns null where there is nothing to render it from; `invalid` where a manual fire's message breaks its limits.
+ */
+const promptAgain = (
+  fire: Fire,
+  trigger: TriggerDefinition,
+  from: { readonly request: StoredRequest | null; readonly firedAtMs: number; readonly actor: string },
+): FirePrompt | "invalid" | null => {
+  const { request, firedAtMs, actor } = from;
+  if (fire.kind === "cron") {
+    if (trigger.type !== "cron" || fire.scheduledFor === null) return null;
+    const { prompt, slug, cron: schedule, timezone } = trigger;
+    return { is: "cron", template: { prompt, slug, schedule, timezone, dueAtMs: fire.scheduledFor } };
+  }
+  if (request === null) return null;
+  const body = unpackRequest(request);
+  if (fire.kind === "manual") {
+    const message = decodeMessage(Buffer.from(body).toString("utf8"));
+    return Option.isNone(message) ? "invalid" : handPrompt(trigger, message.value, { firedAtMs, actor });
+  }
+  const headers = {
+    contentType: request.headers?.contentType ?? undefined,
+    userAgent: request.headers?.userAgent ?? undefined,
+    forwardedFor: request.headers?.forwardedFor ?? undefined,
+  };
+  const variables = webhookVariables(trigger, {
+    firedAtMs,
+    body: parseWebhookBody(body, headers.contentType),
+    headers,
+  });
+  return firePrompt(trigger.prompt, variables);
+};
+
+/** Fires it again from what it came with, as a person's fire of its kind: a row of its own that names this one. */
+export const replay = Effect.fnUntraced(function* (path: FirePath) {
+  const fire = yield* fireFor(path);
+  const request = yield* (yield* Fires).request(fire.id);
+  const actor = (yield* Caller).user.id;
+  const firedAtMs = yield* Clock.currentTimeMillis;
+  return yield* fireByHand({ pid: path.pid, slug: fire.triggerSlug }, ({ trigger }) => {
+    const prompt = promptAgain(fire, trigger, { request, firedAtMs, actor });
+    if (prompt === "invalid") return Effect.fail(invalidMessage());
+    return prompt === null
+      ? Effect.fail(notStored())
+      : Effect.succeed({
+          kind: fire.kind,
+          prompt,
+          request,
+          deliveryId: fire.deliveryId,
+          scheduledFor: fire.scheduledFor,
+          replayOf: fire.id,
+        });
+  });
+});
+
+export const cancel = Effect.fnUntraced(function* (path: FirePath) {
+  const fire = yield* fireFor(path);
+  const now = yield* Clock.currentTimeMillis;
+  if (yield* (yield* Admissions).cancel(fire.id, now)) return;
+  return yield* new Conflict({
+    error: "Only a fire that waits can be cancelled; this one does not wait (any more).",
+    code: "not_queued",
+  });
+});
+
+/** A page begins behind the fire that its cursor names; where that one has started, all before it have, and it is the first. */
+const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
+  const { limit, cursor } = pageOf(query);
+  if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });
+  const queue = yield* (yield* Fires).queue((yield* Caller).accountId);
+  const from = queue.findIndex(({ fireId }) => fireId === cursor) + 1;
+  const page = queue.slice(from, from + limit);
+  return {
+    queue: page.map(queuedFireWire),
+    next_cursor: from + limit < queue.length ? (page.at(-1)?.fireId ?? null) : null,
+  };
+});
+
+export const firesHandlers = HttpApiBuilder.group(Api, "fires", (handlers) =>
+  handlers
+    .handle("ofProject", ({ params, query }) => answering(list(params.pid, query.slug ?? null, query)))
+    .handle("ofTrigger", ({ params, query }) => answering(list(params.pid, params.slug, query)))
+    .handle("get", ({ params }) => answering(get(params)))
+    .handle("replay", ({ params }) => answering(replay(params)))
+    .handle("cancel", ({ params }) => answering(cancel(params)))
+    .handle("queue", ({ query }) => answering(queuePage(query))),
+);

@@ -1,0 +1,84 @@
+/** Handlers of api/identity.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { newAccessToken, newUuid } from "../../services/entropy.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { badRequest, notFound } from "../api/errors.ts";
+import { answering, projectFor } from "./answers.ts";
+import { pageOf, tokenWire } from "./wire.ts";
+
+const me = Effect.gen(function* () {
+  const caller = yield* Caller;
+  const account = yield* (yield* Identity).account(caller.accountId);
+  if (account === null) return yield* notFound("account");
+  return {
+    user: caller.user,
+    account: {
+      id: account.id,
+      name: account.name,
+      tier: account.tier,
+      session_cap: account.sessionCap,
+      active_sessions: account.activeSessions,
+      queued_fires: account.queuedFires,
+    },
+    token: { id: caller.tokenId, origin: caller.origin, project_id: caller.projectId },
+  };
+});
+
+interface CreateToken {
+  readonly name: string;
+  readonly project_id?: string;
+  readonly expires_at?: string;
+}
+
+/** The new token inherits `user`, the only origin that reaches this endpoint, for good. */
+const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
+  const caller = yield* Caller;
+  const now = yield* Clock.currentTimeMillis;
+  const expiresAt = payload.expires_at === undefined ? null : Date.parse(payload.expires_at);
+  if (expiresAt !== null && !(expiresAt > now))
+    return yield* badRequest("expires_at", "expected an instant in the future");
+  if (payload.project_id !== undefined) yield* projectFor(caller, payload.project_id);
+  const token = yield* newAccessToken;
+  const row = yield* (yield* Identity).createToken({
+    id: yield* newUuid,
+    accountId: caller.accountId,
+    userId: caller.user.id,
+    projectId: payload.project_id ?? null,
+    name: payload.name,
+    hash: tokenHash(token),
+    origin: "user",
+    expiresAt,
+    now,
+  });
+  return { ...tokenWire(row), token };
+});
+
+export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers) =>
+  handlers
+    .handle("me", () => answering(me))
+    .handle("listTokens", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const { accountId } = yield* Caller;
+          const page = yield* (yield* Identity).listTokens(accountId, pageOf(query));
+          return { tokens: page.items.map(tokenWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("createToken", ({ payload }) => answering(createToken(payload)))
+    .handle("deleteToken", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const { accountId } = yield* Caller;
+          const now = yield* Clock.currentTimeMillis;
+          if (!(yield* (yield* Identity).deleteToken(accountId, params.id, now)))
+            return yield* notFound("token");
+        }),
+      ),
+    ),
+);

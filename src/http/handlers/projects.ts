@@ -1,0 +1,212 @@
+/** Handlers of api/projects.ts. */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { newUuid } from "../../services/entropy.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import { Creations } from "../../duties/unclaimed.ts";
+import { parseDefaultBranch } from "../../domain/git-ref.ts";
+import { parseImportSource, repositorySource, type RepositoryRequest } from "../../domain/repository.ts";
+import { requestedCredential } from "../../domain/repository-credential.ts";
+import { GitBackend, type GitError } from "../../git/port.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
+import { answering, projectFor } from "./answers.ts";
+import { ImportPolicy } from "../limits.ts";
+import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
+import { gitFailed } from "./sessions.ts";
+import { triggerListing } from "./triggers.ts";
+import { pageOf, projectWire } from "./wire.ts";
+
+interface CreateProject {
+  readonly name: string;
+  readonly repository: RepositoryRequest;
+  readonly default_branch?: string;
+}
+
+const create = Effect.fnUntraced(function* (request: CreateProject) {
+  const caller = yield* Caller;
+  const { repository } = request;
+  const defaultBranch = yield* checkedBranch(request.default_branch ?? null);
+  const importFrom =
+    repository.kind === "hosted" ? yield* checkedImport(repository.import_from ?? null) : null;
+  const credential = yield* checkedCredential(repository);
+  const id = yield* newUuid;
+  const source = repositorySource(repository);
+  const external = source.kind === "hosted" ? {} : { upstream: { source, credential } };
+  const git = yield* GitBackend;
+  const making = Effect.gen(function* () {
+    const made = yield* git
+      .create({ projectId: id, importFrom, defaultBranch, ...external })
+      .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notMade(error))));
+    const sealed = credential === null ? {} : { credential: yield* sealedCredential(id, credential) };
+    return yield* (yield* Projects).create({
+      id,
+      accountId: caller.accountId,
+      name: request.name,
+      repository: source,
+      defaultBranch: made.defaultBranch,
+      ...(made.nodeId === undefined ? {} : { nodeId: made.nodeId }),
+      createdBy: caller.user.id,
+      now: yield* Clock.currentTimeMillis,
+      ...sealed,
+    });
+  });
+  const project = yield* (yield* Creations).during(id, making);
+  yield* (yield* Manifests).sync(project);
+  const read = yield* (yield* Projects).get(id);
+  return projectWire(read ?? project);
+});
+
+const notMade = ({ code, message }: GitError): Unprocessable => {
+  const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
+  return new Unprocessable({
+    error: `The repository could not be made: ${message}`,
+    code: code === "reserved_branch" ? code : known,
+  });
+};
+
+const checkedCredential = Effect.fnUntraced(function* (repository: RepositoryRequest) {
+  const { allowHosts } = yield* ImportPolicy;
+  const credential = requestedCredential(repository, new Set(allowHosts));
+  return Result.isSuccess(credential)
+    ? credential.success
+    : yield* badRequest(`repository.${credential.failure.path}`, credential.failure.message);
+});
+
+const checkedBranch = (name: string | null) => {
+  if (name === null) return Effect.succeed(null);
+  const branch = parseDefaultBranch(name);
+  if (Result.isSuccess(branch)) return Effect.succeed(branch.success);
+  const { code, message } = branch.failure;
+  return Effect.fail(
+    code === "session_branch"
+      ? new Unprocessable({ error: message, code: "reserved_branch" })
+      : badRequest("default_branch", message),
+  );
+};
+
+/** A local path is taken below PLATFORM_IMPORT_ROOTS only, by its real path, and never from the data directory. */
+const checkedImport = Effect.fnUntraced(function* (value: string | null) {
+  if (value === null) return null;
+  const policy = yield* ImportPolicy;
+  const source = parseImportSource(value, new Set(policy.allowHosts));
+  if (Result.isFailure(source)) return yield* badRequest("repository.import_from", source.failure);
+  if (source.success.kind === "url") return source.success.url.href;
+  if (policy.roots.length === 0) {
+    return yield* new BadRequest({
+      error:
+        "Importing a local path is off on this service; its operator can name roots in PLATFORM_IMPORT_ROOTS.",
+      code: "local_import_disabled",
+    });
+  }
+  const asked = source.success.path;
+  const real = yield* Effect.tryPromise(() => realpath(asked)).pipe(Effect.orElseSucceed(() => null));
+  const roots = yield* Effect.forEach(policy.roots, (root) =>
+    Effect.tryPromise(() => realpath(root)).pipe(Effect.orElseSucceed(() => root)),
+  );
+  if (real === null || !roots.some((root) => isBelow(real, root)) || isBelow(real, policy.dataDir)) {
+    return yield* badRequest(
+      "repository.import_from",
+      "the path is not below one of the service's import roots",
+    );
+  }
+  return real;
+});
+
+const isBelow = (file: string, directory: string): boolean => {
+  const relative = path.relative(directory, file);
+  return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
+};
+
+interface PatchProject {
+  readonly name?: string;
+  readonly status?: "active" | "archived";
+  readonly triggers_paused?: boolean;
+  readonly default_branch?: string;
+}
+
+export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
+  if (patch.default_branch !== undefined)
+    yield* moveDefaultBranch(caller.projectId, project.id, patch.default_branch);
+  const change = {
+    ...(patch.name === undefined ? {} : { name: patch.name }),
+    ...(patch.status === undefined ? {} : { status: patch.status }),
+    ...(patch.triggers_paused === undefined ? {} : { triggersPaused: patch.triggers_paused }),
+    ...(patch.default_branch === undefined ? {} : { defaultBranch: patch.default_branch }),
+  };
+  const updated = yield* (yield* Projects).update(project.id, change, yield* Clock.currentTimeMillis);
+  if (updated === null) return yield* notFound("project");
+  yield* (yield* Manifests).sync(updated);
+  return projectWire(updated);
+});
+
+/** Which branch is the default decides what may never be pushed to: an account-wide token's matter (api.md 2). */
+const moveDefaultBranch = Effect.fnUntraced(function* (
+  boundTo: string | null,
+  projectId: string,
+  name: string,
+) {
+  if (boundTo !== null) {
+    return yield* new Forbidden({
+      error: "Only an account-wide token may move the default branch.",
+      code: "forbidden",
+    });
+  }
+  const branch = yield* checkedBranch(name);
+  const git = yield* GitBackend;
+  yield* git
+    .setDefaultBranch({ projectId }, branch ?? name)
+    .pipe(
+      Effect.catchTag("GitError", (error) =>
+        Effect.fail(
+          error.code === "away"
+            ? gitFailed(error)
+            : new Unprocessable({ error: error.message, code: "unknown_branch" }),
+        ),
+      ),
+    );
+});
+
+export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers) =>
+  handlers
+    .handle("list", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const caller = yield* Caller;
+          const page = yield* (yield* Projects).list(caller.accountId, {
+            ...pageOf(query),
+            onlyId: caller.projectId,
+          });
+          return { projects: page.items.map(projectWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("create", ({ payload }) => answering(create(payload)))
+    .handle("get", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return projectWire(yield* projectFor(yield* Caller, params.pid));
+        }),
+      ),
+    )
+    .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
+    .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
+    .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))
+    .handle("sync", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const project = yield* projectFor(yield* Caller, params.pid);
+          yield* (yield* Manifests).sync(project);
+          return yield* triggerListing(project);
+        }),
+      ),
+    ),
+);

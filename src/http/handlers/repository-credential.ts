@@ -1,0 +1,102 @@
+/**
+ * What opens a project's repository at another server, sealed, replaced and taken away. A new one takes the place of the
+ * former only after the server has let it in; backends ask for it with each use, on every node, so that it holds from
+ * the answer on. No answer, log or error has a word of either (threats.md S06).
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { Entropy } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import type { CredentialRequest } from "../../domain/repository.ts";
+import {
+  credentialPlace,
+  encodeCredential,
+  type ExternalSource,
+  opensWithout,
+  replacingCredential,
+  type RepositoryCredential,
+} from "../../domain/repository-credential.ts";
+import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
+import { GitBackend, type GitError } from "../../git/port.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import type { Project } from "../../store/ports/records.ts";
+import { Caller } from "../api/access.ts";
+import { badRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
+import { projectFor } from "./answers.ts";
+import { ImportPolicy } from "../limits.ts";
+import { projectWire } from "./wire.ts";
+
+/** As it lies in the database: as project secrets do (api.md 5). */
+export const sealedCredential = Effect.fnUntraced(function* (
+  projectId: string,
+  credential: RepositoryCredential,
+) {
+  const keyring = yield* Keyring;
+  const entropy = yield* Entropy;
+  const value = encodeCredential(credential);
+  return sealSecret(keyring.secrets, credentialPlace(projectId), { value, nonce: entropy(NONCE_BYTES) });
+});
+
+/** The caller's project, and the server that has its repository. */
+const externalProject = Effect.fnUntraced(function* (pid: string) {
+  const project = yield* projectFor(yield* Caller, pid);
+  const source = project.repository;
+  if (source.kind !== "hosted") return { project, source };
+  return yield* new Conflict({
+    error: "The project's repository is hosted here: no credential opens it but this service's tokens.",
+    code: "repository_hosted",
+  });
+});
+
+const notTaken = ({ code, message }: GitError): Unprocessable => {
+  const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "repository_failed";
+  return new Unprocessable({ error: `The repository's credential stays as it was: ${message}`, code: known });
+};
+
+/** Puts it in the place of the former one, once the server lets it in; null: nobody's name and password. */
+const put = Effect.fnUntraced(function* (
+  project: Project,
+  source: ExternalSource,
+  credential: RepositoryCredential | null,
+) {
+  const git = yield* GitBackend;
+  yield* git
+    .checkUpstream({ source, credential })
+    .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notTaken(error))));
+  const sealed = credential === null ? null : yield* sealedCredential(project.id, credential);
+  const projects = yield* Projects;
+  const replaced = yield* projects.replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis);
+  if (replaced === null) return yield* notFound("project");
+  const { user } = yield* Caller;
+  yield* Effect.logInfo("a repository's credential was replaced", {
+    project: project.id,
+    by: user.id,
+    kind: credential?.kind ?? "none",
+  });
+  // A manifest that could not be read meanwhile is in force with the answer.
+  yield* (yield* Manifests).sync(replaced);
+  return (yield* projects.get(project.id)) ?? replaced;
+});
+
+export const replaceCredential = Effect.fnUntraced(function* (pid: string, request: CredentialRequest) {
+  const { project, source } = yield* externalProject(pid);
+  const { allowHosts } = yield* ImportPolicy;
+  const credential = replacingCredential(source, request, new Set(allowHosts));
+  if (Result.isFailure(credential))
+    return yield* badRequest(credential.failure.path, credential.failure.message);
+  return projectWire(yield* put(project, source, credential.success));
+});
+
+export const removeCredential = Effect.fnUntraced(function* (pid: string) {
+  const { project, source } = yield* externalProject(pid);
+  if (!opensWithout(source)) {
+    return yield* new Conflict({
+      error: "This repository cannot be reached without a credential: put another one in its place.",
+      code: "credential_required",
+    });
+  }
+  if ((yield* (yield* Projects).credential(project.id)) === null) return yield* notFound("credential");
+  yield* put(project, source, null);
+});

@@ -1,0 +1,140 @@
+/** Handlers of api/secrets.ts. No answer, log or error holds a value (threats.md S06). */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpServerResponse } from "effect/http";
+import { HttpApiBuilder } from "effect/http-api";
+import { Directory } from "../../services/directory.ts";
+import { Entropy } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import { missingSecrets } from "../../domain/required-secrets.ts";
+import {
+  checkSecretName,
+  checkSecretSet,
+  checkSecretValue,
+  isMasked,
+  NONCE_BYTES,
+  sealedValueBytes,
+  sealSecret,
+  type SecretIssue,
+} from "../../domain/secret.ts";
+import { Secrets } from "../../store/ports/secrets.ts";
+import type { StoredSecret } from "../../store/ports/records.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { BadRequest, Conflict, notFound } from "../api/errors.ts";
+import { answering, projectFor } from "./answers.ts";
+import { instant } from "./wire.ts";
+
+const secretWire = (secret: StoredSecret, { valueBytes, now }: { valueBytes: number; now: number }) => ({
+  name: secret.name,
+  masked: isMasked(valueBytes),
+  created_at: instant(secret.createdAt),
+  updated_at: instant(secret.updatedAt),
+  updated_by: secret.updatedBy,
+  previous_valid_until:
+    secret.previousUntil === null || secret.previousUntil <= now ? null : instant(secret.previousUntil),
+});
+
+const refused = (path: "name" | "value", issue: SecretIssue) =>
+  new BadRequest({
+    error: issue.message,
+    code: issue.code,
+    details: { issues: [{ path, message: issue.message }] },
+  });
+
+const list = Effect.fnUntraced(function* (projectId: string) {
+  const project = yield* projectFor(yield* Caller, projectId);
+  const { secrets, revision } = yield* (yield* Secrets).list(project.id);
+  const sealed = yield* (yield* Secrets).sealed(project.id);
+  const bytes = new Map(sealed.map(({ name, envelope }) => [name, sealedValueBytes(envelope)]));
+  const { env } = yield* (yield* Manifests).current(project);
+  const now = yield* Clock.currentTimeMillis;
+  const missing = missingSecrets(
+    env.required,
+    secrets.map(({ name }) => name),
+  );
+  return {
+    secrets: secrets.map((secret) => secretWire(secret, { valueBytes: bytes.get(secret.name) ?? 0, now })),
+    declared: { required: env.required, optional: env.optional, missing },
+    revision: String(revision),
+  };
+});
+
+interface NewValue {
+  readonly value: string;
+  /** For so long the value that it replaces verifies webhooks as well. */
+  readonly previous_valid_ms?: number;
+}
+
+export const put = Effect.fnUntraced(function* (
+  params: { readonly pid: string; readonly name: string },
+  { value, previous_valid_ms: previousValidMs = 0 }: NewValue,
+) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, params.pid);
+  const badName = checkSecretName(params.name);
+  if (badName !== null) return yield* refused("name", badName);
+  const badValue = checkSecretValue(value);
+  if (badValue !== null) return yield* refused("value", badValue);
+  const secrets = yield* Secrets;
+  const others = (yield* secrets.sealed(project.id)).filter(({ name }) => name !== params.name);
+  const tooLarge = checkSecretSet([
+    ...others.map(({ name, envelope }) => ({ name, valueBytes: sealedValueBytes(envelope) })),
+    { name: params.name, valueBytes: Buffer.byteLength(value) },
+  ]);
+  if (tooLarge !== null) return yield* refused("value", tooLarge);
+  const keyring = yield* Keyring;
+  const entropy = yield* Entropy;
+  const version = yield* secrets.nextVersion(project.id, params.name);
+  const place = { projectId: project.id, name: params.name, version };
+  const envelope = sealSecret(keyring.secrets, place, { value, nonce: entropy(NONCE_BYTES) });
+  const now = yield* Clock.currentTimeMillis;
+  const isNew = yield* secrets
+    .put(
+      { ...place, envelope },
+      {
+        userId: caller.user.id,
+        now,
+        ...(previousValidMs > 0 && { previousUntil: now + previousValidMs }),
+      },
+    )
+    .pipe(
+      Effect.catchTag("Fenced", () =>
+        Effect.fail(
+          new Conflict({ error: "Another value was written at the same time; try again.", code: "conflict" }),
+        ),
+      ),
+    );
+  // The receiver goes by it from the answer on.
+  yield* (yield* Directory).refresh(project.id);
+  const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
+  if (stored === undefined) return yield* notFound("secret");
+  return { isNew, secret: secretWire(stored, { valueBytes: Buffer.byteLength(value), now }) };
+});
+
+export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =>
+  handlers
+    .handle("list", ({ params }) => answering(list(params.pid)))
+    .handle("put", ({ params, payload }) =>
+      answering(
+        Effect.map(put(params, payload), ({ isNew, secret }) =>
+          HttpServerResponse.jsonUnsafe(secret, { status: isNew ? 201 : 200 }),
+        ),
+      ),
+    )
+    .handle("delete", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const project = yield* projectFor(yield* Caller, params.pid);
+          const bad = checkSecretName(params.name);
+          // One that was set before its name was refused can be deleted.
+          if (bad !== null && bad.code !== "unsafe_name") return yield* refused("name", bad);
+          const now = yield* Clock.currentTimeMillis;
+          if (!(yield* (yield* Secrets).remove(project.id, params.name, now)))
+            return yield* notFound("secret");
+          yield* (yield* Directory).refresh(project.id);
+        }),
+      ),
+    ),
+);

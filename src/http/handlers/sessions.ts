@@ -1,0 +1,262 @@
+/** Handlers of api/sessions.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { Admitter } from "../../services/admission.ts";
+import { Actors } from "../../actors/actors.ts";
+import { Directory } from "../../services/directory.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { requireModel } from "../../services/models.ts";
+import { logMissingSecrets } from "../../services/required-secrets.ts";
+import { baseCommit, requireAgent } from "../../services/repository.ts";
+import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
+import { parseBaseRef } from "../../domain/git-ref.ts";
+import type { GitError } from "../../git/port.ts";
+import type { CapReached } from "../../store/ports/journal.ts";
+import { isLive } from "../../domain/session.ts";
+import { Events } from "../../store/ports/events.ts";
+import { Sandboxes } from "../../store/ports/sandboxes.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
+import type { NewSession, Project, Session } from "../../store/ports/records.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import {
+  badRequest,
+  Conflict,
+  Internal,
+  notFound,
+  TooMany,
+  Unavailable,
+  Unprocessable,
+} from "../api/errors.ts";
+import { answering, projectFor, sessionFor } from "./answers.ts";
+import { Limits } from "../limits.ts";
+import { makePreview } from "../relay/preview.ts";
+import { warningsOf } from "./warnings.ts";
+import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
+
+export interface SessionWish {
+  readonly base_ref?: string;
+  readonly agent_name?: string;
+  readonly agent_model?: string;
+  readonly initial_prompt?: string;
+  readonly name?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export const capReached = ({
+  limit,
+  activeSessions,
+}: {
+  readonly limit: number;
+  readonly activeSessions: number;
+}) =>
+  new TooMany({
+    error: `The account runs ${activeSessions} of ${limit} sessions; stop one or wait.`,
+    code: "session_cap_reached",
+    details: { limit, active_sessions: activeSessions },
+  });
+
+export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
+  if (code === "away") return new Unavailable({ error: message, code: "node_away" });
+  if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });
+  if (code === "refused") return new Conflict({ error: message, code: "repository_refused" });
+  return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
+};
+
+/** Checks a wish against the names' rules and the repository; nothing is written (api.md 3: no row in any of these). */
+const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) {
+  const baseRef = wish.base_ref ?? project.defaultBranch;
+  const parsed = parseBaseRef(baseRef);
+  if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
+  const agentName = wish.agent_name ?? DEFAULT_AGENT;
+  if (!isAgentName(agentName))
+    return yield* badRequest("agent_name", "expected letters, digits, _ and -, at most 64");
+  if (wish.agent_model !== undefined && !isAgentModel(wish.agent_model)) {
+    return yield* badRequest("agent_model", "expected provider/model");
+  }
+  const repository = { projectId: project.id };
+  const commit = yield* baseCommit(repository, baseRef);
+  yield* requireAgent(repository, commit, agentName);
+  yield* requireModel(project, { commit, agentModel: wish.agent_model ?? null });
+  const caller = yield* Caller;
+  const { bootTimeoutMs } = yield* Limits;
+  const now = yield* Clock.currentTimeMillis;
+  const session: NewSession = {
+    id: yield* newUuid,
+    projectId: project.id,
+    accountId: project.accountId,
+    baseRef,
+    baseCommit: commit,
+    name: wish.name ?? null,
+    agentName,
+    agentModel: wish.agent_model ?? null,
+    initialPrompt: wish.initial_prompt ?? null,
+    metadata: wish.metadata ?? {},
+    triggerSlug: null,
+    createdBy: caller.user.id,
+    origin: "session",
+    bootDeadlineAt: now + bootTimeoutMs,
+  };
+  return session;
+});
+
+export const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
+  const project = yield* projectFor(yield* Caller, projectId);
+  if (project.status !== "active") return yield* projectInactive();
+  const session = yield* draft(project, wish).pipe(
+    Effect.catchTags({
+      UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
+      UnknownAgent: ({ path }) =>
+        new Unprocessable({
+          error: `The repository has no file ${path} at that ref.`,
+          code: "unknown_agent",
+        }),
+      NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
+      GitError: (error) => gitFailed(error),
+    }),
+  );
+  const now = yield* Clock.currentTimeMillis;
+  const admission = yield* (yield* Admitter).admit(project.accountId, {
+    session,
+    fire: null,
+    projectVersion: null,
+    atCap: "refuse",
+    now,
+  });
+  if (admission.outcome === "refused") return yield* capReached(admission);
+  if (admission.outcome !== "admitted") return yield* projectInactive();
+  return yield* started(session);
+});
+
+export const projectInactive = () =>
+  new Conflict({ error: "The project is archived; make it active first.", code: "project_not_active" });
+
+const reread = Effect.fnUntraced(function* (id: string) {
+  const session = yield* (yield* Sessions).get(id);
+  return session === null ? yield* notFound("session") : sessionWire(session);
+});
+
+/** The session that begins to boot, with what it may miss. */
+const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
+  const known = (yield* Directory).known(projectId);
+  yield* logMissingSecrets(known, { session: id });
+  return { ...(yield* reread(id)), warnings: warningsOf(known) };
+});
+
+type SessionPath = { readonly pid: string; readonly sid: string };
+
+/** A stop of a session that is not live is answered with the session as it is (api.md 3). */
+export const stop = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const actors = yield* Actors;
+  yield* actors
+    .session(session.id, { type: "stop.requested" })
+    .pipe(Effect.catchTag("CapReached", Effect.die));
+  yield* untilEnded(session);
+  return yield* reread(session.id);
+});
+
+/** Between two looks at a session that ends; its events wake who waits sooner. */
+const ENDED_POLL = "250 millis";
+/** How long the actors may take beside the saving. */
+const ENDING_GRACE_MS = 10_000;
+
+/** A running session ends when its work is saved, or could not be. */
+const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
+  const sessions = yield* Sessions;
+  const events = yield* Events;
+  const { saveTimeoutMs } = yield* Limits;
+  const isLiveStill = Effect.map(sessions.get(id), (row) => row !== null && isLive(row.status));
+  const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
+  const ended = Effect.gen(function* () {
+    while (yield* isLiveStill) yield* news;
+  });
+  yield* Effect.timeoutOrElse(ended, {
+    duration: saveTimeoutMs + ENDING_GRACE_MS,
+    orElse: () =>
+      Effect.fail(
+        new Unavailable({ error: "The session is being stopped and has not ended yet.", code: "stopping" }),
+      ),
+  });
+});
+
+export const restart = Effect.fnUntraced(function* (params: SessionPath) {
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  const project = yield* projectFor(caller, params.pid);
+  if (project.status !== "active") return yield* projectInactive();
+  const actors = yield* Actors;
+  const told = yield* Effect.catchTag(
+    actors.session(session.id, {
+      type: "restart.requested",
+      sandboxId: yield* newUuid,
+    }),
+    "CapReached",
+    (error: CapReached) => capReached(error),
+  );
+  // Deleted while this request was on its way.
+  if (told.snapshot.context.deleted) return yield* notFound("session");
+  if (!told.accepted) {
+    return yield* new Conflict({
+      error: `The session is ${told.snapshot.state}; only a stopped or failed one can be restarted.`,
+      code: "not_restartable",
+    });
+  }
+  return yield* started(session);
+});
+
+export const remove = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const actors = yield* Actors;
+  yield* actors
+    .session(session.id, { type: "delete.requested" })
+    .pipe(Effect.catchTag("CapReached", Effect.die));
+});
+
+export const update = Effect.fnUntraced(function* (
+  params: SessionPath,
+  change: { readonly name?: string; readonly metadata?: Readonly<Record<string, unknown>> },
+) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const now = yield* Clock.currentTimeMillis;
+  const updated = yield* (yield* Sessions).rename(session.id, { ...change, now });
+  return updated === null ? yield* notFound("session") : sessionWire(updated);
+});
+
+export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
+  handlers
+    .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
+    .handle("list", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          const project = yield* projectFor(yield* Caller, params.pid);
+          const request = { ...pageOf(query), status: query.status ?? null };
+          const page = yield* (yield* Sessions).list(project.id, request);
+          return { sessions: page.items.map(sessionWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("get", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return sessionWire(yield* sessionFor(yield* Caller, params));
+        }),
+      ),
+    )
+    .handle("update", ({ params, payload }) => answering(update(params, payload)))
+    .handle("stop", ({ params }) => answering(stop(params)))
+    .handle("restart", ({ params }) => answering(restart(params)))
+    .handle("delete", ({ params }) => answering(remove(params)))
+    .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
+    .handle("sandbox", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const session = yield* sessionFor(yield* Caller, params);
+          const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+          return sandbox === null ? yield* notFound("sandbox of this session") : sandboxWire(sandbox);
+        }),
+      ),
+    ),
+);

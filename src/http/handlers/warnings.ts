@@ -1,0 +1,11 @@
+/** Warnings in answers: what works, and may not work as its project means it to. */
+import type { KnownProject } from "../../services/directory.ts";
+import { missingSecretsOf } from "../../services/required-secrets.ts";
+import { missingSecretsMessage } from "../../domain/required-secrets.ts";
+
+export const warningsOf = (known: KnownProject | null) => {
+  const missing = missingSecretsOf(known);
+  return missing.length === 0
+    ? []
+    : [{ code: "secret_missing" as const, message: missingSecretsMessage(missing) }];
+};

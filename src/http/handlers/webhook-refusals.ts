@@ -1,0 +1,35 @@
+/** Handlers of api/webhook-refusals.ts. */
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/webhook-refusals.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { answering, projectFor } from "./answers.ts";
+import { instant, pageOf } from "./wire.ts";
+
+const refusalWire = (refusal: WebhookRefusal) => ({
+  id: refusal.id,
+  at: instant(refusal.at),
+  slug: refusal.slug,
+  status: refusal.status,
+  code: refusal.code,
+  reason: refusal.reason,
+  delivery_id: refusal.deliveryId,
+  event: refusal.event,
+  declared_bytes: refusal.declaredBytes,
+  body_bytes: refusal.bodyBytes,
+  address: refusal.address,
+  forwarded_for: refusal.forwardedFor,
+});
+
+export const webhookRefusalsHandlers = HttpApiBuilder.group(Api, "webhookRefusals", (handlers) =>
+  handlers.handle("list", ({ params, query }) =>
+    answering(
+      Effect.gen(function* () {
+        const project = yield* projectFor(yield* Caller, params.pid);
+        const page = yield* (yield* WebhookRefusals).list(project.id, pageOf(query));
+        return { webhook_refusals: page.items.map(refusalWire), next_cursor: page.nextCursor };
+      }),
+    ),
+  ),
+);

@@ -1,0 +1,143 @@
+/** Records as the wire spells them: snake_case, instants as ISO 8601 UTC with milliseconds (api.md). */
+import type {
+  ChangeRequest,
+  Fire,
+  PageRequest,
+  Project,
+  QueuedFire,
+  Sandbox,
+  Session,
+  StoredEvent,
+  Token,
+} from "../../store/ports/records.ts";
+import { PAGE_DEFAULT } from "../api/schemas.ts";
+
+export const instant = (at: number): string => new Date(at).toISOString();
+export const instantOrNull = (at: number | null): string | null => (at === null ? null : instant(at));
+
+/** The page a list asks for. */
+export const pageOf = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
+  limit: query.limit ?? PAGE_DEFAULT,
+  cursor: query.cursor ?? null,
+});
+
+export const tokenWire = (token: Token) => ({
+  id: token.id,
+  name: token.name,
+  origin: token.origin,
+  project_id: token.projectId,
+  created_at: instant(token.createdAt),
+  expires_at: instantOrNull(token.expiresAt),
+  last_used_at: instantOrNull(token.lastUsedAt),
+});
+
+export const projectWire = (project: Project) => ({
+  id: project.id,
+  account_id: project.accountId,
+  name: project.name,
+  status: project.status,
+  repository: project.repository,
+  default_branch: project.defaultBranch,
+  triggers_paused: project.triggersPaused,
+  manifest: {
+    commit: project.manifest.commit,
+    synced_at: instantOrNull(project.manifest.syncedAt),
+    error: project.manifest.error,
+  },
+  created_at: instant(project.createdAt),
+  updated_at: instant(project.updatedAt),
+});
+
+export const sessionWire = (session: Session) => ({
+  id: session.id,
+  project_id: session.projectId,
+  account_id: session.accountId,
+  status: session.status,
+  base_ref: session.baseRef,
+  base_commit: session.baseCommit,
+  branch_name: session.id,
+  name: session.name,
+  agent_name: session.agentName,
+  agent_model: session.agentModel,
+  initial_prompt: session.initialPrompt,
+  metadata: session.metadata,
+  trigger_slug: session.triggerSlug,
+  fire_id: session.fireId,
+  created_by: session.createdBy,
+  failure: session.failure === null ? null : { ...session.failure, at: instant(session.failure.at) },
+  stop_reason: session.stopReason,
+  saved: session.saved,
+  last_turn: session.lastTurn && {
+    state: session.lastTurn.state,
+    error: session.lastTurn.error,
+    at: session.lastTurn.at,
+  },
+  created_at: instant(session.createdAt),
+  updated_at: instant(session.updatedAt),
+  running_at: instantOrNull(session.runningAt),
+  stopped_at: instantOrNull(session.stoppedAt),
+});
+
+export const sandboxWire = (sandbox: Sandbox) => ({
+  id: sandbox.id,
+  session_id: sandbox.sessionId,
+  provider: sandbox.provider,
+  status: sandbox.status,
+  failure: sandbox.failure,
+  created_at: instant(sandbox.createdAt),
+  boot_started_at: instantOrNull(sandbox.bootStartedAt),
+  active_at: instantOrNull(sandbox.activeAt),
+  ended_at: instantOrNull(sandbox.endedAt),
+});
+
+export const fireWire = (fire: Fire) => ({
+  id: fire.id,
+  trigger_slug: fire.triggerSlug,
+  kind: fire.kind,
+  status: fire.status,
+  reason: fire.reason,
+  scheduled_for: instantOrNull(fire.scheduledFor),
+  received_at: instant(fire.receivedAt),
+  delivery_id: fire.deliveryId,
+  session_id: fire.sessionId,
+  attempts: fire.attempts,
+  replay_of: fire.replayOf,
+  verified_with: fire.verifiedWith,
+});
+
+export const queuedFireWire = (fire: QueuedFire) => ({
+  fire_id: fire.fireId,
+  project_id: fire.projectId,
+  trigger_slug: fire.triggerSlug,
+  position: fire.position,
+  queued_at: instant(fire.queuedAt),
+  expires_at: instant(fire.expiresAt),
+});
+
+export const changeRequestWire = (request: ChangeRequest) => ({
+  id: request.id,
+  project_id: request.projectId,
+  number: request.number,
+  session_id: request.sessionId,
+  head_ref: request.headRef,
+  base_ref: request.baseRef,
+  title: request.title,
+  description: request.description,
+  status: request.status,
+  created_by: request.createdBy,
+  created_at: instant(request.createdAt),
+  updated_at: instant(request.updatedAt),
+  merged_commit: request.merged?.commit ?? null,
+  merged_at: instantOrNull(request.merged?.at ?? null),
+  merged_by: request.merged?.by ?? null,
+  pull_request: request.pull === null || request.pull.status === "wanted" ? null : request.pull,
+});
+
+/** What one server-sent event carries as its data. */
+export const eventWire = (event: StoredEvent) => ({
+  type: event.type,
+  at: instant(event.at),
+  project_id: event.projectId,
+  ...(event.sessionId === null ? {} : { session_id: event.sessionId }),
+  data: event.data,
+});

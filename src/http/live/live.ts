@@ -1,0 +1,118 @@
+/** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { parseUuid } from "../../domain/ids.ts";
+import type { Principal } from "../../store/ports/records.ts";
+import { hasPower } from "../access.ts";
+import { badRequest, isApiError, TooMany, type ApiError } from "../api/errors.ts";
+import { answering, projectFor, sessionFor } from "../handlers/answers.ts";
+import { authenticator, forbidden } from "../authorize.ts";
+import { eventResponse, eventStream } from "./events.ts";
+import { logStream, logText } from "./logs.ts";
+import { heldBy, Openings } from "../openings.ts";
+import { apiErrorResponse } from "../respond.ts";
+
+interface LiveParams {
+  readonly pid: string;
+  readonly sid: string | null;
+}
+
+/** Authenticates, checks that the caller may read, and hands over the ids of the path. */
+const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
+    if (!hasPower(caller, "read")) return yield* forbidden(caller);
+    const { params } = yield* HttpRouter.RouteContext;
+    const pid = parseUuid(params["pid"] ?? "");
+    const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
+    if (pid === null) return yield* badRequest("pid", "expected a lower-case UUID");
+    if (params["sid"] !== undefined && sid === null)
+      return yield* badRequest("sid", "expected a lower-case UUID");
+    return yield* handler(caller, { pid, sid });
+  });
+
+/** Streams that one token may have open (api.md 1 "Live data"). */
+const STREAMS_MAX = 100;
+
+/** Counts a token's open streams; each is counted until its request's scope closes, with the last byte of the answer. */
+const streamCounter = () => {
+  const open = new Map<string, number>();
+  const enter = (tokenId: string) =>
+    Effect.suspend(() => {
+      const others = open.get(tokenId) ?? 0;
+      if (others >= STREAMS_MAX) return Effect.fail(tooManyStreams());
+      open.set(tokenId, others + 1);
+      return Effect.void;
+    });
+  const leave = (tokenId: string) =>
+    Effect.sync(() => {
+      const others = (open.get(tokenId) ?? 0) - 1;
+      if (others > 0) open.set(tokenId, others);
+      else open.delete(tokenId);
+    });
+  return (tokenId: string) => Effect.acquireRelease(enter(tokenId), () => leave(tokenId));
+};
+
+const tooManyStreams = () =>
+  new TooMany({
+    error: `This token has ${STREAMS_MAX} event streams open; close one of them.`,
+    code: "too_many_streams",
+    details: { limit: STREAMS_MAX },
+  });
+
+/** Completes when the caller's token ends: what it opened must not outlive it (threats.md T03). */
+const endOf = (caller: Principal, projectId: string) =>
+  Effect.flatMap(Openings, ({ ending }) =>
+    Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
+  );
+
+const events = (counted: ReturnType<typeof streamCounter>) =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      if (sid === null) yield* projectFor(caller, pid);
+      else yield* sessionFor(caller, { pid, sid });
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const lastEventId = request.headers["last-event-id"] ?? null;
+      yield* counted(caller.tokenId);
+      const end = yield* endOf(caller, pid);
+      return eventResponse(yield* eventStream({ projectId: pid, sessionId: sid }, lastEventId), end);
+    }),
+  );
+
+/** What the sandboxes of a session wrote: as it comes, or (`?follow=0`) as text. */
+const logs = (counted: ReturnType<typeof streamCounter>) =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const follow = new URL(request.url, "http://service").searchParams.get("follow") ?? "1";
+      if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
+      if (follow !== "1") return yield* badRequest("follow", "expected 0 or 1");
+      const lastEventId = request.headers["last-event-id"] ?? null;
+      yield* counted(caller.tokenId);
+      const end = yield* endOf(caller, pid);
+      const scope = { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin };
+      return eventResponse(yield* logStream(scope, lastEventId), end);
+    }),
+  );
+
+const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.catch(answering(handler), (error: unknown) =>
+    isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
+  );
+
+export const liveRoutes = Layer.unwrap(
+  Effect.sync(() => {
+    // One count for both kinds: the limit is a token's (api.md 1).
+    const counted = streamCounter();
+    const live = answered(events(counted));
+    return HttpRouter.addAll([
+      HttpRouter.route("GET", "/v1/projects/:pid/events", live),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", live),
+      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs(counted))),
+    ]);
+  }),
+);

@@ -1,0 +1,138 @@
+/** The page at `/` and how a person signs in to it: with a token once, or with a one-time link (api.md 3, 9). */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { tokenHash, tokenKind } from "../../domain/ids.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { badRequest, isApiError, Forbidden } from "../api/errors.ts";
+import { answering } from "../handlers/answers.ts";
+import { authenticator, unauthorized } from "../authorize.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
+import { DASHBOARD_COOKIE, DashboardSessions, type DashboardSession } from "./dashboard-sessions.ts";
+import { Addresses } from "../limits.ts";
+import { apiErrorResponse } from "../respond.ts";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Nothing runs on the page but its own files, nothing frames it, nothing leaves it (threats.md T08). */
+const SECURITY_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-cache",
+};
+
+/** The page's files, read once: there are a dozen of a few kilobytes, and none appears later. */
+const pageRoutes = (directory: string) =>
+  readdirSync(directory)
+    .filter((name) => path.extname(name) in TYPES)
+    .map((name) => {
+      const response = HttpServerResponse.uint8Array(readFileSync(path.join(directory, name)), {
+        contentType: TYPES[path.extname(name)] ?? "application/octet-stream",
+        headers: SECURITY_HEADERS,
+      });
+      return HttpRouter.route("GET", name === "index.html" ? "/" : `/${name}`, Effect.succeed(response));
+    });
+
+const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
+
+/** The cookie is the session's; the CSRF token goes to the page, which sends it back with what changes something. */
+const withCookie = Effect.fnUntraced(function* (
+  response: HttpServerResponse.HttpServerResponse,
+  session: Pick<DashboardSession, "cookie" | "maxAgeSeconds">,
+) {
+  const { publicUrl } = yield* Addresses;
+  return HttpServerResponse.setCookieUnsafe(response, DASHBOARD_COOKIE, session.cookie, {
+    httpOnly: true,
+    sameSite: "strict",
+    secure: isSecure(publicUrl),
+    path: "/",
+    maxAge: `${session.maxAgeSeconds} seconds`,
+  });
+});
+
+const SignIn = Schema.Struct({ token: Schema.String });
+
+const signIn = Effect.gen(function* () {
+  yield* awaitBody(yield* HttpServerRequest.HttpServerRequest, JSON_LIMIT_BYTES);
+  const body = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(SignIn), () =>
+    badRequest("token", "expected a token"),
+  );
+  const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
+  const caller =
+    hash === null ? null : yield* (yield* Identity).authenticate(hash, yield* Clock.currentTimeMillis);
+  // Tokens that live in sandboxes open no dashboard: an agent is not a person.
+  if (hash === null || caller === null || caller.origin !== "user") return yield* unauthorized();
+  const session = yield* (yield* DashboardSessions).open(hash);
+  return yield* withCookie(HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: session.csrf }), session);
+});
+
+/** Follows a one-time link. A spent or unknown code leads to the page, which asks for a token. */
+const openLink = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
+  const sessions = yield* DashboardSessions;
+  const hash = yield* sessions.redeem(code);
+  const home = HttpServerResponse.redirect("/", { status: 303 });
+  if (hash === null) return home;
+  // A strict cookie is not sent on the navigation that a foreign page began: the page fetches anew once it is here.
+  return yield* withCookie(home, yield* sessions.open(hash));
+});
+
+const current = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const authenticate = yield* authenticator;
+  const caller = yield* authenticate(request);
+  const cookie = request.cookies[DASHBOARD_COOKIE];
+  if (cookie === undefined) return yield* unauthorized();
+  return HttpServerResponse.jsonUnsafe({
+    user: caller.user,
+    csrf: (yield* DashboardSessions).csrfOf(cookie),
+  });
+});
+
+const signOut = Effect.gen(function* () {
+  return yield* withCookie(HttpServerResponse.empty(), { cookie: "", maxAgeSeconds: 0 });
+});
+
+/** Makes a one-time link for whoever holds the token; it is good for five minutes. */
+const makeLink = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const authenticate = yield* authenticator;
+  const caller = yield* authenticate(request);
+  const token = /^Bearer (\S+)$/i.exec(request.headers["authorization"] ?? "")?.[1];
+  if (token === undefined || caller.origin !== "user") {
+    return yield* new Forbidden({
+      error: "A dashboard link is made with a user's token.",
+      code: "forbidden",
+    });
+  }
+  const code = yield* (yield* DashboardSessions).issueCode(tokenHash(token));
+  const { publicUrl } = yield* Addresses;
+  return HttpServerResponse.jsonUnsafe({ url: `${publicUrl}/dashboard/open?code=${code}` }, { status: 201 });
+});
+
+const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.catch(answering(handler), (error: unknown) =>
+    isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
+  );
+
+/** @param directory where the page's files lie. */
+export const dashboardRoutes = (directory: string) =>
+  HttpRouter.addAll([
+    ...pageRoutes(directory),
+    HttpRouter.route("POST", "/dashboard/session", answered(signIn)),
+    HttpRouter.route("GET", "/dashboard/session", answered(current)),
+    HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
+    HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
+    HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
+  ]);

@@ -1,0 +1,168 @@
+/**
+ * The page at `/docs`: the OpenAPI document as one page to read. It is whole in itself: no script, no request to any
+ * host, and a content security policy whose only exception is the hash of its style.
+ */
+import { createHash } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerResponse } from "effect/http";
+import { OpenApi } from "effect/http-api";
+import { Api } from "../api/api.ts";
+
+type Node = Readonly<Record<string, unknown>>;
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+}
+
+interface Body {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema?: unknown; readonly example?: unknown }>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags?: readonly string[];
+  readonly summary?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: Body;
+  readonly responses: Readonly<Record<string, Body>>;
+  readonly "x-codeSamples"?: readonly { readonly source: string }[];
+}
+
+export interface ApiDocument {
+  readonly info: { readonly title: string; readonly description?: string };
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+const STYLE = `
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+nav ul { columns: 16rem; padding-left: 1.2rem; }
+section { border-top: 1px solid #8886; margin-top: 2rem; }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
+pre { overflow-x: auto; padding: 0.75rem; border: 1px solid #8886; border-radius: 6px; }
+table { border-collapse: collapse; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
+`;
+
+const POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
+/** Text of the document: what stands in backquotes is code. */
+const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+const block = (value: unknown): string =>
+  `<pre><code>${escaped(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</code></pre>`;
+
+const cells = (tag: string, row: readonly string[]): string =>
+  `<tr>${row.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  `<table>${cells("th", head)}${rows.map((row) => cells("td", row)).join("")}</table>`;
+
+const bodyOf = ({ content = {} }: Body): string =>
+  Object.entries(content)
+    .map(([type, { schema, example }]) => {
+      const shown =
+        example === undefined ? "" : `<p>Example, <code>${escaped(type)}</code>:</p>${block(example)}`;
+      const details = `<details><summary>Schema of <code>${escaped(type)}</code></summary>${block(schema)}</details>`;
+      return shown + details;
+    })
+    .join("");
+
+const operationOf = (path: string, method: string, operation: Operation): string => {
+  const { operationId, summary = "", parameters = [], requestBody, responses } = operation;
+  const verb = method.startsWith("x-") ? "ANY METHOD" : method.toUpperCase();
+  const success = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+  return [
+    `<section id="${escaped(operationId)}"><h3><code>${verb} ${escaped(path)}</code></h3>`,
+    `<p>${prose(summary)}</p>`,
+    ...(operation["x-codeSamples"] ?? []).map(({ source }) => block(source)),
+    parameters.length === 0
+      ? ""
+      : table(
+          ["Parameter", "In", ""],
+          parameters.map(({ name, in: place, required = false, description = "" }) => [
+            `<code>${escaped(name)}</code>`,
+            escaped(place),
+            `${required ? "Required. " : ""}${prose(description)}`,
+          ]),
+        ),
+    requestBody === undefined ? "" : `<h4>Request</h4>${bodyOf(requestBody)}`,
+    "<h4>Answers</h4>",
+    table(
+      ["Status", ""],
+      Object.entries(responses).map(([status, { description = "" }]) => [
+        escaped(status),
+        prose(description),
+      ]),
+    ),
+    ...success.map(([, answer]) => bodyOf(answer)),
+    "</section>",
+  ].join("\n");
+};
+
+/** @returns the page of a document. */
+export const docsPage = ({ info, tags, paths, components }: ApiDocument): string => {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const groups = tags.map(({ name }) => ({
+    name,
+    members: operations.filter(({ operation }) => operation.tags?.includes(name) === true),
+  }));
+  const contents = operations.map(
+    ({ operation: { operationId, summary = "" } }) =>
+      `<li><a href="#${escaped(operationId)}"><code>${escaped(operationId)}</code></a> ${prose(summary)}</li>`,
+  );
+  const schemas = Object.entries(components.schemas).map(
+    ([name, schema]: readonly [string, unknown]) =>
+      `<section id="schema-${escaped(name)}"><h3>${escaped(name)}</h3>${block(schema as Node)}</section>`,
+  );
+  return [
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<title>${escaped(info.title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>`,
+    `<h1>${escaped(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
+    '<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>',
+    `<nav><ul>\n${contents.join("\n")}\n</ul></nav>`,
+    ...groups.map(
+      ({ name, members }) =>
+        `<h2>${escaped(name)}</h2>\n${members
+          .map(({ path, method, operation }) => operationOf(path, method, operation))
+          .join("\n")}`,
+    ),
+    `<h2>Schemas</h2>\n${schemas.join("\n")}`,
+    "</body>\n</html>\n",
+  ].join("\n");
+};
+
+/** Made once: the document does not change while the service runs. */
+export const docsRoute = HttpRouter.addAll([
+  HttpRouter.route(
+    "GET",
+    "/docs",
+    Effect.succeed(
+      HttpServerResponse.text(docsPage(OpenApi.fromApi(Api) as unknown as ApiDocument), {
+        contentType: "text/html; charset=utf-8",
+        headers: {
+          "content-security-policy": POLICY,
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "no-referrer",
+          "cache-control": "no-cache",
+        },
+      }),
+    ),
+  ),
+]);

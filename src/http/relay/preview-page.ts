@@ -1,0 +1,51 @@
+/** What a preview's host says itself, to a person with a browser: a small page without script, style or address. */
+import type { ServerResponse } from "node:http";
+import { statusOf, Unavailable, type ApiError } from "../api/errors.ts";
+import { RETRY_AFTER_SECONDS } from "../respond.ts";
+
+/** Kept by no cache, framed by nobody, and no referrer leaves it. */
+const HEADERS = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+const TITLES: Readonly<Record<number, string>> = {
+  401: "This preview needs a link",
+  403: "This was not asked for here",
+  404: "There is nothing here",
+  409: "The session is not running",
+};
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
+
+/** Answers with an error's sentence, and ends the connection: what comes behind it was not read. */
+export const answerPage = (response: ServerResponse, error: ApiError): void => {
+  const status = statusOf(error);
+  const title = TITLES[status] ?? "The preview cannot be shown";
+  const page =
+    `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${title}</title>\n` +
+    `<h1>${title}</h1>\n<p>${escaped(error.error)}</p>\n</html>\n`;
+  response.writeHead(status, {
+    ...HEADERS,
+    ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+    connection: "close",
+    "content-type": "text/html; charset=utf-8",
+    "content-length": Buffer.byteLength(page),
+  });
+  response.end(page);
+};
+
+/** Leads from a link to the app, with the cookie that the link was good for. */
+export const answerOpened = (response: ServerResponse, cookie: string | null): void => {
+  response.writeHead(303, {
+    ...HEADERS,
+    ...(cookie === null ? {} : { "set-cookie": cookie }),
+    location: "/",
+    "content-length": 0,
+  });
+  response.end();
+};

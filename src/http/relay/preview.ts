@@ -1,0 +1,273 @@
+/**
+ * Previews (api.md 3): a browser's way to a port inside a running sandbox. A one-time link leads to an origin of the
+ * port's own, told by Host on the service's listener, where a cookie opens that port and nothing else.
+ *
+ * Who could reach what:
+ *
+ *  V1 A preview's host serves its port alone: no path of it is the API's, the dashboard's, a webhook's or git's. Below the
+ *     previews' domain only the exact form is a preview; everything else there is refused, and never the API's either.
+ *  V2 A link's secret (256 bits, kept as its hash) opens once, within 5 minutes, by a navigation to its own host. What
+ *     only looks at links (HEAD, prefetches, images, frames) does not spend it. It leaves the address bar with the answer
+ *     to it, which no cache keeps, and no referrer tells it.
+ *  V3 The cookie takes the link's place: host-only, HttpOnly, SameSite=Lax, for 8 hours at most. Each request asks anew
+ *     whether it is of this session and port, whether the token that made its link still has the relay's power, and whether
+ *     the sandbox is still the one that it was made for: a stop ends it for good. Connections that are open end with the
+ *     cookie, with that token, and with the sandbox.
+ *  V4 The API takes no cookie of ours, and a preview no token: `Authorization` reaches neither daemon nor app (api.md 7).
+ *  V5 The app is the agent's, so it is a stranger. It never sees our cookie, and cannot set it: its Set-Cookie of our name
+ *     is dropped, a script cannot overwrite what is HttpOnly, and one that is put beside ours opens nothing, since ours is
+ *     looked for among them. What it can read of a link (a service worker sees its address) opens that app alone.
+ *  V6 Other pages make a browser bring the cookie by a top-level GET and in no other way. Between sites SameSite=Lax sees to
+ *     that; but previews below one wildcard domain are one site, and so may be the service's own pages: hence Sec-Fetch-Site
+ *     is asked, and Origin where a browser does not send it (for WebSockets, and without TLS).
+ *     What neither guards is a script or image of a sibling's over plain http: a wildcard domain wants TLS.
+ *  V7 No name that a foreign server gives an address (DNS rebinding) is a preview's: its form holds a session's id, and
+ *     its domain is loopback's or the operator's. Links and origins come from the settings, never from Host (threats.md X17).
+ *  V8 Cookies know no ports: below `localhost` another program of the reader's own machine that serves the same name could be
+ *     sent ours. It would have to know the session's id, and gains that one port for as long as the cookie lives.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { newPassword } from "../../services/entropy.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import { FORWARDER_PORT, RUNTIME_PORT, SERVICE_PORT } from "../../domain/launch.ts";
+import {
+  linkSecret,
+  previewCookieName,
+  previewCookies,
+  previewHost,
+  previewLink,
+  previewNamed,
+  previewOrigin,
+  setsPreviewCookie,
+  withoutPreviewCookie,
+  type PreviewAddress,
+  type PreviewPlace,
+} from "../../domain/preview.ts";
+import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
+import { responseOn } from "../../proxy/tunnel.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { Previews } from "../../store/ports/previews.ts";
+import { Caller } from "../api/access.ts";
+import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
+import { answeredBy } from "../handlers/answers.ts";
+import { Addresses } from "../limits.ts";
+import { answerPage, answerOpened } from "./preview-page.ts";
+import { heldBy, Openings } from "../openings.ts";
+import { holdRequest, holdUpgrade, relayFailure, runningSession, upstreamOf, type Passage } from "./relay.ts";
+import { requestId } from "../respond.ts";
+import type { RawRoutes } from "../server.ts";
+import { instant } from "../handlers/wire.ts";
+
+/** From the making of a link to its opening: long enough to be sent to somebody who waits for it. */
+const LINK_LIFE_MS = 5 * 60 * 1000;
+/** A working day, as the dashboard's cookie. */
+const COOKIE_LIFE_MS = 8 * 60 * 60 * 1000;
+
+/** The platform's own ports, which the daemon refuses as well (daemon/daemon.ts). */
+const BLOCKED_PORTS: ReadonlySet<number> = new Set([SERVICE_PORT, RUNTIME_PORT, FORWARDER_PORT]);
+
+/** Handler of `POST …/preview`: a link for a browser, good once. */
+export const makePreview = Effect.fnUntraced(function* (
+  params: { readonly pid: string; readonly sid: string },
+  port: number,
+) {
+  const caller = yield* Caller;
+  const session = yield* runningSession(caller, params);
+  if (BLOCKED_PORTS.has(port)) {
+    return yield* new Forbidden({ error: `Port ${port} is the platform's own.`, code: "port_blocked" });
+  }
+  const secret = yield* newPassword;
+  const now = yield* Clock.currentTimeMillis;
+  const expiresAt = now + LINK_LIFE_MS;
+  const { sandboxId } = session;
+  const link = { tokenId: caller.tokenId, sessionId: session.id, sandboxId, port, expiresAt, now };
+  yield* (yield* Previews).issue({ hash: tokenHash(secret), ...link });
+  const { previews } = yield* Addresses;
+  return {
+    url: previewLink(previews, { port, sessionId: session.id }, secret),
+    expires_at: instant(expiresAt),
+  };
+});
+
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
+
+const isNavigation = ({ headers }: IncomingMessage): boolean =>
+  (headers["sec-fetch-mode"] ?? "navigate") === "navigate" &&
+  (headers["sec-fetch-dest"] ?? "document") === "document";
+
+/** Whether a browser asks on behalf of another origin's page, in another way than by going here (V6). */
+const isForeign = (request: IncomingMessage, origin: string): boolean => {
+  const { method = "", headers } = request;
+  const site = headers["sec-fetch-site"];
+  if (site === undefined) return headers.origin !== undefined && headers.origin !== origin;
+  if (site === "same-origin" || site === "none") return false;
+  return !SAFE_METHODS.has(method) || headers.upgrade !== undefined || !isNavigation(request);
+};
+
+/** Whether a link is followed by somebody, and not looked at by a program on the way (V2). */
+const isFollowed = (request: IncomingMessage): boolean => {
+  const { method, headers } = request;
+  const purpose = String(headers["sec-purpose"] ?? headers["purpose"] ?? "");
+  return method === "GET" && isNavigation(request) && !purpose.includes("prefetch");
+};
+
+const noAccess = (): Unauthorized =>
+  new Unauthorized({
+    error:
+      "Open the session on the dashboard, press “Open a port”, and follow the link that it makes; a program asks for " +
+      "one with POST …/sessions/{id}/preview. A link can be opened once, within five minutes, and holds for eight hours.",
+    code: "unauthorized",
+  });
+
+/** What the request's cookie stands for, where it is this preview's. */
+const previewOf = Effect.fnUntraced(function* (
+  { headers }: IncomingMessage,
+  address: PreviewAddress,
+  { sessionId, port }: PreviewPlace,
+) {
+  const previews = yield* Previews;
+  const now = yield* Clock.currentTimeMillis;
+  for (const value of previewCookies(address, headers.cookie ?? "")) {
+    const preview = yield* previews.find(tokenHash(value), now);
+    if (preview !== null && preview.sessionId === sessionId && preview.port === port) return preview;
+  }
+  return null;
+});
+
+/** What is done with a request: passed on, or led to the app with the cookie that its link gave it. */
+type Decision =
+  ({ readonly kind: "pass" } & Passage) | { readonly kind: "opened"; readonly cookie: string | null };
+
+/** Spends the link. One that is spent leads on whoever holds its cookie: a link is pressed twice, or reloaded. */
+const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: PreviewPlace, secret: string) {
+  const { previews: address } = yield* Addresses;
+  if (!isFollowed(request)) return yield* noAccess();
+  const value = yield* newPassword;
+  const now = yield* Clock.currentTimeMillis;
+  const isOpened = yield* (yield* Previews).open({
+    ...place,
+    linkHash: tokenHash(secret),
+    cookieHash: tokenHash(value),
+    expiresAt: now + COOKIE_LIFE_MS,
+    now,
+  });
+  if (!isOpened && (yield* previewOf(request, address, place)) === null) return yield* noAccess();
+  const attributes = [
+    "Path=/",
+    "HttpOnly",
+    "SameSite=Lax",
+    `Max-Age=${COOKIE_LIFE_MS / 1000}`,
+    ...(address.scheme === "https" ? ["Secure"] : []),
+  ];
+  const cookie = [`${previewCookieName(address)}=${value}`, ...attributes].join("; ");
+  return { kind: "opened", cookie: isOpened ? cookie : null } satisfies Decision;
+});
+
+/** V5: between the browser and the app, either way. */
+const rewrite = (name: string, value: string): string | null => {
+  if (name === "cookie") return withoutPreviewCookie(value);
+  return name === "set-cookie" && setsPreviewCookie(value) ? null : value;
+};
+
+const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: PreviewPlace) {
+  const { previews: address } = yield* Addresses;
+  const target = request.url ?? "/";
+  if (isForeign(request, previewOrigin(address, place))) {
+    return yield* new Forbidden({
+      error: "A page of another address asked for this; go to the preview's own address instead.",
+      code: "forbidden",
+    });
+  }
+  const secret = linkSecret(target);
+  if (secret !== null) return yield* openLink(request, place, secret);
+  const preview = yield* previewOf(request, address, place);
+  if (preview === null) return yield* noAccess();
+  const caller = yield* (yield* Identity).authenticate(preview.tokenHash, yield* Clock.currentTimeMillis);
+  if (caller === null) return yield* noAccess();
+  const session = yield* runningSession(caller, { pid: preview.projectId, sid: place.sessionId });
+  if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
+  const upstream = yield* upstreamOf(caller, session, {
+    method: request.method,
+    path: `/proxy/${place.port}${target}`,
+  });
+  const forwarded = {
+    for: request.socket.remoteAddress ?? "unknown",
+    host: previewHost(address, place),
+    proto: address.scheme,
+  };
+  const { projectId, sandboxId } = preview;
+  const held = heldBy(caller, { projectId, session: { id: place.sessionId, sandboxId } });
+  const expiresAt = Math.min(preview.expiresAt, held.expiresAt ?? Infinity);
+  return {
+    kind: "pass",
+    to: { ...upstream, forwarded, rewrite },
+    held: { ...held, expiresAt },
+  } satisfies Decision;
+});
+
+const answerFailure: AnswerFailure = (response, to, why) => answerPage(response, relayFailure(to, why));
+
+const refuse = (response: ServerResponse): void => answerPage(response, noAccess());
+
+const stranger = (): NotFound =>
+  new NotFound({ error: "There is no preview at this address.", code: "not_found" });
+
+/** The previews' raw routes, before all others: they are told by Host alone. They live as long as the scope. */
+export const makePreviews = Effect.gen(function* () {
+  type Needs = Effect.Services<ReturnType<typeof decide>>;
+  const context = yield* Effect.context<Needs>();
+  const scope = yield* Effect.scope;
+  const { hold } = yield* Openings;
+  const { previews: address, publicUrl } = yield* Addresses;
+  const ownHost = new URL(publicUrl).host;
+  const proxy = yield* Effect.acquireRelease(
+    Effect.sync(() => new Proxy(answerFailure)),
+    (opened) => Effect.sync(() => opened.close()),
+  );
+
+  /** The service itself may be known by a name below the previews' domain. */
+  const named = ({ headers }: IncomingMessage): PreviewPlace | "stranger" | null => {
+    const host = headers.host ?? "";
+    return host.toLowerCase() === ownHost ? null : previewNamed(address, host);
+  };
+
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    pass: (passage: Passage) => void,
+  ): boolean => {
+    const place = named(request);
+    if (place === null) return false;
+    if (place === "stranger") {
+      answerPage(response, stranger());
+      return true;
+    }
+    const decided = Effect.map(decide(request, place), (decision) => {
+      if (decision.kind === "pass") pass(decision);
+      else answerOpened(response, decision.cookie);
+    });
+    const answered = answeredBy(decided, (error) => answerPage(response, error));
+    Effect.runForkWith(context)(Effect.forkIn(answered, scope));
+    return true;
+  };
+
+  const routes: RawRoutes = {
+    request: (request, response) =>
+      answer(request, response, ({ to, held }) =>
+        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      ),
+    upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (named(request) === null) return false;
+      const response = responseOn(request, socket);
+      response.setHeader("x-request-id", requestId(request));
+      return answer(request, response, ({ to, held }) => {
+        holdUpgrade(hold, { held, socket });
+        proxy.upgrade(request, response, { socket, head, to });
+      });
+    },
+  };
+  return routes;
+});

@@ -1,0 +1,237 @@
+/**
+ * The relay to a session's daemon (api.md 3, `/runtime/*` and `/ports/{port}/*`): authenticates, checks the session,
+ * signs a fresh user context, and joins the two connections byte by byte (src/proxy). It stands below Effect's router,
+ * since it needs the bare connection: for WebSockets, trailers, aborts that must be passed on.
+ *
+ *  L1 The path decides the session and port before anything else; what follows them is passed on as it came.
+ *  L2 The caller's credential never reaches the sandbox, and the daemon's context never comes from the caller.
+ *  L3 Programs only: no cookie is taken here (api.md 3 "preview" is for browsers).
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
+import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/user-context.ts";
+import { Activity } from "../../services/activity.ts";
+import { linked } from "../../services/answered.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Proxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
+import { responseOn } from "../../proxy/tunnel.ts";
+import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import type { Principal, Session } from "../../store/ports/records.ts";
+import { hasPower } from "../access.ts";
+import {
+  BadGateway,
+  Conflict,
+  GatewayTimeout,
+  RequestTimeout,
+  Unavailable,
+  type ApiError,
+} from "../api/errors.ts";
+import { answeredBy, sessionFor } from "../handlers/answers.ts";
+import { forbidden, unauthorized } from "../authorize.ts";
+import { heldBy, Openings, type Held } from "../openings.ts";
+import { answerRaw, requestId } from "../respond.ts";
+import type { RawRoutes } from "../server.ts";
+
+interface Target {
+  readonly pid: string;
+  readonly sid: string;
+  /** Target at the daemon, query included. */
+  readonly path: string;
+}
+
+const RELAY =
+  /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort|refresh)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
+/** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
+const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
+
+/** Where a request goes, and the credential that it ends with. */
+export interface Passage {
+  readonly to: Upstream;
+  readonly held: Held;
+}
+
+type Hold = Openings["Service"]["hold"];
+
+/** Cuts a request that is being passed on when its credential ends. */
+export const holdRequest = (
+  hold: Hold,
+  { held, response, cut }: { readonly held: Held; readonly response: ServerResponse; readonly cut: Cut },
+  refuseWith: (response: ServerResponse) => void,
+): void => {
+  if (!response.closed)
+    response.on(
+      "close",
+      hold(held, () => cut(refuseWith)),
+    );
+};
+
+/** The same of an upgraded connection, from before its handshake on. */
+export const holdUpgrade = (
+  hold: Hold,
+  { held, socket }: { readonly held: Held; readonly socket: Duplex },
+): void => {
+  if (!socket.destroyed)
+    socket.on(
+      "close",
+      hold(held, () => socket.destroy()),
+    );
+};
+
+/** What a request relays to; null: it is no relay's. */
+export function relayTarget(target: string, method = "GET"): Target | null {
+  const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
+  const [pid, sid] = [parseUuid(project), parseUuid(session)];
+  if (pid === null || sid === null) return null;
+  if (control !== undefined) return method === "POST" ? { pid, sid, path: `/platform/${control}` } : null;
+  const path = rest.startsWith("/") ? rest : `/${rest}`;
+  // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
+  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };
+  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path };
+}
+
+const notRunning = ({ status }: Session): Conflict =>
+  new Conflict({
+    error: `The session is ${status}; it has to run for this.`,
+    code: "session_not_running",
+  });
+
+/** The Host of a request that another node passes on to the daemon. */
+const NODE_HOST = "node";
+
+export const nodeAway = (): Unavailable =>
+  new Unavailable({
+    error: "The node that has the session's sandbox is away; try again in a moment.",
+    code: "node_away",
+  });
+
+/** The session that the caller may reach into, while it runs. */
+export const runningSession = Effect.fnUntraced(function* (
+  caller: Principal,
+  params: { readonly pid: string; readonly sid: string },
+) {
+  if (!hasPower(caller, "work")) return yield* forbidden(caller);
+  const session = yield* sessionFor(caller, params);
+  const { status, sandboxId } = session;
+  return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
+});
+
+/** The daemon of a running session's sandbox, with a context of the caller's. `path`: target there, query included. */
+export const upstreamOf = Effect.fnUntraced(function* (
+  caller: Principal,
+  session: Effect.Success<ReturnType<typeof runningSession>>,
+  { method = "GET", path }: { readonly method: string | undefined; readonly path: string },
+) {
+  const keyring = yield* Keyring;
+  const provider = yield* SandboxProvider;
+  const { touch } = yield* Activity;
+  const link = yield* Effect.catchTag(linked(provider, session.sandboxId), "SandboxError", ({ node }) =>
+    Effect.fail(node === "away" ? nodeAway() : notRunning(session)),
+  );
+  const context = signUserContext(
+    {
+      userId: caller.user.id,
+      sessionId: session.id,
+      role: caller.origin,
+      nowMs: yield* Clock.currentTimeMillis,
+    },
+    keyring.serviceKey(session.sandboxId),
+  );
+  const heard = (): void => touch(session.id);
+  heard();
+  const asked = linkRequest(link, { method, path, by: "client" });
+  const upstream: Upstream = {
+    at: linkTarget(link),
+    path: asked.path,
+    host: link.kind === "node" ? NODE_HOST : "daemon",
+    headers: [USER_CONTEXT_HEADER, context, ...asked.headers],
+    heard,
+  };
+  return upstream;
+});
+
+/** Where an authentic request goes, and what it is held by. */
+const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
+  const caller = yield* bearer(request);
+  const { method } = request;
+  const session = yield* runningSession(caller, target);
+  const to = yield* upstreamOf(caller, session, { method, path: target.path });
+  const { id, projectId, sandboxId } = session;
+  const passage: Passage = { to, held: heldBy(caller, { projectId, session: { id, sandboxId } }) };
+  return passage;
+});
+
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
+  const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
+  if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
+  const caller = yield* (yield* Identity).authenticate(tokenHash(token), yield* Clock.currentTimeMillis);
+  return caller ?? (yield* unauthorized());
+});
+
+/** Why there is no answer, as an error of the API's. */
+export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
+  unreachable: () =>
+    new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
+  silent: () =>
+    new GatewayTimeout({
+      error: "The sandbox's daemon is there and does not answer.",
+      code: "upstream_timeout",
+    }),
+  body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),
+};
+
+/** Why there is no answer: what cannot be reached is the daemon, or the node that has it. */
+export const relayFailure = ({ host }: Upstream, why: Failure): ApiError =>
+  host === NODE_HOST && why === "unreachable" ? nodeAway() : RELAY_FAILURES[why]();
+
+const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
+
+const refuse = (response: ServerResponse): void => answerRaw(response, unauthorized());
+
+/** The relay's raw routes, for the listener; they live as long as the scope. */
+export const makeRelay = Effect.gen(function* () {
+  type Needs = Effect.Services<ReturnType<typeof passageFor>>;
+  const context = yield* Effect.context<Needs>();
+  const { hold } = yield* Openings;
+  const scope = yield* Effect.scope;
+  const proxy = yield* Effect.acquireRelease(
+    Effect.sync(() => new Proxy(answerFailure)),
+    (opened) => Effect.sync(() => opened.close()),
+  );
+
+  const decide = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    pass: (passage: Passage) => void,
+  ): void => {
+    const target = relayTarget(request.url ?? "", request.method);
+    if (target === null) return;
+    const decided = Effect.map(passageFor(request, target), pass);
+    const answered = answeredBy(decided, (error) => answerRaw(response, error));
+    Effect.runForkWith(context)(Effect.forkIn(answered, scope));
+  };
+
+  const routes: RawRoutes = {
+    request: (request, response) => {
+      if (relayTarget(request.url ?? "", request.method) === null) return false;
+      decide(request, response, ({ to, held }) =>
+        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      );
+      return true;
+    },
+    upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (relayTarget(request.url ?? "", request.method) === null) return false;
+      const response = responseOn(request, socket);
+      response.setHeader("x-request-id", requestId(request));
+      decide(request, response, ({ to, held }) => {
+        holdUpgrade(hold, { held, socket });
+        proxy.upgrade(request, response, { socket, head, to });
+      });
+      return true;
+    },
+  };
+  return routes;
+});

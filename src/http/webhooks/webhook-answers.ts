@@ -1,0 +1,139 @@
+/** What the webhook receiver answers (spec 4.1, 7.1), and the reasons that it gives to the people of a project alone. */
+import * as Cause from "effect/Cause";
+import type { Directory } from "../../services/directory.ts";
+import type { SignatureRefusal } from "../../domain/signature.ts";
+import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
+import { StoreError } from "../../store/ports/journal.ts";
+import type { Admission } from "../../store/ports/admissions.ts";
+import {
+  BadRequest,
+  Conflict,
+  Internal,
+  NotFound,
+  Unauthorized,
+  Unavailable,
+  type ApiError,
+} from "../api/errors.ts";
+import { fireFailed } from "../handlers/triggers.ts";
+
+/** An answer: an outcome, which also names it in the counts, or an error. */
+export type Answer =
+  | { readonly status: 200 | 202; readonly is: string; readonly body: object }
+  /** `reason` is not for the sender; null: the ledger has a row that says why. */
+  | { readonly error: ApiError; readonly reason: string | null };
+
+/** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
+export const noSuchTrigger = () =>
+  new NotFound({ error: "There is no such webhook trigger.", code: "not_found" });
+
+export const badAddress = () =>
+  new BadRequest({
+    error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
+    code: "invalid_webhook_address",
+  });
+
+export const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
+  new Conflict({
+    error: `The secret ${secretEnv} of this trigger is not configured in the project's secrets.`,
+    code: "secret_not_configured",
+  });
+
+const badSignature = () =>
+  new Unauthorized({
+    error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
+    code: "invalid_signature",
+  });
+
+/** Not to be told apart by the sender. */
+export const notAuthentic = (refusal: SignatureRefusal): Answer => ({
+  error: badSignature(),
+  reason: `signature_${refusal}`,
+});
+
+/** GitHub's question whether the address answers. */
+export const PONG: Answer = { status: 200, is: "pong", body: { status: "pong" } };
+
+const FILTERED = { status: "skipped", reason: "filtered" };
+const QUEUED = { status: "queued", reason: "account_session_cap" };
+
+/** A delivery that came again: what became of the first one, as it is now. */
+const again = ({ fire }: Extract<Admission, { readonly outcome: "duplicate" }>): Answer => {
+  const isFiltered = fire.status === "skipped";
+  const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
+  return {
+    status: isFiltered ? 200 : 202,
+    is: "duplicate",
+    body: { ...(isFiltered ? FILTERED : fired), duplicate: true },
+  };
+};
+
+export const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>): Answer => {
+  switch (admission.outcome) {
+    case "admitted":
+      return { status: 202, is: "fired", body: { status: "fired", session_id: admission.sessionId } };
+    case "queued":
+      return { status: 202, is: "queued", body: QUEUED };
+    case "filtered":
+      return { status: 200, is: "filtered", body: FILTERED };
+    case "duplicate":
+      return again(admission);
+    case "failed":
+      return { error: fireFailed(admission.reason), reason: null };
+    case "queue_full":
+      return {
+        error: new Unavailable({
+          error: `The account's queue is full (${admission.limit} fires); send it again later.`,
+          code: "queue_full",
+        }),
+        reason: "queue_full",
+      };
+    case "inactive":
+      return { error: noSuchTrigger(), reason: "project_archived" };
+    case "refused":
+      return {
+        error: new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }),
+        reason: "session_failed",
+      };
+  }
+};
+
+const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
+  const error = Cause.squash(cause);
+  if (error instanceof StoreError) {
+    return new Unavailable({
+      error: "The database cannot be reached; try again in a moment.",
+      code: "database_unavailable",
+    });
+  }
+  return Cause.hasDies(cause)
+    ? new Internal({
+        error: "The service failed to answer; the failure is in its log.",
+        code: "internal_error",
+      })
+    : new Unavailable({
+        error: "The service is busy with this account; try again in a moment.",
+        code: "busy",
+      });
+};
+
+/** The code says all there is to say. */
+export const refusedWith = (error: ApiError): Answer => ({ error, reason: error.code });
+
+export const failureFor = (cause: Cause.Cause<unknown>): Answer => refusedWith(errorOf(cause));
+
+/** Why nothing listens at an address, for the people of its project. It is looked up after the answer (threats.md W36). */
+export const whyNotListening = (directory: Directory["Service"], pid: string, slug: string): string => {
+  if (!isTriggerSlug(slug)) return "invalid_webhook_address";
+  const known = directory.known(pid);
+  if (known === null) return "unknown_project";
+  if (known.project.status !== "active") return "project_archived";
+  if (known.project.triggersPaused) return "triggers_paused";
+  const trigger = known.triggers.get(slug);
+  if (trigger === undefined) {
+    return known.manifest.errors.some((error) => error.slug === slug)
+      ? "trigger_in_error"
+      : "unknown_trigger";
+  }
+  if (trigger.type !== "webhook") return "not_a_webhook_trigger";
+  return trigger.enabled ? "not_found" : "trigger_disabled";
+};

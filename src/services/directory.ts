@@ -1,0 +1,246 @@
+/**
+ * Every project as its triggers go by it, held in memory: the receiver asks no database before a signature is checked, the
+ * scheduler none to know what is due (api.md 4 "Admission", "Webhook").
+ *
+ *  Y1 What is held is of a version, and an admission that went by a former one is refused (`stale`): the directory may be
+ *     late, it is never believed.
+ *  Y2 A change is known here at once where this process made it (`refresh`), within a second where another did: the
+ *     commit's signal, or the poll behind it.
+ *  Y3 A version never takes the place of a newer one.
+ *  Y4 A caller that misses something asks for one more look before it says so. All that ask at the same time share a look, so a
+ *     flood of misses costs one statement now and then, and no memory for what is missed.
+ */
+import type { KeyObject } from "node:crypto";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import type { ManifestError } from "../domain/manifest-error.ts";
+import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest.ts";
+import { unsealSecret } from "../domain/secret.ts";
+import { signatureKey } from "../domain/signature.ts";
+import type { TriggerDefinition } from "../domain/trigger.ts";
+import { StoreError } from "../store/ports/journal.ts";
+import { Projects } from "../store/ports/projects.ts";
+import type { GoodManifest, Project, ProjectState, SealedSecret } from "../store/ports/records.ts";
+import { Keyring } from "./keyring.ts";
+import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
+
+/** How long a lost signal may leave the directory behind (api.md 4). */
+const POLL = "1 second";
+/** Projects that are loaded together. */
+const PAGE = 200;
+/** Between two looks that callers ask for. */
+const LOOK_PAUSE = "20 millis";
+/** A look that takes longer fails: its callers answer that the database cannot be reached. */
+const LOOK_DEADLINE = "5 seconds";
+
+export interface ReadManifest {
+  readonly triggers: readonly TriggerDefinition[];
+  readonly errors: readonly ManifestError[];
+  readonly env: Manifest["env"];
+  /** The commit that the triggers are of. */
+  readonly commit: string | null;
+  readonly syncedAt: number | null;
+  /** The triggers are those of an earlier commit: the newest manifest does not parse. */
+  readonly stale: boolean;
+}
+
+/** A project as it is held. */
+export interface KnownProject {
+  readonly project: Project;
+  readonly manifest: ReadManifest;
+  readonly triggers: ReadonlyMap<string, TriggerDefinition>;
+  /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
+  readonly keys: ReadonlyMap<string, SigningKeys>;
+  readonly secretNames: readonly string[];
+  /** Its account's. */
+  readonly tier: string;
+  /** Whether its repository configures a model provider; null: that was not looked up. */
+  readonly bringsModel: boolean | null;
+}
+
+/** The keys of one secret. */
+export interface SigningKeys {
+  readonly current: KeyObject;
+  /** Of the value before, which verifies as well until an instant. */
+  readonly previous: { readonly key: KeyObject; readonly until: number } | null;
+}
+
+export class Directory extends Context.Service<
+  Directory,
+  {
+    /** As it was loaded last; null where there is no such project. Asks nobody. */
+    readonly known: (projectId: string) => KnownProject | null;
+    readonly all: () => Iterable<KnownProject>;
+    /** Loads one project now. */
+    readonly refresh: (projectId: string) => Effect.Effect<KnownProject | null, StoreError>;
+    /** One more look. Once it completes, whatever was committed before the call is held. */
+    readonly caughtUp: Effect.Effect<void, StoreError>;
+    /** Ids of projects that are of another version since this was asked last, once there are some; for one waiter. */
+    readonly news: Effect.Effect<readonly string[]>;
+  }
+>()("platform/actors/Directory") {}
+
+interface Parsed {
+  readonly good: GoodManifest | null;
+  readonly manifest: Manifest;
+}
+
+const NO_MANIFEST = parseManifest(new Uint8Array());
+
+/** A good reading's text says what its triggers are; the same reading is not parsed again. */
+const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed => {
+  if (good === null) return { good, manifest: NO_MANIFEST };
+  const known = former?.good;
+  const isSame =
+    known?.commit === good.commit &&
+    known.text === good.text &&
+    known.agents.join("\n") === good.agents.join("\n");
+  if (former !== undefined && isSame) return former;
+  const manifest = withAgentFiles(parseManifest(Buffer.from(good.text)), new Set(good.agents));
+  return { good, manifest };
+};
+
+const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest }: Parsed): ReadManifest => ({
+  triggers: manifest.triggers,
+  env: manifest.env,
+  commit: good?.commit ?? null,
+  syncedAt: project.manifest.syncedAt,
+  stale: manifestFailure !== null,
+  errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],
+});
+
+/** No other secret is opened here. */
+const keysOf = (
+  { secrets }: ProjectState,
+  triggers: readonly TriggerDefinition[],
+  keyring: Keyring["Service"],
+): ReadonlyMap<string, SigningKeys> => {
+  const keyOf = (sealed: SealedSecret): KeyObject | null => {
+    const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
+    return Result.isSuccess(value) ? signatureKey(value.success) : null;
+  };
+  const names = new Set(
+    triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : [])),
+  );
+  return new Map(
+    secrets.flatMap((sealed) => {
+      if (!names.has(sealed.name)) return [];
+      const current = keyOf(sealed);
+      if (current === null) return [];
+      const { previous } = sealed;
+      const key = previous === null ? null : keyOf({ ...sealed, ...previous });
+      const keys = {
+        current,
+        previous: previous === null || key === null ? null : { key, until: previous.until },
+      };
+      return [[sealed.name, keys] as const];
+    }),
+  );
+};
+
+/** Looks that callers ask for. Those that ask while one is under way share the next one: it begins after they asked. */
+const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, StoreError>) {
+  let asked = Deferred.makeUnsafe<void, StoreError>();
+  const isAsked = Latch.makeUnsafe(false);
+  const inTime = Effect.timeoutOrElse(look, {
+    duration: LOOK_DEADLINE,
+    orElse: () => Effect.fail(new StoreError({ operation: "directory", cause: new Error("it hangs") })),
+  });
+  const round = Effect.gen(function* () {
+    yield* isAsked.await;
+    isAsked.closeUnsafe();
+    const callers = asked;
+    asked = Deferred.makeUnsafe<void, StoreError>();
+    yield* Deferred.done(callers, yield* Effect.exit(inTime));
+    yield* Effect.sleep(LOOK_PAUSE);
+  });
+  yield* Effect.forkScoped(Effect.forever(round));
+  return Effect.suspend(() => {
+    // The look may begin within the call that opens the latch.
+    const own = asked;
+    isAsked.openUnsafe();
+    return Deferred.await(own);
+  });
+});
+
+export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
+  Directory,
+  Effect.gen(function* () {
+    const projects = yield* Projects;
+    const keyring = yield* Keyring;
+    const held = new Map<string, KnownProject>();
+    const readings = new Map<string, Parsed>();
+    const unread = new Set<string>();
+    const isUnread = Latch.makeUnsafe(false);
+    let since: string | null = null;
+
+    const hold = (state: ProjectState): void => {
+      const { project } = state;
+      const former = held.get(project.id);
+      if (former !== undefined && former.project.version > project.version) return;
+      const reading = parsed(state.manifest, readings.get(project.id));
+      const manifest = readingOf(state, reading);
+      readings.set(project.id, reading);
+      held.set(project.id, {
+        project,
+        manifest,
+        triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
+        keys: keysOf(state, manifest.triggers, keyring),
+        secretNames: state.secrets.map(({ name }) => name),
+        tier: state.tier,
+        bringsModel: state.manifest?.bringsModel ?? null,
+      });
+      if (former?.project.version === project.version) return;
+      unread.add(project.id);
+      isUnread.openUnsafe();
+    };
+    /** One that cannot be held is logged and stays as it was, which Y1 makes harmless; the others are held. */
+    const holdOrLog = (state: ProjectState) =>
+      Effect.catchDefect(
+        Effect.sync(() => hold(state)),
+        (defect) => Effect.logError("a project cannot be held", { project: state.project.id }, defect),
+      );
+    const load = Effect.fnUntraced(function* (ids: readonly string[]) {
+      for (let from = 0; from < ids.length; from += PAGE) {
+        const states = yield* projects.states(ids.slice(from, from + PAGE));
+        // A full manifest takes some ms to read: others run between two of them.
+        yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
+          discard: true,
+        });
+      }
+    });
+    const look = Effect.gen(function* () {
+      const { changed, since: next } = yield* projects.changedSince(since);
+      yield* load(
+        changed.flatMap(({ id, version }) => (held.get(id)?.project.version === version ? [] : [id])),
+      );
+      since = next;
+    });
+
+    // The first look is part of the start: a webhook that comes with the first connection finds its trigger.
+    yield* dutyRound("directory", look);
+    yield* Effect.forkScoped(
+      dutyRounds(dutyRound("directory", look), { poll: POLL, signal: projects.changed }),
+    );
+    const caughtUp = yield* sharedLooks(look);
+    return Directory.of({
+      caughtUp,
+      known: (id) => held.get(id) ?? null,
+      all: () => held.values(),
+      refresh: (id) => Effect.map(load([id]), () => held.get(id) ?? null),
+      news: Effect.andThen(
+        isUnread.await,
+        Effect.sync(() => {
+          const ids = [...unread];
+          unread.clear();
+          isUnread.closeUnsafe();
+          return ids;
+        }),
+      ),
+    });
+  }),
+);

@@ -1,0 +1,160 @@
+/**
+ * Fires a trigger: what comes from a cron instant, a webhook or a person becomes a wish for a session (spec 6 "Trigger
+ * firing", api.md 4 "Admission"). Whatever becomes of an authentic fire, it leaves its ledger row before anyone is
+ * answered.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import { uuidV7 } from "../domain/ids.ts";
+import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
+import type { TriggerDefinition } from "../domain/trigger.ts";
+import type { StoreError } from "../store/ports/journal.ts";
+import type { Admission, AdmissionRequest } from "../store/ports/admissions.ts";
+import type {
+  FireKind,
+  FirePrompt,
+  NewFire,
+  NewSession,
+  Project,
+  StoredRequest,
+  VerifiedWith,
+} from "../store/ports/records.ts";
+import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
+import { Directory } from "./directory.ts";
+import { Entropy, UUID_BYTES } from "./entropy.ts";
+import { logMissingSecrets } from "./required-secrets.ts";
+import { missingModel, ModelPolicy } from "./models.ts";
+
+export interface FiringOptions {
+  readonly bootTimeoutMs: number;
+  readonly queueTtlMs: number;
+  readonly queueMax: number;
+}
+
+/** One fire as it came in. */
+export interface FireRequest {
+  readonly project: Project;
+  readonly trigger: TriggerDefinition;
+  readonly kind: FireKind;
+  readonly prompt: FirePrompt;
+  /** What it came with, to be kept for looking at and for firing again. */
+  readonly request: StoredRequest | null;
+  /** The user the session acts for: who fired it, else who made the project. */
+  readonly userId: string;
+  readonly deliveryId: string | null;
+  /** Of a webhook. */
+  readonly verifiedWith?: VerifiedWith;
+  readonly scheduledFor: number | null;
+  /** The fire that this one is a repetition of. */
+  readonly replayOf: string | null;
+  /** What becomes of it at the cap: a person is told, a machine's fire waits. */
+  readonly atCap: "refuse" | "queue";
+}
+
+export class Firing extends Context.Service<
+  Firing,
+  {
+    readonly fire: (request: FireRequest) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
+    /** The same below Effect, for the webhook receiver. */
+    readonly offer: (request: FireRequest, answer: (exit: AdmissionExit) => void) => void;
+  }
+>()("platform/actors/Firing") {}
+
+/** A template rendered for a fire. */
+export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {
+  const rendered = renderPrompt(template, variables);
+  return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
+};
+
+export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Directory> =>
+  Layer.effect(
+    Firing,
+    Effect.gen(function* () {
+      const admitter = yield* Admitter;
+      const clock = yield* Clock.Clock;
+      const entropy = yield* Entropy;
+      const directory = yield* Directory;
+      const rules = yield* ModelPolicy;
+      const run = Effect.runForkWith(yield* Effect.context());
+      const prompted = (request: FireRequest): FireRequest =>
+        missingModel(directory.known(request.project.id), rules) === null
+          ? request
+          : { ...request, prompt: { is: "no_model" } };
+      const wish = (request: FireRequest): AdmissionRequest => {
+        const now = clock.currentTimeMillisUnsafe();
+        const newId = () => uuidV7(now, entropy(UUID_BYTES));
+        return {
+          session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
+          fire: newFire(prompted(request), options, { id: newId(), now }),
+          projectVersion: request.project.version,
+          atCap: request.atCap,
+          now,
+        };
+      };
+      const logged = ({ project }: FireRequest, admission: Admission): Effect.Effect<void> => {
+        const known = directory.known(project.id);
+        if (admission.outcome === "admitted")
+          return logMissingSecrets(known, { session: admission.sessionId });
+        if (admission.outcome === "queued") return logMissingSecrets(known, { fire: admission.fireId });
+        return Effect.void;
+      };
+      return Firing.of({
+        fire: (request) =>
+          Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))).pipe(
+            Effect.tap((admission) => logged(request, admission)),
+          ),
+        offer: (request, answer) =>
+          admitter.offer(request.project.accountId, wish(request), (exit) => {
+            answer(exit);
+            if (Exit.isSuccess(exit)) run(logged(request, exit.value));
+          }),
+      });
+    }),
+  );
+
+const newSession = (
+  { project, trigger, kind, userId }: FireRequest,
+  { id, bootDeadlineAt }: Pick<NewSession, "id" | "bootDeadlineAt">,
+): NewSession => ({
+  id,
+  projectId: project.id,
+  accountId: project.accountId,
+  baseRef: project.defaultBranch,
+  baseCommit: null,
+  name: trigger.name,
+  agentName: trigger.agent,
+  agentModel: null,
+  initialPrompt: null,
+  metadata: {},
+  triggerSlug: trigger.slug,
+  createdBy: userId,
+  // A fire by hand acts as its user; a machine's has the least power (api.md 1 "Origin"), also when a person repeats it:
+  // what is in its prompt is still what the machine sent.
+  origin: kind === "manual" ? "session" : "trigger",
+  bootDeadlineAt,
+});
+
+const newFire = (
+  request: FireRequest,
+  { queueTtlMs, queueMax }: FiringOptions,
+  { id, now }: { readonly id: string; readonly now: number },
+): NewFire => ({
+  id,
+  accountId: request.project.accountId,
+  projectId: request.project.id,
+  triggerSlug: request.trigger.slug,
+  kind: request.kind,
+  scheduledFor: request.scheduledFor,
+  receivedAt: now,
+  deliveryId: request.deliveryId,
+  replayOf: request.replayOf,
+  ...(request.verifiedWith !== undefined && { verifiedWith: request.verifiedWith }),
+  prompt: request.prompt,
+  request: request.request,
+  queueTtlMs,
+  queueMax,
+});

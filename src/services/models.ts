@@ -1,0 +1,87 @@
+/**
+ * Whether a session would have a language model (domain/model.ts), asked before there is one: by the project's state in
+ * memory for a fire, by the tables for a person's request, and of the repository where neither says yes.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { parseManifest } from "../domain/manifest.ts";
+import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from "../domain/model.ts";
+import { GitBackend, type GitError, type Repository } from "../git/port.ts";
+import { Identity } from "../store/ports/identity.ts";
+import { Secrets } from "../store/ports/secrets.ts";
+import type { Project } from "../store/ports/records.ts";
+import type { KnownProject } from "./directory.ts";
+import { fileText, manifestText } from "./repository.ts";
+
+export interface ModelRules {
+  /** False where the agent runtime brings its own model, or nothing real runs. */
+  readonly required: boolean;
+  /** Tiers that have the managed gateway. */
+  readonly gatewayTiers: readonly string[];
+  readonly defaults: DefaultModels;
+}
+
+/** What the service's settings say of models. */
+export const ModelPolicy = Context.Reference<ModelRules>("platform/actors/ModelPolicy", {
+  defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {} }),
+});
+
+/** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
+export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { message: Schema.String }) {}
+
+/** Configuration of the runtime that is larger is none. */
+const CONFIG_LIMIT = 1024 * 1024;
+
+/** Whether the repository configures a provider of its own at the commit. */
+export const repositoryBringsModel = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+  configDir: string,
+): Effect.fn.Return<boolean, GitError, GitBackend> {
+  for (const path of runtimeConfigFiles(configDir)) {
+    const text = yield* fileText(repository, { commit, path, maxBytes: CONFIG_LIMIT });
+    if (text !== null && bringsModel(text)) return true;
+  }
+  return false;
+});
+
+/** Refuses a session that would have no model. The repository is looked at last: that takes a process for each file. */
+export const requireModel = Effect.fnUntraced(function* (
+  project: Project,
+  { commit, agentModel }: { readonly commit: string; readonly agentModel: string | null },
+) {
+  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
+  if (!required) return;
+  const account = gatewayTiers.length === 0 ? null : yield* (yield* Identity).account(project.accountId);
+  const { secrets } = yield* (yield* Secrets).list(project.id);
+  const choice = chooseModel({
+    gateway: account !== null && gatewayTiers.includes(account.tier),
+    secretNames: secrets.map(({ name }) => name),
+    agentModel,
+    defaults,
+  });
+  if (Result.isSuccess(choice)) return;
+  const repository = { projectId: project.id };
+  const manifest = parseManifest((yield* manifestText(repository, commit)) ?? new Uint8Array());
+  if (yield* repositoryBringsModel(repository, commit, manifest.configDir)) return;
+  return yield* new NoModel({ message: choice.failure });
+});
+
+/** The same for a fire, by what is in memory: a sentence that says what is missing; null: nothing is. */
+export const missingModel = (
+  known: KnownProject | null,
+  { required, gatewayTiers, defaults }: ModelRules,
+): string | null => {
+  // Unknown counts as there: the daemon looks again, and says so.
+  if (!required || known === null || known.bringsModel !== false) return null;
+  const { secretNames, tier } = known;
+  const choice = chooseModel({
+    gateway: gatewayTiers.includes(tier),
+    secretNames,
+    agentModel: null,
+    defaults,
+  });
+  return Result.isFailure(choice) ? choice.failure : null;
+};

@@ -1,0 +1,111 @@
+/**
+ * What the webhook receiver answered, for people: a count of each answer, and a record of what it turned away.
+ *
+ *  V1 The receiver tells it after its answer and never waits for it.
+ *  V2 Memory is bounded: so many refusals of a project and so many in all wait for the next write. What comes beyond them is
+ *     dropped and counted. Of a project that is not known here nothing is kept but the count.
+ *  V3 Writes are bounded: one batch a second, none where nothing waits. While the database is away the batch waits.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { uuidV7 } from "../domain/ids.ts";
+import { WebhookRefusals, type WebhookRefusal } from "../store/ports/webhook-refusals.ts";
+import { Directory } from "./directory.ts";
+import { Entropy, UUID_BYTES } from "./entropy.ts";
+import { dutyRound } from "../actors/supervisor.ts";
+
+const INTERVAL = "1 second";
+/** Refusals that one write takes. */
+const WAITING_PER_PROJECT = 20;
+const WAITING_MAX = 200;
+
+export type NewRefusal = Omit<WebhookRefusal, "id" | "at">;
+
+/** An answer as it is counted: its status, and its code or, where it is no error, its outcome. */
+export interface CountedAnswer {
+  readonly status: number;
+  readonly answer: string;
+  readonly count: number;
+}
+
+export class WebhookRecord extends Context.Service<
+  WebhookRecord,
+  {
+    readonly answered: (status: number, answer: string) => void;
+    readonly refused: (refusal: NewRefusal) => void;
+    /** Since this process began. */
+    readonly counts: () => { readonly answers: readonly CountedAnswer[]; readonly dropped: number };
+    /** Writes what waits. */
+    readonly flush: Effect.Effect<void>;
+  }
+>()("platform/actors/WebhookRecord") {}
+
+/** The refusals that wait, within their bounds (V2). */
+class Waiting {
+  #rows: WebhookRefusal[] = [];
+  readonly #ofProject = new Map<string, number>();
+  dropped = 0;
+
+  /** Takes a refusal in where there is room for it. */
+  offer(projectId: string, make: () => WebhookRefusal): void {
+    const own = this.#ofProject.get(projectId) ?? 0;
+    if (own >= WAITING_PER_PROJECT || this.#rows.length >= WAITING_MAX) {
+      this.dropped += 1;
+      return;
+    }
+    this.#ofProject.set(projectId, own + 1);
+    this.#rows.push(make());
+  }
+
+  take(): readonly WebhookRefusal[] {
+    const rows = this.#rows;
+    this.#rows = [];
+    this.#ofProject.clear();
+    return rows;
+  }
+}
+
+export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusals | Directory> =
+  Layer.effect(
+    WebhookRecord,
+    Effect.gen(function* () {
+      const refusals = yield* WebhookRefusals;
+      const directory = yield* Directory;
+      const clock = yield* Clock.Clock;
+      const entropy = yield* Entropy;
+      const answers = new Map<string, CountedAnswer>();
+      const waiting = new Waiting();
+
+      const write = Effect.suspend(() => {
+        const rows = waiting.take();
+        if (rows.length === 0) return Effect.void;
+        const back = Effect.sync(() => {
+          for (const row of rows) waiting.offer(row.projectId, () => row);
+        });
+        return Effect.tapError(refusals.add(rows), () => back);
+      });
+      const flush = dutyRound("webhook record", write);
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(flush, INTERVAL), Schedule.forever));
+      // What waits at the end of the service is written, if the database is there.
+      yield* Effect.addFinalizer(() => Effect.ignore(write));
+
+      return WebhookRecord.of({
+        answered: (status, answer) => {
+          const key = `${status} ${answer}`;
+          answers.set(key, { status, answer, count: (answers.get(key)?.count ?? 0) + 1 });
+        },
+        refused: (refusal) => {
+          if (directory.known(refusal.projectId) === null) return;
+          waiting.offer(refusal.projectId, () => {
+            const at = clock.currentTimeMillisUnsafe();
+            return { ...refusal, id: uuidV7(at, entropy(UUID_BYTES)), at };
+          });
+        },
+        counts: () => ({ answers: [...answers.values()], dropped: waiting.dropped }),
+        flush,
+      });
+    }),
+  );

@@ -1,0 +1,362 @@
+/**
+ * Decides a batch of wishes for sessions (api.md 4 "Admission", "Queue", "Webhook: Duplicates") from what an adapter read
+ * under the account's lock. Pure, and shared by both adapters: they read the facts and carry out the plan.
+ *
+ *  N1 Wishes are decided in their order; each sees what those before it did.
+ *  N2 At most `cap - activeSessions` of them are admitted.
+ *  N3 A fire is written at most once under its delivery id and under its cron instant.
+ *  N4 A fire that may wait does not overtake those that wait, also where a slot is free: the next drain gives it to them.
+ *  N5 A wish that was decided by a former version of its project is not decided at all.
+ */
+import * as Result from "effect/Result";
+import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
+import {
+  DELIVERY_WINDOW_MS,
+  type Admission,
+  type AdmissionRequest,
+  type FireFailure,
+} from "../ports/admissions.ts";
+import type { Fire, FirePrompt, FireStatus, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
+
+export interface AdmissionFacts {
+  readonly cap: number;
+  readonly activeSessions: number;
+  /** Waiting fires of the account. */
+  readonly waiting: number;
+  /** Version of each active project. */
+  readonly activeProjects: ReadonlyMap<string, number>;
+  /** last_fired_at by `triggerKey`, of the batch's cron triggers. */
+  readonly lastFired: ReadonlyMap<string, number>;
+  /** The rows that answer for the batch's delivery ids, and those of its cron instants. */
+  readonly known: readonly Fire[];
+  /** The waiting cron fires of the batch's triggers. */
+  readonly waitingCron: readonly Pick<Fire, "id" | "projectId" | "triggerSlug">[];
+}
+
+/** A ledger row as it is to be. */
+export interface PlannedFire extends Fire {
+  readonly accountId: string;
+  readonly firedAt: number | null;
+  /** When it came to be what it is: with the request, or when its wait ended. */
+  readonly decidedAt: number;
+}
+export interface PlannedSession {
+  readonly session: NewSession;
+  readonly fireId: string | null;
+  readonly now: number;
+}
+export interface PlannedEntry {
+  readonly fire: PlannedFire;
+  readonly session: NewSession;
+  /** What its prompt is rendered from when it fires; null: the session has it. */
+  readonly template: CronTemplate | null;
+  /** The waiting fire, written before this batch, whose place in the queue it takes; null: it is the last. */
+  readonly replaces: string | null;
+  readonly queuedAt: number;
+  readonly expiresAt: number;
+}
+export interface AdmissionPlan {
+  readonly answers: readonly Admission[];
+  readonly sessions: readonly PlannedSession[];
+  /** Rows to insert, or to overwrite under the id they have. */
+  readonly fires: readonly PlannedFire[];
+  readonly queue: readonly PlannedEntry[];
+  /** What the fires came with, by their row's id; it takes the place of what an earlier attempt came with. */
+  readonly requests: ReadonlyMap<string, StoredRequest>;
+  /** Rows that are tried again with what is too large to be stored: what they came with before is theirs no longer. */
+  readonly forgotten: readonly string[];
+  /** Waiting cron fires, written before this batch, that a later instant replaces. */
+  readonly overlapped: readonly string[];
+  /** Rows that answer no longer for their delivery id: it was seen again after the window. */
+  readonly outlived: readonly string[];
+}
+
+/** A trigger among those of all projects. */
+export const triggerKey = (of: Pick<Fire, "projectId" | "triggerSlug">): string =>
+  `${of.projectId}/${of.triggerSlug}`;
+
+/** What makes two fires the same one; null: nothing does. */
+export const identityOf = (
+  fire: Pick<Fire, "projectId" | "triggerSlug" | "kind" | "deliveryId" | "scheduledFor" | "replayOf">,
+): string | null => {
+  if (fire.replayOf !== null) return null;
+  if (fire.kind === "cron") return JSON.stringify([fire.projectId, fire.triggerSlug, fire.scheduledFor]);
+  return fire.deliveryId === null
+    ? null
+    : JSON.stringify([fire.projectId, fire.triggerSlug, "delivery", fire.deliveryId]);
+};
+
+/** Whether a row answers for its delivery id (the unique index goes by it). */
+export const answersDelivery = (fire: Fire): boolean =>
+  fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null && fire.status !== "duplicate";
+
+/** Rows of these are tried again when their delivery comes again (api.md 4 "Webhook"). */
+const SETTLED: ReadonlySet<FireStatus> = new Set(["failed", "expired", "cancelled"]);
+
+/** A fire's row before anything became of it. */
+const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
+  id: former?.id ?? fire.id,
+  accountId: fire.accountId,
+  projectId: fire.projectId,
+  triggerSlug: fire.triggerSlug,
+  kind: former?.kind ?? fire.kind,
+  status: "failed",
+  reason: null,
+  scheduledFor: fire.scheduledFor,
+  receivedAt: fire.receivedAt,
+  deliveryId: fire.deliveryId,
+  sessionId: null,
+  attempts: (former?.attempts ?? 0) + 1,
+  replayOf: fire.replayOf,
+  verifiedWith: fire.verifiedWith ?? null,
+  firedAt: null,
+  decidedAt: fire.receivedAt,
+});
+
+type Former =
+  | { readonly is: "answer"; readonly fire: Fire }
+  /** Tried again under the same row. */
+  | { readonly is: "retry"; readonly fire: Fire }
+  | { readonly is: "none" };
+
+/** A session with its fire's prompt in it. */
+export const promptedSession = (
+  session: NewSession,
+  prompt: Exclude<FirePrompt, { readonly is: "filtered" }>,
+  lastFiredAt: number | null,
+): Result.Result<NewSession, FireFailure> => {
+  if (prompt.is === "too_large") return Result.fail("prompt_too_large");
+  if (prompt.is === "no_model") return Result.fail("no_model");
+  const rendered =
+    prompt.is === "rendered"
+      ? Result.succeed(prompt.text)
+      : Result.mapError(renderCronPrompt(prompt.template, lastFiredAt), () => "prompt_too_large" as const);
+  return Result.map(rendered, (initialPrompt) => ({ ...session, initialPrompt }));
+};
+
+/** As a row can hold it; rendering would take the NULs out, too (threats.md P09). */
+const storable = (template: CronTemplate): CronTemplate => ({
+  ...template,
+  prompt: template.prompt.replaceAll("\0", ""),
+});
+
+class Planner {
+  readonly #facts: AdmissionFacts;
+  readonly #known = new Map<string, Fire>();
+  readonly #waitingCron = new Map<string, string>();
+  readonly #lastFired: Map<string, number>;
+  readonly #sessions: PlannedSession[] = [];
+  readonly #fires = new Map<string, PlannedFire>();
+  /** In their order, a cron trigger's by its key: a later instant's takes the place of the one it replaces. */
+  readonly #queue = new Map<string, PlannedEntry>();
+  readonly #requests = new Map<string, StoredRequest>();
+  readonly #forgotten: string[] = [];
+  readonly #overlapped: string[] = [];
+  readonly #outlived: string[] = [];
+  #slots: number;
+  #waiting: number;
+
+  constructor(facts: AdmissionFacts) {
+    this.#facts = facts;
+    this.#slots = facts.cap - facts.activeSessions;
+    this.#waiting = facts.waiting;
+    this.#lastFired = new Map(facts.lastFired);
+    for (const fire of facts.known) {
+      const identity = identityOf(fire);
+      if (identity !== null) this.#known.set(identity, fire);
+    }
+    for (const waiting of facts.waitingCron) this.#waitingCron.set(triggerKey(waiting), waiting.id);
+  }
+
+  plan(answers: readonly Admission[]): AdmissionPlan {
+    return {
+      answers,
+      sessions: this.#sessions,
+      fires: [...this.#fires.values()],
+      queue: [...this.#queue.values()],
+      requests: this.#requests,
+      forgotten: this.#forgotten,
+      overlapped: this.#overlapped,
+      outlived: this.#outlived,
+    };
+  }
+
+  decide(request: AdmissionRequest): Admission {
+    const { session, fire, projectVersion, now } = request;
+    const version = this.#facts.activeProjects.get(session.projectId);
+    if (version === undefined) return { outcome: "inactive" };
+    if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
+    if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
+    const former = this.#former(fire, now);
+    if (former.is === "answer") return this.#duplicate(fire, former.fire);
+    const row = rowOf(fire, former.is === "retry" ? former.fire : null);
+    if (fire.prompt.is === "filtered") return this.#filter(row, fire);
+    const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
+    if (!hasSlot && request.atCap === "refuse") return this.#refusal();
+    this.#keep(row, fire);
+    const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
+    const prompted = promptedSession(session, fire.prompt, lastFiredAt);
+    if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
+    return hasSlot ? this.#start(prompted.success, row, now) : this.#wait(request, fire, row);
+  }
+
+  /** What the fire came with takes the place of what an attempt before came with, also of this batch. */
+  #keep(row: PlannedFire, { id, request }: NewFire): void {
+    if (request !== null) this.#requests.set(row.id, request);
+    else if (row.id !== id) {
+      this.#requests.delete(row.id);
+      this.#forgotten.push(row.id);
+    }
+  }
+
+  #refusal(): Admission {
+    const { cap, activeSessions } = this.#facts;
+    return { outcome: "refused", limit: cap, activeSessions: activeSessions + this.#sessions.length };
+  }
+
+  #former(fire: NewFire, now: number): Former {
+    const identity = identityOf(fire);
+    const known = identity === null ? undefined : this.#known.get(identity);
+    if (known === undefined) return { is: "none" };
+    if (fire.kind === "cron") return { is: "answer", fire: known };
+    if (now - known.receivedAt > DELIVERY_WINDOW_MS) {
+      this.#outlived.push(known.id);
+      return { is: "none" };
+    }
+    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };
+  }
+
+  /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
+  #duplicate(fire: NewFire, former: Fire): Admission {
+    if (fire.kind !== "cron") {
+      const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+      this.#fires.set(row.id, row);
+    }
+    return { outcome: "duplicate", fire: former };
+  }
+
+  /** It takes no slot and waits for none. Its row answers for its delivery, whatever the filter becomes. */
+  #filter(row: PlannedFire, fire: NewFire): Admission {
+    this.#keep(row, fire);
+    this.#write({ ...row, status: "skipped", reason: "filtered", attempts: 0 });
+    return { outcome: "filtered", fireId: row.id };
+  }
+
+  #fail(row: PlannedFire, reason: FireFailure): Admission {
+    this.#write({ ...row, status: "failed", reason });
+    return { outcome: "failed", fireId: row.id, reason };
+  }
+
+  #write(row: PlannedFire): void {
+    this.#fires.set(row.id, row);
+    const identity = identityOf(row);
+    const { accountId: _account, firedAt: _firedAt, decidedAt: _decidedAt, ...fire } = row;
+    if (identity !== null) this.#known.set(identity, fire);
+  }
+
+  #start(session: NewSession, row: PlannedFire | null, now: number): Admission {
+    this.#slots -= 1;
+    this.#sessions.push({ session, fireId: row?.id ?? null, now });
+    if (row !== null) {
+      this.#write({ ...row, status: "fired", sessionId: session.id, firedAt: now });
+      const trigger = triggerKey(row);
+      this.#lastFired.set(trigger, Math.max(this.#lastFired.get(trigger) ?? now, now));
+    }
+    return { outcome: "admitted", sessionId: session.id, fireId: row?.id ?? null };
+  }
+
+  #wait({ session, now }: AdmissionRequest, fire: NewFire, row: PlannedFire): Admission {
+    const trigger = triggerKey(fire);
+    const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
+    if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
+    if (replaced === undefined) this.#waiting += 1;
+    else this.#replace(replaced);
+    if (fire.kind === "cron") this.#waitingCron.set(trigger, row.id);
+    const queued: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
+    this.#write(queued);
+    const { prompt } = fire;
+    const place = fire.kind === "cron" ? trigger : row.id;
+    const former = this.#queue.get(place);
+    this.#queue.set(place, {
+      fire: queued,
+      session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
+      template: prompt.is === "cron" ? storable(prompt.template) : null,
+      replaces: former === undefined ? (replaced ?? null) : former.replaces,
+      queuedAt: now,
+      expiresAt: now + fire.queueTtlMs,
+    });
+    return { outcome: "queued", fireId: row.id, slotIsFree: this.#slots > 0 };
+  }
+
+  /** A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row. */
+  #queueFull(fire: NewFire, row: PlannedFire): Admission {
+    if (fire.kind === "cron") return this.#fail(row, "queue_full");
+    this.#requests.delete(row.id);
+    return { outcome: "queue_full", limit: fire.queueMax };
+  }
+
+  /** The waiting fire gives its place to a later instant of its trigger. */
+  #replace(id: string): void {
+    const planned = this.#fires.get(id);
+    if (planned === undefined) this.#overlapped.push(id);
+    else this.#write({ ...planned, status: "skipped", reason: "overlapped" });
+  }
+}
+
+/** One answer a wish, in the same order, and what is to be written so that they are true. */
+export const planAdmissions = (
+  facts: AdmissionFacts,
+  requests: readonly AdmissionRequest[],
+): AdmissionPlan => {
+  const planner = new Planner(facts);
+  const answers = requests.map((request) => planner.decide(request));
+  return planner.plan(answers);
+};
+
+/** A waiting fire that a slot is free for. */
+export interface DrainedFire {
+  readonly fire: Fire;
+  readonly session: Omit<NewSession, "id" | "bootDeadlineAt">;
+  readonly template: CronTemplate | null;
+}
+export interface DrainRequest {
+  readonly sessionIds: readonly string[];
+  readonly now: number;
+  readonly bootTimeoutMs: number;
+}
+
+/**
+ * What becomes of waiting fires in the order in which they start: sessions, or rows that say why not, as by a prompt that
+ * has outgrown its limit. `lastFired` as in `AdmissionFacts`.
+ */
+export const planDrain = (
+  accountId: string,
+  fires: readonly DrainedFire[],
+  { lastFired, request }: { readonly lastFired: ReadonlyMap<string, number>; readonly request: DrainRequest },
+) => {
+  const { sessionIds, now, bootTimeoutMs } = request;
+  const moved = new Map(lastFired);
+  const sessions: PlannedSession[] = [];
+  const rows: PlannedFire[] = [];
+  const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
+  for (const [index, { fire, session, template }] of fires.entries()) {
+    const id = sessionIds[index] ?? "";
+    const trigger = triggerKey(fire);
+    const row = { ...fire, accountId, decidedAt: now };
+    const prompt =
+      template === null
+        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
+        : ({ is: "cron", template } as const);
+    const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
+    const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
+    if (Result.isFailure(prompted)) {
+      rows.push({ ...row, status: "failed", reason: prompted.failure, firedAt: null });
+    } else {
+      sessions.push({ session: prompted.success, fireId: fire.id, now });
+      rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: now });
+      admitted.push({ fireId: fire.id, sessionId: id });
+      moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
+    }
+  }
+  return { sessions, rows, admitted };
+};

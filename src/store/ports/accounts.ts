@@ -1,0 +1,34 @@
+/**
+ * Accounts and their users, as the operator sees them (api.md 2, `platform admin`): over all accounts, where every other
+ * part of the store's port is asked for one. Adapters keep the invariants of journal.ts.
+ */
+import * as Context from "effect/Context";
+import type { Stored } from "./journal.ts";
+import type { BadCursor } from "./errors.ts";
+import type { Account, Page, PageRequest } from "./records.ts";
+
+export interface User {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+}
+
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    /** All of them, newest first. */
+    readonly list: (request: PageRequest) => Stored<Page<Account>, BadCursor>;
+    readonly create: (account: {
+      readonly id: string;
+      readonly name: string;
+      readonly tier: string;
+      readonly cap: number;
+      readonly now: number;
+    }) => Stored<Account>;
+    /** Of one account, newest first. */
+    readonly users: (accountId: string, request: PageRequest) => Stored<Page<User>, BadCursor>;
+    readonly user: (id: string) => Stored<User | null>;
+    /** Null where there is no such account. */
+    readonly createUser: (user: User & { readonly now: number }) => Stored<User | null>;
+  }
+>()("platform/store/Accounts") {}

@@ -1,0 +1,13 @@
+/** The git passwords of sandboxes (api.md 7). */
+import * as Context from "effect/Context";
+import type { Stored } from "./journal.ts";
+import type { CloneCredential } from "./records.ts";
+
+export class CloneCredentials extends Context.Service<
+  CloneCredentials,
+  {
+    readonly mint: (credential: CloneCredential) => Stored<void>;
+    /** The credential with this hash while it lives, its session does, and its sandbox is provisioning or active (G10), else null. */
+    readonly find: (hash: string, now: number) => Stored<CloneCredential | null>;
+  }
+>()("platform/store/CloneCredentials") {}

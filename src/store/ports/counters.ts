@@ -1,0 +1,27 @@
+/**
+ * An account's counters against what they count (journal.ts, D3). They move with their rows in
+ * one transaction, so they are right at every commit; one that is not was changed by hand, or by a backup put back in part.
+ */
+import * as Context from "effect/Context";
+import type { Stored } from "./journal.ts";
+
+/** What a counter said, and what was counted. */
+export interface Mended {
+  readonly said: number;
+  readonly counted: number;
+}
+
+export class Counters extends Context.Service<
+  Counters,
+  {
+    /** Accounts whose counters differ from their live sessions or their waiting fires, at one instant. */
+    readonly wrong: Stored<readonly string[]>;
+    /**
+     * Counts again under the account's lock, which admissions, drains and the ends of sessions wait for or are waited for,
+     * and sets what differs. @returns null where nothing does: nothing is written.
+     */
+    readonly mend: (
+      accountId: string,
+    ) => Stored<{ readonly activeSessions: Mended; readonly queuedFires: Mended } | null>;
+  }
+>()("platform/store/Counters") {}

@@ -1,0 +1,8 @@
+/** Whether the database answers. */
+import * as Context from "effect/Context";
+import type { Stored } from "./journal.ts";
+
+/** Says whether the database answers (`/readyz`). */
+export class StoreHealth extends Context.Service<StoreHealth, { readonly ping: Stored<void> }>()(
+  "platform/store/StoreHealth",
+) {}

@@ -1,0 +1,398 @@
+/**
+ * The service's own Postgres, for an installation without DATABASE_URL (api.md 9). All of it lies in the data
+ * directory: `postgres/` the database and its socket, `postgres-password`, `postgres.log`.
+ *
+ *  P1 It listens on a unix socket inside its 0700 directory, with a password besides; on no port.
+ *  P2 As root it runs as `nobody`, since Postgres refuses root. The directory is handed over as an open descriptor
+ *     (`/proc/self/fd/3`), so it works below directories that `nobody` cannot pass, such as a 0700 home.
+ *  P3 A postmaster that a killed service left behind is stopped before the directory is used again (threats.md fact 1).
+ *  P4 fsync stays on. A server that ends by itself is started again on the same address.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { open } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
+import type * as SqlClient from "effect/sql/SqlClient";
+import { processStartedAt } from "../../process.ts";
+import { prepareBinaries, type Binaries } from "./binaries.ts";
+import * as Client from "../connection/client.ts";
+import type { Notifications } from "../connection/notifications.ts";
+
+/** The embedded database cannot be made or started; `message` says why, with the server's last words. */
+export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
+  "EmbeddedPostgresFailed",
+  { message: Schema.String },
+) {}
+
+/** `nobody`: initdb wants a user with a name, and this one has it everywhere. */
+const NOBODY = { uid: 65_534, gid: 65_534 } as const;
+const USER = "platform";
+/** A socket's path is 107 bytes at most (unix(7)), with the socket's name. */
+const SOCKET = ".s.PGSQL.5432";
+const MAX_SOCKET_DIRECTORY_BYTES = 107 - `/${SOCKET}`.length;
+/** Crash recovery reads the log since the last checkpoint: seconds, seldom a minute. */
+const START_TIMEOUT = "90 seconds";
+/** A fast shutdown writes a checkpoint; past this the server is ended and recovers at the next start. */
+const STOP_TIMEOUT = "6 seconds";
+const QUIT_TIMEOUT = "2 seconds";
+const POLL = "10 millis";
+/** Orphaned backends of a killed postmaster hold its shared memory for a moment. */
+const START_RETRIES = { times: 5, schedule: Schedule.spaced("500 millis") } as const;
+const LOG_TAIL_BYTES = 2_000;
+
+interface Place {
+  readonly binaries: Binaries;
+  /** The database itself. */
+  readonly directory: string;
+  readonly log: string;
+  /** Who the server runs as; empty: as we do. */
+  readonly identity: Partial<typeof NOBODY>;
+}
+
+const failed = (what: string) => (cause: unknown) =>
+  new EmbeddedPostgresFailed({ message: `The embedded Postgres ${what}: ${String(cause)}` });
+
+const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, EmbeddedPostgresFailed> =>
+  Effect.tryPromise({ try: run, catch: failed(what) });
+
+const handOver = async (path: string, identity: Place["identity"]): Promise<void> => {
+  if (identity.uid !== undefined && identity.gid !== undefined) await chown(path, identity.uid, identity.gid);
+};
+
+// Nothing of the service's own environment: it holds keys.
+const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+
+const ended = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      resolve(code);
+    });
+  });
+
+/** Makes the database beside its place and moves it there when it is whole. */
+const initialise = async (place: Place, password: string): Promise<void> => {
+  const draft = `${place.directory}.new`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(draft, { mode: 0o700 });
+  await handOver(draft, place.identity);
+  const passwordPath = `${place.directory}.pw`;
+  await writeFile(passwordPath, password, { mode: 0o600 });
+  await handOver(passwordPath, place.identity);
+  await using directory = await open(draft, "r");
+  await using passwordFile = await open(passwordPath, "r");
+  await rm(passwordPath);
+  const child = spawn(
+    place.binaries.initdb,
+    [
+      "--pgdata=/proc/self/fd/3",
+      `--username=${USER}`,
+      "--pwfile=/proc/self/fd/4",
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C",
+      "--no-instructions",
+    ],
+    {
+      ...place.identity,
+      cwd: "/",
+      env: environment,
+      stdio: ["ignore", "ignore", "pipe", directory.fd, passwordFile.fd],
+    },
+  );
+  let complaint = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    complaint = (complaint + text).slice(-LOG_TAIL_BYTES);
+  });
+  const code = await ended(child);
+  if (code !== 0) throw new Error(`initdb ended with ${code}: ${complaint.trim()}`);
+  await rename(draft, place.directory);
+};
+
+const passwordPathIn = (dataDirectory: string): string => join(dataDirectory, "postgres-password");
+
+const readPassword = (path: string): Promise<string | null> =>
+  readFile(path, "utf8").then(
+    (text) => text.trim(),
+    () => null,
+  );
+
+/** Without one of them the server would start and know no database, or not start at all. */
+const expectWhole = (directory: string): void => {
+  const paths = ["base", "global", "pg_wal"].map((name) => join(directory, name));
+  const missing = paths.find((path) => !existsSync(path));
+  if (missing !== undefined) throw new Error(`${missing} is missing; restore the installation from a backup`);
+};
+
+const prepare = async (dataDirectory: string) => {
+  const binaries = await prepareBinaries(dataDirectory);
+  const place: Place = {
+    binaries,
+    directory: join(dataDirectory, "postgres"),
+    log: join(dataDirectory, "postgres.log"),
+    identity: process.getuid?.() === 0 ? NOBODY : {},
+  };
+  const passwordPath = passwordPathIn(dataDirectory);
+  const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
+  if (version !== null && version.trim() !== binaries.major) {
+    throw new Error(`the database was made by Postgres ${version.trim()}, this is ${binaries.major}`);
+  }
+  if (version !== null) expectWhole(place.directory);
+  const known = await readPassword(passwordPath);
+  if (version !== null && known === null) throw new Error(`${passwordPath} is missing`);
+  const password = known ?? randomBytes(24).toString("base64url");
+  if (known === null) await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
+  if (version === null) await initialise(place, password);
+  return { place, password };
+};
+
+/** The process that postmaster.pid names, and where it works; null without one that can be looked at. */
+const lockHolder = async ({ directory }: Pick<Place, "directory">) => {
+  const lines = (await readFile(join(directory, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 1) return null;
+  const workingDirectory = await readlink(`/proc/${pid}/cwd`).catch(() => null);
+  return workingDirectory === null ? null : { pid, workingDirectory, ready: lines[7]?.trim() === "ready" };
+};
+
+/** The postmaster that postmaster.pid names, if it is one that works on this very directory. */
+const postmaster = async (place: Pick<Place, "directory">) => {
+  const holder = await lockHolder(place);
+  return holder?.workingDirectory === place.directory ? { pid: holder.pid, ready: holder.ready } : null;
+};
+
+/** Postgres locks its directory and, once more, its socket. */
+const LOCK_FILES = ["postmaster.pid", `${SOCKET}.lock`, SOCKET];
+
+/**
+ * Removes lock files that name a process of somebody else: they came with a copy of another directory, or the number was
+ * given anew after a reboot. Postgres asks only whether the number is in use, and would refuse to start.
+ */
+const dropForeignLock = (place: Place): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const holder = await lockHolder(place);
+    if (holder === null || holder.workingDirectory === place.directory) return;
+    await Promise.all(LOCK_FILES.map((name) => rm(join(place.directory, name), { force: true })));
+  });
+
+const signal = (pid: number, name: NodeJS.Signals): Effect.Effect<void> =>
+  Effect.sync(() => {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It is gone already.
+    }
+  });
+
+const awaitGone = (pid: number): Effect.Effect<void> =>
+  Effect.promise(() => processStartedAt(pid)).pipe(
+    Effect.delay(POLL),
+    Effect.repeat({ until: (startedAt) => startedAt === null }),
+    Effect.asVoid,
+  );
+
+/** Ends a server: fast shutdown, then immediate, then by force. */
+export const stopServer = (pid: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const [name, patience] of [
+      ["SIGINT", STOP_TIMEOUT],
+      ["SIGQUIT", QUIT_TIMEOUT],
+      ["SIGKILL", QUIT_TIMEOUT],
+    ] as const) {
+      yield* signal(pid, name);
+      const gone = yield* Effect.timeoutOption(awaitGone(pid), patience);
+      if (gone._tag === "Some") return;
+    }
+  });
+
+const stopOrphan = (place: Place): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.promise(() => postmaster(place)),
+    (orphan) =>
+      orphan === null
+        ? Effect.void
+        : Effect.andThen(
+            Effect.logWarning("stopping the embedded Postgres that a former service left running", {
+              pid: orphan.pid,
+            }),
+            stopServer(orphan.pid),
+          ),
+  );
+
+interface Server {
+  readonly pid: number;
+  readonly exited: Promise<number | null>;
+  readonly isRunning: () => boolean;
+}
+
+const SETTINGS = {
+  listen_addresses: "",
+  // Relative to the database's directory, which is the server's working directory.
+  unix_socket_directories: ".",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_min_messages: "warning",
+  // Pools of several processes, tests and psql beside the service.
+  max_connections: "100",
+} as const;
+
+const launch = async (place: Place): Promise<Server> => {
+  await using log = await open(place.log, "w", 0o600);
+  await using directory = await open(place.directory, "r");
+  const child = spawn(
+    place.binaries.postgres,
+    [
+      "-D",
+      "/proc/self/fd/3",
+      ...Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+    ],
+    {
+      ...place.identity,
+      cwd: "/",
+      env: environment,
+      // Its own process group: Ctrl-C is for the service, which stops the server when it is done with it.
+      detached: true,
+      stdio: ["ignore", "ignore", log.fd, directory.fd],
+    },
+  );
+  const exited = ended(child);
+  if (child.pid === undefined) {
+    await exited;
+    throw new Error("it was not started");
+  }
+  return {
+    pid: child.pid,
+    exited,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+  };
+};
+
+const lastWords = (place: Place): Effect.Effect<string> =>
+  Effect.promise(() => readFile(place.log, "utf8").catch(() => "")).pipe(
+    Effect.map((text) => text.slice(-LOG_TAIL_BYTES).trim()),
+  );
+
+const endedByItself = (place: Place, server: Server): Effect.Effect<never, EmbeddedPostgresFailed> =>
+  Effect.gen(function* () {
+    const code = yield* attempt("cannot be watched", () => server.exited);
+    return yield* failed(`ended with ${code}`)(yield* lastWords(place));
+  });
+
+/** Starts the server and completes when it takes connections; the scope's close stops it. */
+const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* stopOrphan(place);
+    yield* dropForeignLock(place);
+    const server = yield* Effect.acquireRelease(
+      attempt("cannot be started", () => launch(place)),
+      // One that ended by itself is not signalled: its pid may be another's by now.
+      ({ pid, isRunning }) => Effect.suspend(() => (isRunning() ? stopServer(pid) : Effect.void)),
+    );
+    const ready = Effect.promise(() => postmaster(place)).pipe(
+      Effect.delay(POLL),
+      Effect.repeat({ until: (found) => found?.pid === server.pid && found.ready }),
+      Effect.timeoutOrElse({
+        duration: START_TIMEOUT,
+        orElse: () => Effect.fail(failed("did not get ready")(START_TIMEOUT)),
+      }),
+    );
+    yield* Effect.raceFirst(ready, endedByItself(place, server));
+    return server;
+  });
+
+/** Runs the server until the scope closes; completes when it takes connections for the first time. */
+const keepRunning = Effect.fnUntraced(function* (place: Place) {
+  const ready = yield* Deferred.make<void, EmbeddedPostgresFailed>();
+  const life = Effect.scoped(
+    Effect.gen(function* () {
+      const server = yield* Effect.retry(start(place), START_RETRIES);
+      yield* Deferred.succeed(ready, undefined);
+      return yield* endedByItself(place, server);
+    }),
+  );
+  yield* life.pipe(
+    Effect.tapError((error) => Deferred.fail(ready, error)),
+    Effect.tapError((error) => Effect.logError(error.message)),
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.forkScoped,
+  );
+  yield* Deferred.await(ready);
+});
+
+/** The directory of the socket as clients name it: a short link where the real one is too long for an address. */
+const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed, Scope.Scope> =>
+  Buffer.byteLength(directory) <= MAX_SOCKET_DIRECTORY_BYTES
+    ? Effect.succeed(directory)
+    : Effect.acquireRelease(
+        attempt("has no short path to its socket", async () => {
+          const short = await mkdtemp(join(tmpdir(), "platform-pg-"));
+          await chmod(short, 0o700);
+          await symlink(directory, join(short, "d"));
+          return short;
+        }),
+        (short) => Effect.promise(() => rm(short, { recursive: true, force: true })),
+      ).pipe(Effect.map((short) => join(short, "d")));
+
+/**
+ * Runs the embedded Postgres until the scope closes, made on first use.
+ *
+ * @param dataDirectory the real path of a data directory this process owns (`claimDataDirectory`).
+ * @returns its address, for `pg` and for psql alike.
+ */
+export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
+  const { place, password } = yield* attempt("cannot be made", () => prepare(dataDirectory));
+  yield* keepRunning(place);
+  return { url: yield* addressOf(place.directory, password) };
+});
+
+const addressOf = Effect.fnUntraced(function* (directory: string, password: string) {
+  const host = encodeURIComponent(yield* socketDirectory(directory));
+  return `postgres://${USER}:${password}@localhost/postgres?host=${host}`;
+});
+
+/**
+ * The embedded Postgres that a service runs on its data directory, for programs of the same user beside it.
+ *
+ * @param dataDirectory its real path.
+ * @returns its address, good until the scope closes; null where none takes connections there.
+ */
+export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
+  const directory = join(dataDirectory, "postgres");
+  const found = yield* attempt("cannot be looked for", () => postmaster({ directory }));
+  const password = yield* attempt("cannot be asked", () => readPassword(passwordPathIn(dataDirectory)));
+  return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
+});
+
+/** Whether a data directory has a database of its own. */
+export const hasEmbedded = (dataDirectory: string): Promise<boolean> =>
+  access(join(dataDirectory, "postgres", "PG_VERSION")).then(
+    () => true,
+    () => false,
+  );
+
+/** The embedded Postgres and a client of it. */
+export const layer = (
+  dataDirectory: string,
+): Layer.Layer<SqlClient.SqlClient | Notifications, EmbeddedPostgresFailed> =>
+  Layer.unwrap(Effect.map(startEmbedded(dataDirectory), ({ url }) => Client.layer({ url })));

@@ -1,0 +1,339 @@
+/**
+ * Every command against the real service over HTTP, as a process: what people see, the API's own document for programs,
+ * and how it ends when it is refused. A command without a row here fails the first test.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { gitOk } from "../git/git-client.ts";
+import {
+  commitFiles,
+  deliver,
+  eventually,
+  expectStatus,
+  fields,
+  hmac,
+  listOf,
+  makeProject,
+  putSecret,
+  runSession,
+  SECRET,
+  SECRET_NAME,
+  stopSession,
+  webhookEntry,
+} from "../http/world.ts";
+import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
+import { CommandLine, type Running } from "../support/command-line.ts";
+import { ID, rowsOf, type Row, type World } from "./rows.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+/** Two for each row that proposes something. */
+const BRANCHES = 12;
+const MANIFEST = `${webhookEntry("push", "Review {{ body.ref }}")}
+[[triggers]]
+slug = "nightly"
+type = "cron"
+cron = "0 30 2 * * *"
+prompt = "Update"
+
+[[triggers]]
+slug = "broken"
+type = "cron"
+cron = "never"
+prompt = "x"
+`;
+
+let service: TestService;
+let line: CommandLine;
+let pid: string;
+const upstreams = mkdtempSync(path.join(tmpdir(), "upstreams-"));
+let upstream: UpstreamServer;
+let externalPid: string;
+
+const run = (args: readonly string[], { env = {}, ...rest }: Running = {}) =>
+  line.run(args, {
+    env: {
+      PLATFORM_API_URL: `${service.url}/v1`,
+      PLATFORM_CLI_TOKEN: service.token,
+      PLATFORM_PROJECT_ID: pid,
+      ...env,
+    },
+    ...rest,
+  });
+
+const get = async (target: string): Promise<unknown> =>
+  expectStatus(
+    await service.request("GET", target.startsWith("/v1") ? target : `/v1/projects/${pid}${target}`),
+    200,
+  ).json;
+
+/** Branches with a commit of its own each, to be used up. */
+const branches: string[] = [];
+const freshBranch = (): string => {
+  const branch = branches.pop();
+  if (branch === undefined) throw new Error("there are too few branches");
+  return branch;
+};
+
+/** Pushes them all at once: a clone for each would be the longest part of this file. */
+const pushBranches = async (count: number): Promise<void> => {
+  const directory = mkdtempSync(path.join(service.importRoot, "work-"));
+  const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
+  await gitOk(directory, "clone", "--quiet", remote, ".");
+  for (let number = 1; number <= count; number += 1) {
+    const branch = `work-${number}`;
+    await gitOk(directory, "checkout", "--quiet", "-b", branch, "origin/main");
+    await commitFiles(directory, { [`${branch}.txt`]: "new\n" });
+    branches.push(branch);
+  }
+  await gitOk(directory, "push", "--quiet", "origin", ...branches);
+};
+
+const openRequest = async (): Promise<string> => {
+  const body = { head_ref: freshBranch(), title: "Proposed" };
+  const answer = await service.request("POST", `/v1/projects/${pid}/change-requests`, { body });
+  return String(fields(expectStatus(answer, 201))["number"]);
+};
+
+/** A project over a repository at a git server. */
+const makeExternal = async (): Promise<string> => {
+  const bare = path.join(upstreams, "a.git");
+  await gitOk(upstreams, "init", "--quiet", "--bare", "--initial-branch=main", bare);
+  const work = path.join(upstreams, "work");
+  await gitOk(upstreams, "clone", "--quiet", bare, work);
+  await commitFiles(work, { "README.md": "one\n" });
+  await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/main");
+  const { username, password, origin } = upstream;
+  const repository = { kind: "git", url: `${origin}/a.git`, username, password };
+  const body = { name: "elsewhere", repository };
+  return String(fields(expectStatus(await service.request("POST", "/v1/projects", { body }), 201))["id"]);
+};
+
+const openedPid = async (): Promise<string> => {
+  upstream.isPublic = true;
+  const { username, password } = upstream;
+  const target = `/v1/projects/${externalPid}/repository/credential`;
+  expectStatus(await service.request("PUT", target, { body: { username, password } }), 200);
+  return externalPid;
+};
+
+/** One that waits for nothing any more, and holds no slot. */
+const stoppedSession = async (): Promise<string> => {
+  const sid = await runSession(service, pid, { initial_prompt: "Begin" });
+  await service.inside(
+    Effect.gen(function* () {
+      const sessions = yield* Sessions;
+      const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
+      const error = { code: "model_quota", message: "Too many requests." };
+      const at = "2026-11-20T06:52:05.618Z";
+      yield* sessions.noteTurn(sid, { sandboxId, number: 1, state: "failed", error, at, now: 0 });
+    }),
+  );
+  await stopSession(service, pid, sid);
+  return sid;
+};
+
+const firedOnce = async (): Promise<string> => {
+  const { session_id: sid } = fields(
+    await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} }),
+  );
+  await stopSession(service, pid, String(sid));
+  const [fire] = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
+  return String(fire?.["id"]);
+};
+
+const refuse = async (): Promise<void> => {
+  const headers = {
+    "x-platform-signature": hmac("{}", "another secret"),
+    "x-github-event": "push",
+    "x-github-delivery": "once",
+  };
+  expectStatus(await deliver(service, `${pid}/push`, { headers }), 401);
+  await eventually(async () => {
+    const page = await service.request("GET", `/v1/projects/${pid}/webhook-refusals`);
+    expect(listOf(page, "webhook_refusals")).toHaveLength(1);
+  });
+};
+
+/** Once: the record is the same for each who asks. */
+let refusal: Promise<void> | null = null;
+const refusedOnce = (): Promise<void> => (refusal ??= refuse());
+
+const world: World = {
+  get service() {
+    return service;
+  },
+  get pid() {
+    return pid;
+  },
+  get externalPid() {
+    return externalPid;
+  },
+  openedPid,
+  freshBranch,
+  openRequest,
+  stoppedSession,
+  firedOnce,
+  refusedOnce,
+};
+const ROWS = rowsOf(world);
+
+/** What has a test of its own below, for it needs a queue. */
+const APART = ["triggers cancel"];
+
+beforeAll(async () => {
+  upstream = await startUpstream(upstreams);
+  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  line = await CommandLine.make();
+  externalPid = await makeExternal();
+  pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
+  await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
+});
+afterAll(async () => {
+  await service?.close();
+  await upstream?.close();
+  rmSync(upstreams, { recursive: true, force: true });
+  line?.remove();
+});
+
+it("has a row for every command", () => {
+  expect([...Object.keys(ROWS), ...APART].toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
+});
+
+const inputOf = ({ input }: Row): Running => ({
+  input: input === "(the token)" ? service.token : (input ?? ""),
+});
+
+describe.each(Object.entries(ROWS))("platform %s", (name, row) => {
+  const words = name.split(" ");
+
+  it("tells a person what there is, or what became of it", async () => {
+    const ended = await run([...words, ...(await row.args())], inputOf(row));
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(row.human) as string });
+  });
+
+  it("gives a program the API's own document and nothing else", async () => {
+    const args = await row.args();
+    const ended = await run([...words, ...args, "--json"], inputOf(row));
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    const { json } = row;
+    const expected = typeof json === "function" ? json(args) : json;
+    const document: unknown = JSON.parse(ended.stdout);
+    if (typeof expected !== "string") expect(document).toMatchObject(expected);
+    else expect(withoutUse(document)).toEqual(withoutUse(await get(expected)));
+  });
+
+  it("says in a sentence why it is refused, and ends accordingly", async () => {
+    const [args, code, sentence] = row.refused;
+    const ended = await run([...words, ...args], inputOf(row));
+    expect(ended).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(sentence) as string });
+  });
+});
+
+/** What changes with each use of a token, or with the clock. */
+const withoutUse = (document: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(document, (key, value: unknown) =>
+      ["last_used_at", "ticked_at", "active_sessions", "synced_at"].includes(key) ? undefined : value,
+    ),
+  );
+
+describe("a webhook trigger with a filter", () => {
+  const filter = '[webhooks.push]\nevents = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }\n';
+
+  it("is listed with it, and previewed as the receiver would decide", async () => {
+    const own = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${filter}` } });
+    const triggers = await run(["triggers", "list", "--project", own]);
+    expect(triggers.stdout).toContain("push; on main; body.forced = false");
+    const preview = (event: string) =>
+      run(
+        ["triggers", "preview", "push", "--project", own, "--kind", "webhook", "--body-file", "-"].concat([
+          "--event",
+          event,
+          "--content-type",
+          "application/x-www-form-urlencoded",
+        ]),
+        { input: new URLSearchParams({ payload: '{"ref": "refs/heads/main", "forced": false}' }).toString() },
+      );
+    const fires = { code: 0, stdout: "Review refs/heads/main\n" };
+    expect(await preview("push")).toMatchObject({ ...fires, stderr: "" });
+    expect(await preview("create")).toMatchObject({
+      ...fires,
+      stderr: "The delivery does not match the trigger's filter. It would start nothing.\n",
+    });
+    expect((await preview("ping")).stderr).toBe(
+      "This is a ping. The service answers it and starts nothing.\n",
+    );
+    await run(["projects", "update", own, "--triggers", "paused"]);
+    expect((await run(["triggers", "list", "--project", own])).stdout).toMatch(
+      /\nAll triggers of this project are paused\. Webhooks are answered 404; see `platform triggers refused`\.\n$/,
+    );
+  });
+});
+
+describe("a project that requires a secret without a value", () => {
+  it("has its sessions started with a warning, and its triggers listed with it", async () => {
+    const own = await makeProject(service, { files: { "platform.toml": '[env]\nrequired = ["NEEDED"]\n' } });
+    const warning =
+      "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.\n";
+    const create = (...more: string[]) => run(["sessions", "create", "--project", own, ...more]);
+    const created = { code: 0, stdout: expect.stringMatching(`^${ID} provisioning\n$`) as string };
+    expect(await create()).toMatchObject({ ...created, stderr: warning });
+    const { stderr, stdout } = await create("--json");
+    expect([stderr, JSON.parse(stdout)]).toEqual([
+      "",
+      expect.objectContaining({ warnings: [expect.anything()] }),
+    ]);
+    expect((await run(["triggers", "list", "--project", own])).stdout).toBe(`No triggers.\n${warning}`);
+    await putSecret(service, own, "NEEDED", "a value");
+    expect(await create()).toMatchObject({ ...created, stderr: "" });
+  });
+});
+
+describe("a secret that is rotated", () => {
+  it("says until when its previous value verifies webhooks", async () => {
+    const set = (...more: string[]) => run(["secrets", "set", "ROTATED", ...more], { input: "a value" });
+    expect((await set()).stdout).toBe("ROTATED is set\n");
+    const instant = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
+    expect((await set("--previous-valid", "24h")).stdout).toMatch(
+      new RegExp(`^ROTATED is set; its previous value verifies webhooks until ${instant}\n$`),
+    );
+    expect((await run(["secrets", "list"])).stdout).toMatch(
+      new RegExp(`ROTATED +${instant} +yes +${instant}\n`),
+    );
+    expect(await set("--previous-valid", "1 day")).toMatchObject({
+      code: 2,
+      stderr: "--previous-valid is a length of time such as 90s, 30m, 24h or 7d.\n",
+    });
+    expect((await set("--previous-valid", "8d")).stderr).toContain("previous_valid_ms");
+    expect((await run(["secrets", "delete", "ROTATED"])).code).toBe(0);
+  });
+});
+
+describe("at the account's cap", () => {
+  it("a session is refused with 6, for it may start later; a fire waits, is listed, and can be cancelled", async () => {
+    await runSession(service, pid);
+    const { account } = (await service.request("GET", "/v1/me")).json as { account: { id: string } };
+    // The table left more than one session running.
+    await service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(account.id, "free", 1)));
+    const refused = await run(["sessions", "create", "--json"]);
+    expect({ ...refused, stderr: JSON.parse(refused.stderr) as unknown }).toMatchObject({
+      code: 6,
+      stdout: "",
+      stderr: { code: "session_cap_reached", details: { limit: 1 } },
+    });
+    expect(fields(await deliver(service, `${pid}/push`))).toMatchObject({ status: "queued" });
+    const waiting = await run(["queue"]);
+    const id = new RegExp(`^POSITION .*\n1 +(${ID}) +push +${pid} `).exec(waiting.stdout)?.[1] ?? "";
+    expect(await run(["triggers", "cancel", id])).toMatchObject({ code: 0, stdout: `${id} cancelled\n` });
+    const again = await run(["triggers", "cancel", id]);
+    expect([again.code, again.stderr]).toEqual([5, expect.stringMatching(/^\S.*\.\n$/)]);
+    const rest = await run(["queue", "--json"]);
+    await eventually(() => expect(JSON.parse(rest.stdout)).toEqual({ queue: [], next_cursor: null }));
+  });
+});

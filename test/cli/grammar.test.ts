@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { command, type Command } from "../../src/cli/command.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { parseAddress } from "../../src/cli/configuration.ts";
+import { readLine, wantsJson } from "../../src/cli/grammar.ts";
+import { helpText } from "../../src/cli/help.ts";
+import { VERSION } from "../../src/cli/program.ts";
+import { table, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
+import { operatorCommands } from "../../src/cli/operator/commands.ts";
+import packageFile from "../../package.json" with { type: "json" };
+
+const ALL: readonly Command[] = [...commands, ...operatorCommands];
+const made: readonly Command[] = [
+  command({
+    name: "cake bake",
+    about: "Bake",
+    takes: ["KIND", "[SIZE]"],
+    inProject: true,
+    options: { filling: { value: "TEXT", about: "What is in it" }, glazed: { about: "With a glaze" } },
+    run: () => Promise.resolve("writes"),
+  }),
+  command({ name: "eat", about: "Eat", run: () => Promise.resolve("writes") }),
+];
+const read = (...line: readonly string[]) => readLine(line, made);
+
+describe("a command line", () => {
+  it("is read wherever its options and switches stand", () => {
+    const wish = { kind: "run", command: made[0], json: true, project: "p" };
+    const options = { filling: "plum", glazed: true };
+    for (const line of [
+      ["cake", "bake", "round", "--filling", "plum", "--glazed", "--project", "p", "--json"],
+      ["--json", "cake", "bake", "--filling=plum", "--glazed", "--project=p", "round"],
+      ["cake", "--json", "bake", "--project", "p", "--glazed", "--filling", "plum", "--", "round"],
+    ])
+      expect(read(...line)).toEqual({ ...wish, given: { KIND: "round", SIZE: undefined }, options });
+  });
+
+  it("takes a value that begins with a hyphen only where it cannot be another option", () => {
+    expect(read("cake", "bake", "x", "--filling=--json")).toMatchObject({
+      options: { filling: "--json" },
+      json: false,
+    });
+    expect(read("cake", "bake", "x", "--filling", "-")).toMatchObject({ options: { filling: "-" } });
+    expect(read("cake", "bake", "--", "--glazed")).toMatchObject({
+      given: { KIND: "--glazed" },
+      options: { glazed: false },
+    });
+    expect(() => read("cake", "bake", "x", "--filling", "--json")).toThrow("--filling=VALUE");
+  });
+
+  it.each([
+    [["cake", "bake"], "KIND is missing"],
+    [["cake", "bake", "a", "b", "SECRET"], "something after [SIZE]"],
+    [["cake", "bake", "a", "--cream=SECRET"], "There is no option --cream"],
+    [["cake", "bake", "a", "--__proto__", "x"], "There is no option --__proto__"],
+    [["cake", "bake", "a", "--glazed=SECRET"], "--glazed takes no value"],
+    [["cake", "bake", "a", "--filling"], "--filling needs a value"],
+    [["cake", "bake", "a", "--filling", "x", "--filling", "SECRET"], "--filling is given twice"],
+    [["eat", "--project", "SECRET"], "There is no option --project"],
+    [["cake"], "Say which command of platform cake"],
+    [["cake", "burn"], "There is no command platform cake burn"],
+    [[], "Say which command"],
+    [["--json"], "Say which command"],
+    [["--project", "SECRET", "eat"], "Options come after the command"],
+    [["platform_pat_SECRET"], "There is no such command"],
+  ])("%j is refused by a sentence that repeats no value", (line, sentence) => {
+    expect(() => read(...line)).toThrow(sentence);
+    expect(() => read(...line)).not.toThrow("SECRET");
+    expect(() => read(...line)).toThrow(expect.objectContaining({ exit: 2, code: "usage" }));
+  });
+
+  it("asks for help with all, with a group and with one command", () => {
+    expect(read("--help")).toEqual({ kind: "help", of: "", json: false });
+    expect(read("cake", "--help")).toEqual({ kind: "help", of: "cake", json: false });
+    expect(read("cake", "bake", "-h")).toEqual({ kind: "help", of: "cake bake", json: false });
+    expect(read("help", "cake", "bake")).toEqual({ kind: "help", of: "cake bake", json: false });
+    expect(read("--version")).toEqual({ kind: "version", json: false });
+  });
+
+  it("wants its complaint as JSON where it says so before the end of its options", () => {
+    expect([wantsJson(["x", "--json"]), wantsJson(["x", "--", "--json"])]).toEqual([true, false]);
+  });
+});
+
+describe("the help", () => {
+  it("names every command, every option of it, and each exit code", () => {
+    const overview = helpText("", ALL);
+    for (const { name, takes, options, about } of ALL) {
+      expect(overview).toContain(`  ${[name, ...takes].join(" ")}`);
+      const own = helpText(name, ALL);
+      expect(own).toContain(`${about}.\n`);
+      for (const option of ["json", "help", ...Object.keys(options)])
+        expect(own).toMatch(new RegExp(`^ {2}--${option} `, "m"));
+    }
+    expect([...overview.matchAll(/\b[0-6]\b/g)].map(([code]) => code).join("")).toBe("0123456");
+    expect(helpText("cr", ALL).split("\n  ").length).toBe(7);
+  });
+
+  it("has the version of the package", () => {
+    expect(VERSION).toBe(packageFile.version);
+  });
+});
+
+describe("an address", () => {
+  it.each([
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"],
+    [" https://agents.example.org/ ", "https://agents.example.org/v1"],
+    ["https://example.org/platform/v1/", "https://example.org/platform/v1"],
+    ["agents.example.org", null],
+    ["ftp://example.org", null],
+    ["https://user:secret@example.org", null],
+    ["https://example.org/?x=1", null],
+    ["https://example.org/#x", null],
+    ["", null],
+  ])("%j is kept as %j", (written, kept) => {
+    expect(parseAddress(written)).toBe(kept);
+  });
+});
+
+describe("what is shown", () => {
+  it("is a table with columns as wide as they must be, long cells cut", () => {
+    const long = "ü".repeat(80);
+    expect(table(["A", "NAME"], [["1", "x"], ["22", long]], "none")).toBe(`A   NAME\n1   x\n22  ${"ü".repeat(59)}…`); // prettier-ignore
+    expect(table(["A"], [], "none")).toBe("none");
+  });
+
+  it("writes out what a terminal obeys, and keeps the lines of a text", () => {
+    expect(visible("a\tb\nc\u0000\u007f\u0085\u2066")).toBe("a\\x09b\\x0ac\\x00\\x7f\\x85\\u2066");
+    expect(visibleLines("a\tb\nc\rd")).toBe("a\tb\nc\\x0dd");
+    const value = { "k\u009b": 'v\u007f\u202e\u2028"\\' };
+    const pretty = visibleJson(JSON.stringify(value, null, 2));
+    expect(pretty).toMatch(/^[\n -~]*$/);
+    expect(JSON.parse(pretty)).toEqual(value);
+  });
+});

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { afterAll, describe, expect, inject, it } from "vitest";
+import {
+  databaseFinding,
+  diskFinding,
+  findingLines,
+  installationFindings,
+} from "../../../src/cli/operator/doctor-installation.ts";
+import { readConfig } from "../../../src/config.ts";
+import { databaseAt } from "../../support/postgres-databases.ts";
+
+const dataDir = mkdtempSync(path.join(tmpdir(), "doctor-"));
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+const find = async (settings: Readonly<Record<string, string>>) => {
+  const config = readConfig({ PATH: process.env["PATH"], PLATFORM_DATA_DIR: dataDir, ...settings }, dataDir);
+  const findings = await Effect.runPromise(installationFindings(config));
+  return (name: string) => findings.find((finding) => finding.name === name);
+};
+
+describe("doctor looks at the installation", () => {
+  it("says ok of a whole one", async () => {
+    const { url, template } = inject("postgres");
+    const of = await find({
+      PLATFORM_PORT: "0",
+      DATABASE_URL: databaseAt(url, template),
+      PLATFORM_PUBLIC_URL: "https://agents.example.org",
+    });
+    expect(of("data directory")).toMatchObject({ state: "ok", todo: null });
+    expect(of("disk")?.text).toMatch(/^\d+\.\d GiB free$/);
+    expect(of("database")?.text).toMatch(/^Postgres \d\d, all migrations applied$/);
+    expect(of("git")?.text).toMatch(/^git version 2\./);
+    expect(of("agent")).toMatchObject({ state: "ok" });
+    expect(of("public URL")?.text).toContain("https://agents.example.org");
+  });
+
+  it("names what is missing, and what to do", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => holder.once("listening", resolve));
+    const address = holder.address();
+    const port = typeof address === "object" ? String(address?.port) : "";
+    const of = await find({
+      PLATFORM_PORT: port,
+      PLATFORM_DATA_DIR: path.join(dataDir, "absent"),
+      DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none?sslmode=disable&connect_timeout=1`,
+      PLATFORM_AGENT_COMMAND: "no-such-agent",
+    });
+    holder.close();
+    expect(of("data directory")).toMatchObject({ state: "warn" });
+    expect(of("database")).toMatchObject({ state: "fail" });
+    expect(of("agent")?.todo).toBe("Install it, or set PLATFORM_AGENT_COMMAND.");
+    expect(of(`port ${port}`)?.todo).toBe("Stop the program that holds it, or set PLATFORM_PORT.");
+    expect(of("public URL")?.text).toContain(`not set: links begin with http://127.0.0.1:${port}`);
+  });
+
+  it("judges room on the disk and the database", () => {
+    expect([diskFinding(5 * 1024 ** 3).state, diskFinding(5 * 1024 ** 3 - 1).state]).toEqual(["ok", "warn"]);
+    const state = { major: 15, pending: 0, refusal: null };
+    expect(databaseFinding(state).state).toBe("ok");
+    expect(databaseFinding({ ...state, major: 14 }).state).toBe("fail");
+    expect(databaseFinding({ ...state, pending: 2 }).state).toBe("warn");
+    expect(databaseFinding({ ...state, refusal: "It is ahead." }).todo).toBe("It is ahead.");
+    expect(findingLines([diskFinding(0)])).toEqual([
+      "  disk  warn  0.0 GiB free",
+      "              Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.",
+    ]);
+  });
+});

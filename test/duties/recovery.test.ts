@@ -1,0 +1,220 @@
+import { it } from "@effect/vitest";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Logger from "effect/Logger";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { Actors } from "../../src/actors/actors.ts";
+import { Doubt, Doubts, recover, recoveryLayer } from "../../src/duties/recovery.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import { Counters } from "../../src/store/ports/counters.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { StoreHealth } from "../../src/store/ports/health.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
+
+const INTERVAL_MS = 5_000;
+
+type World = Effect.Success<ReturnType<typeof openActorsWorld>>;
+
+/** Whatever they had to do is taken for done. */
+const forget = Effect.fnUntraced(function* (id: string, sandboxId: string) {
+  for (const [memory, actor] of [
+    [(yield* Sessions).memory, id],
+    [(yield* Sandboxes).memory, sandboxId],
+  ] as const) {
+    const loaded = yield* memory.load(actor);
+    yield* memory.complete(actor, loaded?.pending.map((command) => command.id) ?? []);
+  }
+});
+
+/** A session whose service died, and of which nothing that was left to do is written down any more. */
+const forgotten = Effect.fnUntraced(function* (session: SessionStatus, sandbox: SandboxStatus) {
+  const world = yield* openActorsWorld();
+  if (session === "provisioning") world.script.health = null;
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  yield* world.untilSandbox(id, sandbox);
+  yield* world.untilSession(id, session);
+  yield* end;
+  yield* world.inPorts(forget(id, (yield* world.newestSandbox(id))?.id ?? ""));
+  world.script.health = READY;
+  return { world, id };
+});
+
+/** One look of another life. */
+const looked = Effect.fnUntraced(function* (world: World) {
+  const { actors } = yield* world.begin;
+  yield* answered(Effect.provideService(world.inPorts(recover), Actors, actors));
+});
+
+describe("a live session that nobody has anything left to do for", () => {
+  for (const [session, sandbox] of [
+    ["provisioning", "provisioning"],
+    ["running", "active"],
+  ] as const) {
+    it.effect(`ends with a reason and without its sandbox where it was ${session} [I7, I22]`, () =>
+      Effect.gen(function* () {
+        const { world, id } = yield* forgotten(session, sandbox);
+        yield* looked(world);
+        yield* world.untilSession(id, "failed");
+        expect((yield* world.session(id))?.failure).toMatchObject({ code: "internal_error" });
+        yield* world.untilSandbox(id, "error");
+        yield* TestClock.adjust("1 second");
+        expect(yield* world.running).toEqual([]);
+      }),
+    );
+  }
+
+  it.effect("ends where it was not even branched [I7]", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      const id = yield* world.admit;
+      yield* world.inPorts(forget(id, ""));
+      yield* looked(world);
+      yield* world.untilSession(id, "failed");
+      expect((yield* world.session(id))?.failure).toMatchObject({ code: "internal_error" });
+    }),
+  );
+});
+
+/** The duty over ports that note what they are asked. */
+const scene = Effect.gen(function* () {
+  const asked: string[] = [];
+  const note = (what: string) => Effect.sync(() => void asked.push(what));
+  const ports = Layer.mergeAll(
+    Layer.mock(Counters, {
+      wrong: Effect.succeed(["account-1", "account-2"]),
+      mend: (id) =>
+        Effect.as(
+          note(`mend ${id}`),
+          id === "account-1"
+            ? { activeSessions: { said: 3, counted: 1 }, queuedFires: { said: 0, counted: 0 } }
+            : null,
+        ),
+    }),
+    Layer.effect(
+      Sessions,
+      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.as(note("look"), []) })),
+    ),
+    Layer.mock(Actors, {}),
+  ).pipe(Layer.provideMerge(memoryStore));
+  const said: string[] = [];
+  const logger = Logger.make<unknown, void>(({ message }) => void said.push(JSON.stringify(message)));
+  const layer = recoveryLayer({ intervalMs: INTERVAL_MS }).pipe(
+    Layer.provideMerge(Layer.mergeAll(ports, Doubts.layer)),
+    Layer.provideMerge(Logger.layer([logger])),
+  );
+  const context = yield* Layer.build(Layer.fresh(layer));
+  // The first look begins behind the start.
+  yield* TestClock.adjust(0);
+  return {
+    asked,
+    said,
+    doubt: Context.get(context, Doubt),
+    looks: () => asked.filter((what) => what === "look").length,
+  };
+});
+
+/** Waits for an answer that the test gives. */
+const wait = <A>(list: Deferred.Deferred<A>[]) =>
+  Effect.suspend(() => {
+    const answer = Deferred.makeUnsafe<A>();
+    list.push(answer);
+    return Deferred.await(answer);
+  });
+
+/** Recovery over so many sessions with something left to do, whose loading is answered one by one. */
+const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
+  const ids = Array.from({ length: count }, (_, index) => `session-${index}`);
+  const loading: Deferred.Deferred<boolean>[] = [];
+  const pings: Deferred.Deferred<void>[] = [];
+  const ready = yield* Deferred.make<void>();
+  const ports = Layer.mergeAll(
+    Layer.effect(
+      Sessions,
+      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.succeed(ids) })),
+    ),
+    Layer.mock(Actors, { load: () => wait(loading) }),
+    Layer.succeed(StoreHealth)({ ping: wait(pings) }),
+  ).pipe(Layer.provideMerge(memoryStore));
+  const layer = recoveryLayer({ intervalMs: INTERVAL_MS, ready: Deferred.await(ready) }).pipe(
+    Layer.provide(Layer.mergeAll(ports, Doubts.layer)),
+  );
+  yield* Layer.build(Layer.fresh(layer));
+  const answerAll = Effect.gen(function* () {
+    // More are asked for meanwhile.
+    const asked = loading.slice();
+    for (const one of asked) yield* Deferred.succeed(one, isNew);
+    yield* TestClock.adjust(0);
+  });
+  return { loading, pings, ready, answerAll };
+});
+
+describe("recovery over many sessions", () => {
+  it.effect("begins when the service is ready, and loads few at a time", () =>
+    Effect.gen(function* () {
+      const { loading, ready, answerAll } = yield* busyScene(100, false);
+      yield* TestClock.adjust("1 second");
+      expect(loading).toHaveLength(0);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust(0);
+      expect(loading).toHaveLength(4);
+      yield* answerAll;
+      expect(loading).toHaveLength(8);
+    }),
+  );
+
+  it.effect("goes on when the database has answered what was asked before", () =>
+    Effect.gen(function* () {
+      const { loading, pings, ready, answerAll } = yield* busyScene(100, true);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust(0);
+      yield* answerAll;
+      expect([loading.length, pings.length]).toEqual([4, 4]);
+      yield* Deferred.succeed(pings[0] ?? Deferred.makeUnsafe<void>(), undefined);
+      yield* TestClock.adjust(0);
+      expect(loading).toHaveLength(5);
+    }),
+  );
+
+  it.effect("waits a second for one whose node does not answer, and goes on", () =>
+    Effect.gen(function* () {
+      const { loading, pings, ready } = yield* busyScene(100, true);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust("1 second");
+      expect([loading.length, pings.length]).toEqual([4, 4]);
+    }),
+  );
+});
+
+describe("recovery", () => {
+  it.effect("mends the counters that are wrong, and says which were [I1]", () =>
+    Effect.gen(function* () {
+      const { asked, said } = yield* scene;
+      expect(asked).toEqual(["mend account-1", "mend account-2", "look"]);
+      expect(said).toHaveLength(1);
+      expect(said[0]).toContain('"activeSessions":{"said":3,"counted":1}');
+    }),
+  );
+
+  it.effect("looks at start, after each interval, and once for any number of doubts", () =>
+    Effect.gen(function* () {
+      const { looks, doubt } = yield* scene;
+      expect(looks()).toBe(1);
+      yield* TestClock.adjust(INTERVAL_MS);
+      expect(looks()).toBe(2);
+      for (let count = 0; count < 50; count += 1) doubt();
+      yield* TestClock.adjust("1 second");
+      expect(looks()).toBe(3);
+      yield* TestClock.adjust(INTERVAL_MS - 1_500);
+      expect(looks()).toBe(3);
+      yield* TestClock.adjust("1 second");
+      expect(looks()).toBe(4);
+    }),
+  );
+});

@@ -1,0 +1,179 @@
+import { it } from "@effect/vitest";
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { Activity, activityLayer } from "../../src/services/activity.ts";
+import { Actors } from "../../src/actors/actors.ts";
+import { sweep } from "../../src/duties/sweeper.ts";
+import * as Layer from "effect/Layer";
+import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
+
+const IDLE_MS = 900_000;
+const MAX_TURN_MS = 4 * 3_600_000;
+const OPTIONS = { nodeId: "node-1", idleTimeoutMs: IDLE_MS, maxTurnMs: MAX_TURN_MS };
+
+const instant = (ms: number): string => new Date(ms).toISOString();
+
+/** A world with one running session. */
+const running = Effect.gen(function* () {
+  const world = yield* openActorsWorld();
+  const activity = Context.get(yield* Layer.build(activityLayer), Activity);
+  const { actors, end } = yield* world.begin;
+  const id = yield* world.admit;
+  yield* actors.wake("session", id);
+  yield* world.untilSession(id, "running");
+  const round = world
+    .inPorts(sweep(OPTIONS))
+    .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
+  // What was decided takes its time: the work is saved first.
+  const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
+  return { world, activity, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
+});
+
+/** What health says of the agent's turns from now on. */
+const says = (
+  { script }: { script: { health: typeof READY | null } },
+  turn: Partial<(typeof READY)["turn"]>,
+) => {
+  script.health = { ...READY, turn: { ...READY.turn, ...turn } };
+};
+
+describe("a running session", () => {
+  it.effect("is hibernated once nobody has used it for the idle timeout, and not before", () =>
+    Effect.gen(function* () {
+      const { world, id, swept } = yield* running;
+      yield* TestClock.adjust(IDLE_MS - 10_000);
+      expect(yield* swept).toBe("running");
+      yield* TestClock.adjust(10_000);
+      expect(yield* swept).toBe("stopped");
+      expect(yield* world.session(id)).toMatchObject({ stopReason: "idle" });
+      yield* world.untilSandbox(id, "archived");
+      expect(yield* world.running).toEqual([]);
+    }),
+  );
+
+  it.effect("stays while somebody reaches into it", () =>
+    Effect.gen(function* () {
+      const { activity, id, swept } = yield* running;
+      for (let hours = 0; hours < 3; hours += 1) {
+        yield* TestClock.adjust(IDLE_MS - 1);
+        activity.touch(id);
+        expect(yield* swept).toBe("running");
+      }
+      yield* TestClock.adjust(IDLE_MS);
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("stays while its agent is at work, however long nobody asks for it", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      const since = yield* Clock.currentTimeMillis;
+      says(world, { active: true, active_since: instant(since), last_activity_at: instant(since) });
+      yield* TestClock.adjust(MAX_TURN_MS + IDLE_MS - 60_000);
+      expect(yield* swept).toBe("running");
+    }),
+  );
+
+  it.effect("is hibernated though its agent is at work when the turn has passed its ceiling", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      const since = yield* Clock.currentTimeMillis;
+      yield* TestClock.adjust(MAX_TURN_MS + IDLE_MS);
+      const now = instant(yield* Clock.currentTimeMillis);
+      says(world, { active: true, active_since: instant(since), last_activity_at: now });
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is not hibernated by the ceiling while somebody reaches into it", () =>
+    Effect.gen(function* () {
+      const { world, activity, id, swept } = yield* running;
+      const since = yield* Clock.currentTimeMillis;
+      says(world, { active: true, active_since: instant(since) });
+      yield* TestClock.adjust(MAX_TURN_MS + IDLE_MS);
+      activity.touch(id);
+      expect(yield* swept).toBe("running");
+    }),
+  );
+
+  it.effect("is idle from the end of its agent's last turn on", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      yield* TestClock.adjust(IDLE_MS * 3);
+      says(world, { last_activity_at: instant((yield* Clock.currentTimeMillis) - IDLE_MS + 60_000) });
+      expect(yield* swept).toBe("running");
+      yield* TestClock.adjust(60_000);
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is judged by requests alone where its runtime's turns are not known", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      says(world, { active: null });
+      yield* TestClock.adjust(IDLE_MS);
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("stays where its daemon does not answer: nothing is known of its agent", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      world.script.health = null;
+      yield* TestClock.adjust(IDLE_MS * 10);
+      expect(yield* swept).toBe("running");
+    }),
+  );
+
+  it.effect("stays where a clock in its sandbox is ahead of time or says nonsense [A09]", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      yield* TestClock.adjust(IDLE_MS);
+      says(world, { last_activity_at: "2999-01-01T00:00:00.000Z" });
+      expect(yield* swept).toBe("running");
+      says(world, { last_activity_at: "never" });
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is another node's to judge where that one has its sandbox", () =>
+    Effect.gen(function* () {
+      const { world, activity, id } = yield* running;
+      const { actors } = yield* world.begin;
+      yield* TestClock.adjust(IDLE_MS * 2);
+      const elsewhere = world
+        .inPorts(sweep({ ...OPTIONS, nodeId: "node-2" }))
+        .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
+      yield* answered(elsewhere);
+      expect(yield* world.statusOf(id)).toBe("running");
+    }),
+  );
+
+  it.effect("holds up no round where its provider never says how to reach it", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      yield* TestClock.adjust(IDLE_MS);
+      yield* world.sandboxes.fault("link", { kind: "hang" });
+      expect(yield* swept).toBe("running");
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+});
+
+describe("activity", () => {
+  it.effect("is forgotten of sessions that run no more, and begins with the node", () =>
+    Effect.gen(function* () {
+      const activity = Context.get(yield* Layer.build(activityLayer), Activity);
+      const begun = yield* Clock.currentTimeMillis;
+      yield* TestClock.adjust(1000);
+      activity.touch("a");
+      activity.touch("b");
+      expect([activity.last("a"), activity.last("c")]).toEqual([begun + 1000, begun]);
+      activity.keep(new Set(["b"]));
+      expect([activity.last("a"), activity.last("b")]).toEqual([begun, begun + 1000]);
+    }),
+  );
+});
