@@ -244,7 +244,7 @@ module.exports = {
     {
       name: "command-line-loads-no-package",
       comment:
-        'It starts for every single call of an agent\'s: Node and nothing else (ARCHITECTURE.md, "The command line").',
+        'It starts for every single call of an agent\'s: Node and nothing else (docs/decisions/0032).',
       severity: "error",
       from: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
       to: { path: "^node_modules/", dependencyTypesNot: ["type-only"] },

@@ -34,7 +34,7 @@ test("no other document has a table of settings", () => {
   const rows = documents.flatMap((file) =>
     read(file)
       .split("\n")
-      .filter((line) => line.startsWith("|"))
+      .filter((line) => /^\|\s*`[A-Z_]+`/.test(line))
       .flatMap((line) =>
         [...(line.split("|")[1] ?? "").matchAll(/`([A-Z_]+)/g)]
           .map(([, name = ""]) => name)
