@@ -1,6 +1,6 @@
 /**
  * The API over HTTP, typed by its definitions. Nothing but node:http, and TLS where the address wants it: a sandbox calls
- * this often, and it must start at once (docs/decisions/0032). Node's own agent takes the proxy of a
+ * this often, and it must start at once. Node's own agent takes the proxy of a
  * sandbox from the environment, NO_PROXY included.
  */
 import * as http from "node:http";
