@@ -64,7 +64,14 @@ interface Table {
 
 const list = (text = ""): readonly string[] => text.split(",").map((item) => item.trim());
 
-const tableOf = (name: string, body: string): Table => {
+interface Source {
+  readonly name: string;
+  readonly body: string;
+  /** Columns of its unique indexes. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+const tableOf = ({ name, body, indexes }: Source): Table => {
   const lines = body.split("\n").map((line) => line.trim().replace(/,$/, ""));
   const keys = (kind: string) =>
     lines.flatMap((line) => {
@@ -87,7 +94,7 @@ const tableOf = (name: string, body: string): Table => {
     name,
     columns,
     primaryKey,
-    uniques: [primaryKey, ...keys("UNIQUE")],
+    uniques: [primaryKey, ...keys("UNIQUE"), ...indexes],
     references: new Map(foreign),
   };
 };
@@ -100,8 +107,7 @@ const uniqueIndexes = (schema: string, table: string): readonly (readonly string
 
 const tablesOf = (schema: string): readonly Table[] =>
   [...schema.matchAll(/^CREATE TABLE (\w+) \(\n((?:.|\n)*?)\n\);$/gm)].map(([, name = "", body = ""]) => {
-    const table = tableOf(name, body);
-    return { ...table, uniques: [...table.uniques, ...uniqueIndexes(schema, name)] };
+    return tableOf({ name, body, indexes: uniqueIndexes(schema, name) });
   });
 
 interface Line {

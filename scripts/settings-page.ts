@@ -46,13 +46,20 @@ const values = (setting: Setting): string => {
   }
 };
 
+const HEADER = "| Setting | Default | Values | Description |\n| --- | --- | --- | --- |";
+
 const row = ([name, setting]: readonly [string, Setting]): string =>
   `| ${[code(name), shownDefault(setting), values(setting), setting.about].join(" | ")} |`;
 
-/** The whole page. */
-export const settingsPage = (): string => {
+const section = (group: Setting["group"]): readonly string[] => {
   const all: readonly (readonly [string, Setting])[] = Object.entries(SETTINGS);
-  return [
+  const rows = all.filter(([, setting]) => setting.group === group).map(row);
+  return ["", `## ${group}`, "", HEADER, ...rows];
+};
+
+/** The whole page. */
+export const settingsPage = (): string =>
+  [
     "# Settings",
     "",
     "Generated from `src/settings.ts` by `npm run docs`; do not edit.",
@@ -60,14 +67,6 @@ export const settingsPage = (): string => {
     "The service reads its settings from environment variables at start. An empty variable counts as absent. If a value is",
     "wrong, the service does not start: it prints the setting, the value, and what it expects. Times are whole milliseconds,",
     "from 1 to one year. The operator's commands (`platform admin`, `backup`, `restore`, `doctor`) read the same settings.",
-    ...GROUPS.flatMap((group) => [
-      "",
-      `## ${group}`,
-      "",
-      "| Setting | Default | Values | Description |",
-      "| --- | --- | --- | --- |",
-      ...all.filter(([, setting]) => setting.group === group).map(row),
-    ]),
+    ...GROUPS.flatMap(section),
     "",
   ].join("\n");
-};

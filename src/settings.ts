@@ -136,7 +136,7 @@ export const SETTINGS = define({
     fallback: null,
     shown: "generated",
     about:
-      "The first account's access token: `platform_pat_` and 43 characters. Set it where nobody is at the terminal at the first start.",
+      "The first account's access token: `platform_pat_` and 43 characters. Set it if the first start has no terminal.",
   },
   PLATFORM_SANDBOX_PROVIDER: {
     group: "Sandboxes",
