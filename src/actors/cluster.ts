@@ -1,7 +1,7 @@
 /**
  * Actors as entities of Effect's cluster: their placement, passivation and restart are the library's
- * (ARCHITECTURE.md, "Actors are cluster entities"). On one node its single runner hosts them all; several nodes on one
- * Postgres share them ("Several nodes").
+ * (docs/decisions/0004). On one node its single runner hosts them all; several nodes on one
+ * Postgres share them (docs/decisions/0013).
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
  *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.

@@ -1,6 +1,6 @@
 /**
  * effect/sql's SqlClient over `pg` and `pg-cursor`. It stands in for @effect/sql-pg, which cannot be installed beside
- * effect 4.1 (ARCHITECTURE.md, "Superseded packages"); its surface is `layer`, so that the package can replace this file.
+ * effect 4.1 (docs/decisions/0038); its surface is `layer`, so that the package can replace this file.
  *
  *  C1 A leased connection runs one statement at a time: concurrent fibers of one transaction wait for each other.
  *  C2 A connection that failed is never lent again, and a transaction on it needs no rollback: the server did it.
