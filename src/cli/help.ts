@@ -12,11 +12,11 @@ reached or is busy, and trying again may help. --json prints the API's own answe
 wrong as one on standard error.`;
 
 const EVERYWHERE: Options = {
-  json: { about: "Print one JSON document for programs" },
+  json: { about: "Print JSON" },
   help: { about: "Print this" },
 };
 const PROJECT: Options = {
-  project: { value: "ID", about: "The project; PLATFORM_PROJECT_ID, or the only one there is, by default" },
+  project: { value: "ID", about: "The project (PLATFORM_PROJECT_ID, or the only project)" },
 };
 
 const aligned = (rows: readonly (readonly [string, string])[]): string => {
@@ -48,12 +48,15 @@ export const helpText = (of: string, commands: readonly Command[]): string => {
   const command = commands.find(({ name }) => name === of);
   if (command !== undefined) return commandHelp(command);
   if (of === "")
-    return [OVERVIEW, `Commands:\n${listed(commands)}`, "`platform COMMAND --help` says more.", ENDS].join(
-      "\n\n",
-    );
+    return [
+      OVERVIEW,
+      `Commands:\n${listed(commands)}`,
+      "Run `platform COMMAND --help` for details.",
+      ENDS,
+    ].join("\n\n");
   const group = commands.filter(({ name }) => name.startsWith(`${of} `));
   return [
     `Commands of platform ${of}:\n${listed(group)}`,
-    `\`platform ${of} COMMAND --help\` says more.`,
+    `Run \`platform ${of} COMMAND --help\` for details.`,
   ].join("\n\n");
 };

@@ -19,7 +19,7 @@ test.each([
 ])("a day that its month does not have, %s, is an error with its line", (date) => {
   const day = date.slice(0, 10);
   expect(refusal(`a = 1\n\nwhen = ${date}\n`)).toEqual({
-    what: `is not valid TOML: ${day} is not a day of the calendar`,
+    what: `is not valid TOML: ${day} is not a valid date`,
     line: 3,
   });
   expect(refusal(`a = [\n  2024-02-29,\n  ${date},\n]`).line).toBe(3);

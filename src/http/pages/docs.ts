@@ -135,7 +135,7 @@ export const docsPage = ({ info, tags, paths, components }: ApiDocument): string
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     `<title>${escaped(info.title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>`,
     `<h1>${escaped(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
-    '<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>',
+    '<p>The same as an OpenAPI document: <a href="/openapi.json">/openapi.json</a>.</p>',
     `<nav><ul>\n${contents.join("\n")}\n</ul></nav>`,
     ...groups.map(
       ({ name, members }) =>
