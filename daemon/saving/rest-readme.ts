@@ -50,8 +50,8 @@ const CONFLICTS = `    for stage in 1 2 3; do
 const OPERATION = `
 An operation in progress
 
-The directory "state" has git's own files of a merge, rebase, cherry-pick, revert or bisection. To continue it, make the
-branch that it works on again, check out the commit that HEAD was on, restore files and index, and then run:
+The directory "state" has git's own files of a merge, rebase, cherry-pick, revert or bisection. To continue it, create its
+branch again, check out the commit that HEAD was on, restore files and index, and then run:
 
     git archive "$rest:state" | tar -x -C "$(git rev-parse --absolute-git-dir)"
 `;
@@ -59,8 +59,8 @@ branch that it works on again, check out the commit that HEAD was on, restore fi
 const WORKTREES = `
 Other worktrees
 
-The file "worktrees" lists them. worktree-1 has the files of the first, worktree-1-index its index. This writes its
-files into the directory where it is run:
+The file "worktrees" lists them. worktree-1 has the files of the first, worktree-1-index its index. This command writes its
+files into the current directory:
 
     git archive "$rest:worktree-1" | tar -x
 `;

@@ -131,9 +131,9 @@ const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string
   const { token, app } = request;
   const host = codeHostOf(request, allowHosts);
   if (Result.isFailure(host)) return issue("api_url", host.failure);
-  if (token !== undefined && app !== undefined) return issue("app", "must not be given together with token");
+  if (token !== undefined && app !== undefined) return issue("app", "must not be given together with `token`");
   if (app !== undefined) return appOf(app);
-  if (token === undefined) return issue("token", "must be given, or app must be");
+  if (token === undefined) return issue("token", "must be given, unless `app` is given");
   // It goes into a header: visible ASCII alone.
   return /^[!-~]+$/.test(token)
     ? Result.succeed({ kind: "token", token })
@@ -179,7 +179,7 @@ const asRequest = (
 ): Result.Result<RepositoryRequest, RepositoryIssue> => {
   const strange = source.kind === "git" ? GITHUB_FIELDS : GIT_FIELDS;
   const stray = strange.find((name) => request[name] !== undefined);
-  if (stray !== undefined) return issue(stray, `is not used by a repository of the kind ${source.kind}`);
+  if (stray !== undefined) return issue(stray, `must not be given for a repository of the kind ${source.kind}`);
   const { token, app, ...git } = request;
   if (source.kind === "git") return Result.succeed({ ...source, ...git });
   return Result.succeed({

@@ -28,7 +28,7 @@ test.each([
 
 test("the first impossible day is named, not one in a string before it", () => {
   const fault = refusal('a = "2023-02-31"\nb = 2023-09-31 # not 2023-02-30\nc = 2023-11-31');
-  expect(fault).toEqual({ what: "is not valid TOML: 2023-09-31 is not a day of the calendar", line: 2 });
+  expect(fault).toEqual({ what: "is not valid TOML: 2023-09-31 is not a valid date", line: 2 });
 });
 
 test.each([

@@ -186,7 +186,7 @@ test.each([
   expect(manifest.errors.map((error) => error.path)).toContain(path);
   for (const error of manifest.errors) {
     expect(error).toMatchObject({ slug: "hook", index: 0, line: 13 });
-    expect(error.message).toContain("The trigger is not served until its filter is mended.");
+    expect(error.message).toContain("The trigger does not run until its filter is fixed.");
   }
 });
 

@@ -69,7 +69,7 @@ const set = command({
     "app-key-file": { value: "FILE", about: "of a GitHub App" },
   },
   notes:
-    "The repository's server is asked first: what it refuses takes nobody's place. What is given takes the place of all of the\nformer one, its username included. A FILE of - is standard input.",
+    "The service tries the new credential first. If the repository's server rejects it, the old one stays. The new\ncredential replaces the old one completely, including the username. A FILE of - is standard input.",
   run: async ({ given, options, input, api, project }) => {
     const { "token-file": token } = options;
     const payload: Credential = {

@@ -94,8 +94,8 @@ const login = command({
   name: "login",
   about: "Save a service's address and a token",
   options: { url: { value: "URL", about: "The service's address. Without it, the command asks" } },
-  notes: `It asks for the address and for a token, which is not shown; in a script both are lines of standard input, the
-address first unless --url gives it. The token is tried before it is kept, in the file that only its owner can read:
+  notes: `The command asks for the address and for a token, which is not shown. In a script, write both as lines to standard input,
+the address first unless you give --url. The command tests the token, then saves both in a file that only you can read:
 $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
   run: async ({ options, environment, input, note }) => {
     const written = options.url ?? (await input.line("Address of the service: "));
@@ -103,7 +103,7 @@ $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
     if (apiUrl === null)
       throw usage("The address must be an http or https URL without a user, a query and a fragment.");
     if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
-    const token = checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "What was given");
+    const token = checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "The input");
     const { value, text } = await new Client({ apiUrl, token, environment }).call("GET /v1/me", {});
     const file = configurationFile(environment);
     writeLogin(file, { apiUrl, token });

@@ -9,8 +9,8 @@ import type { Tier } from "../../domain/tier.ts";
 /** As domain/tier.ts has them, which would bring effect with it into the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
 
-const NOTES = `It works on the installation's database: run it on the service's machine, as its user, with the service's own settings
-(PLATFORM_DATA_DIR or DATABASE_URL, PLATFORM_TIER_CAPS). The service may run meanwhile.`;
+const NOTES = `The command works on the installation's database. Run it on the service's machine, as its user, with the service's own settings
+(PLATFORM_DATA_DIR or DATABASE_URL, PLATFORM_TIER_CAPS). The service can keep running.`;
 
 const DEFAULT_LIMIT = 50;
 const LONGEST_LIMIT = 200;
@@ -214,12 +214,12 @@ const masterKeyRotate = command({
   options: {
     "new-key-file": { value: "FILE", about: "File with the new key, if PLATFORM_MASTER_KEY is set" },
   },
-  notes: `Secrets and repository credentials are sealed with the new key, in one transaction. Run the command again if it is cut off.
-Sessions that run keep their sandboxes. People sign in to the dashboard again. Backups that were made before hold the former key.
+  notes: `Encrypts secrets and repository credentials with the new key, in one transaction. If the command is interrupted, run it again.
+Running sessions keep their sandboxes. Users must sign in to the dashboard again. Earlier backups need the previous key.
 
-Where the installation keeps its key itself, the new one takes its place. Where it is given PLATFORM_MASTER_KEY, set that to the
-present key, write the new one to a file (openssl rand -hex 32) and name it; then start every service with the new one.
-Run it on the service's machine, as its user and with its settings.`,
+If the installation keeps its own key, the command creates and stores the new one. If the service uses PLATFORM_MASTER_KEY, set
+it to the current key, write the new key to a file (openssl rand -hex 32) and name the file with --new-key-file. Then start
+every service with the new key. Run the command on the service's machine, as its user and with its settings.`,
   run: async ({ options, environment }) => {
     const { perform } = await import("./perform.ts");
     const { rotateMasterKey } = await import("./master-key.ts");

@@ -17,8 +17,8 @@ const backup = command({
   name: "backup",
   about: "Back up this installation to one file. The service can keep running",
   takes: ["FILE"],
-  notes: `The file has the database, the hosted repositories and the master key: anyone who can read it can read every secret. A key that
-the service is given (PLATFORM_MASTER_KEY) is given to this command too, and is not in the file.`,
+  notes: `The file contains the database, the hosted repositories and the master key. Anyone who can read it can read every secret.
+If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file then does not contain the key.`,
   run: async ({ given, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./backup.ts")]);
     const made = await perform(

@@ -35,11 +35,11 @@ const doctor = command({
     end: { about: "With --orphans: stop and remove them" },
     of: { value: "DIR", about: "With --orphans: only leftovers of this data directory or run directory" },
   },
-  notes: `Ends with 1 where no sandbox can be started, or where something that is left cannot be ended.
+  notes: `The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
 
-A service that is stopped finds its sandboxes again at its next start; --orphans lists them too. Look at the list before you
-add --end, and name the data directory with --of where other installations are on the machine. What belongs to a service that
-runs is never listed. Run it as the service's user, or as root for every user's.`,
+--orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
+you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
+running service. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
     if (options.end || options.of !== undefined) throw usage("Use --end and --of only with --orphans.");
@@ -60,12 +60,12 @@ const prune = command({
     project: { value: "ID", about: "Only this project (all projects)" },
     "dry-run": { about: "Only list the branches" },
   },
-  notes: `A branch goes where its session has a merged change request and no open one, is not live, and has no commit that the branch
-which it was merged into has not. Nothing is lost by it: the change request shows its commits as before, and what was
-saved on refs/wip stays. Such a session cannot be restarted any more. Branches that people made are left alone, and so
-are repositories that are not this installation's own: their servers have means for it.
+  notes: `Deletes a session's branch if the session has a merged change request and no open one, is not live, and has no commits
+beyond the branch that it was merged into. No work is lost: the change request still shows its commits, and saved work
+on refs/wip stays. A session without its branch cannot be restarted. The command does not delete branches that people
+created, and it does not change repositories on other servers.
 
-Run it on the service's machine, as its user and with its settings. The service may run meanwhile.`,
+Run the command on the service's machine, as its user and with its settings. The service can keep running.`,
   run: async ({ options: { merged, project, "dry-run": isDryRun }, environment }) => {
     if (!merged) throw usage("Give --merged.");
     const projectId = project === undefined ? null : anyId(project, "--project");

@@ -139,12 +139,12 @@ const logs: RawOperation = {
   responses: {
     200: {
       description:
-        "All boots of the session, oldest first; what is over 1 MiB of them is gone, oldest first. It stays after a " +
-        "sandbox is gone, until the session is deleted. As text, a line each: `<iso time> <source> <line>`. As " +
-        "server-sent events: `event: line`, with the id `<sandbox id>:<number>.<number>` and as data the JSON " +
-        "`{sandbox_id, at, source, line}`. `source` is `daemon`, `runtime` (the agent's) or `sandbox` (anything else); " +
-        "`at` is null, in text `-`, where no time is known. Secrets are masked, control characters are shown as signs, " +
-        "long lines are cut. The stream waits for further lines and for further boots.",
+        "The log of all boots of the session, oldest first. The service keeps the newest 1 MiB until the session is " +
+        "deleted. As text, each line is `<iso time> <source> <line>`. As server-sent events, each line is an `event: " +
+        "line` with the id `<sandbox id>:<number>.<number>` and the JSON data `{sandbox_id, at, source, line}`. " +
+        "`source` is `daemon`, `runtime` (the agent runtime) or `sandbox` (all other output). `at` is null if the time " +
+        "is unknown (`-` in text). Secrets are masked, control characters are replaced by visible signs, and long " +
+        "lines are cut. The stream stays open for later lines and boots.",
       content: {
         "text/event-stream": { schema: { type: "string" } },
         "text/plain": { schema: { type: "string" } },

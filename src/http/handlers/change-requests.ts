@@ -81,7 +81,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
 const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
   const named = request.session_id ?? request.head_ref;
   if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
-    return yield* badRequest("session_id", "must be given if head_ref is not, and only then");
+    return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
   }
   if (caller.origin === "trigger" && named !== caller.sessionId) {
     return yield* new Forbidden({
