@@ -27,7 +27,7 @@ export const configDirOf = async (manifest: string, workspace: string): Promise<
   const standard = join(workspace, DEFAULT_CONFIG_DIR);
   return {
     path: staysWithin(standard) ? standard : join(workspace, NO_CONFIG_DIR),
-    problem: "config_dir must not lead out of the repository through a link.",
+    problem: "config_dir must not point outside the repository through a symbolic link.",
   };
 };
 

@@ -45,7 +45,10 @@ export const waitOutOutage = <A, E, R>(
   Effect.retry(
     Effect.tapError(effect, (error) =>
       isStoreError(error)
-        ? Effect.logWarning("the database cannot be reached; waiting", { work, error })
+        ? Effect.logWarning("the database cannot be reached; the service waits and tries again", {
+            work,
+            error,
+          })
         : Effect.void,
     ),
     { while: isStoreError, schedule: OUTAGE },

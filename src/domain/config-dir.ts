@@ -16,6 +16,6 @@ export const parseConfigDir = (value: unknown): Result.Result<string, string> =>
     return Result.fail("config_dir must be a directory inside the repository, such as .platform/runtime.");
   }
   return value.length > 512 || /[\p{Cc}\\]/u.test(value)
-    ? Result.fail("config_dir must have at most 512 characters, without control characters and backslashes.")
+    ? Result.fail("config_dir must have at most 512 characters and no control characters or backslashes.")
     : Result.succeed(segments.join("/"));
 };

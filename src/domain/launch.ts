@@ -50,7 +50,7 @@ export const LaunchSettings = Schema.Struct({
   commonEnv: Schema.Record(Schema.String, Schema.String),
   /** Commit on refs/wip/<session> of what a former sandbox of the session saved, where there is one. */
   wip: Schema.optionalKey(Schema.String),
-  /** Milliseconds of its service's silence after which the sandbox ends itself; absent: it never does. */
+  /** Milliseconds of its service's silence after which the sandbox stops; absent: it never does. */
   orphanMs: Schema.optionalKey(Schema.Finite),
   /** Milliseconds from the daemon's start until a clone is no longer retried. */
   bootDeadlineMs: Schema.Finite,

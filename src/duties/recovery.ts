@@ -47,16 +47,17 @@ const mendCounters = Effect.gen(function* () {
   const { wrong, mend } = yield* Counters;
   for (const account of yield* wrong) {
     const mended = yield* mend(account);
-    if (mended !== null) yield* Effect.logWarning("an account's counters were wrong", { account, ...mended });
+    if (mended !== null)
+      yield* Effect.logWarning("an account's counters were wrong and are corrected", { account, ...mended });
   }
 });
 
-const NOBODY = failure("internal_error", "nobody worked on it any more");
+const NOBODY = failure("internal_error", "no service runs it any more");
 
 /** L2: by its sandbox where that is still to be torn down. What comes too late changes nothing. */
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
   const actors = yield* Actors;
-  yield* Effect.logError("a session that nobody worked on is ended", { session: id });
+  yield* Effect.logError("a session without a running service is ended", { session: id });
   const ending =
     sandboxId === null
       ? actors.session(id, { type: "branch.failed", failure: NOBODY })

@@ -266,7 +266,7 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
   ];
 };
 
-const stuck = () => Promise.reject(new Error("processes of the sandbox do not end"));
+const stuck = () => Promise.reject(new Error("processes of the sandbox cannot be stopped"));
 
 const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
   const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>

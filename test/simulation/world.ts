@@ -72,7 +72,7 @@ export interface Node {
   readonly id: string;
   readonly wall: WallClock;
   process: Process;
-  /** null: it does not answer yet, or any more. */
+  /** null: it does not respond yet, or any more. */
   life: Life | null;
   /** When it is started again, or thawed, in ms of `elapsed`. */
   backAt: number;

@@ -127,7 +127,7 @@ const resolveBase = Effect.fnUntraced(function* (
   if (found !== null) return found;
   // Reachability is the mirror's to know: the host serves commits of forks too, which no branch here has.
   if (commit !== null) return yield* mirror.resolveBase(repository, ref);
-  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
+  return yield* unknownRef(`${name} is not a branch, a tag or a reachable commit.`);
 });
 
 /** The merge by the host's own hand, where a pull request of exactly this head and branch is open. */
@@ -159,7 +159,7 @@ const checked = Effect.fnUntraced(function* ({ placeOf }: Host, { source, creden
     return yield* new GitError({
       code: "refused",
       message:
-        "The token may read the repository and not write to it: it needs write access to its contents.",
+        "The token can read the repository but not write to it. It needs write access to the repository's contents.",
     });
   }
   return found;

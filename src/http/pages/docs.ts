@@ -114,7 +114,7 @@ const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerRes
   const body = [
     `<h1>${escaped(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
     '<p>How to use and operate the service: <a href="/docs/guide">the guide</a>.</p>',
-    '<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>',
+    '<p>The same as an OpenAPI document: <a href="/openapi.json">/openapi.json</a>.</p>',
     `<nav><ul>\n${contents.join("\n")}\n</ul></nav>`,
     ...groups.map(
       ({ name, members }) =>

@@ -131,7 +131,7 @@ const installLibrary = async ({
 
 const installFilter = async (runDir: string, kind: FilterKind): Promise<string> => {
   const architecture = architectureOf(process.arch);
-  if (architecture === null) throw new Error(`there is no seccomp filter for ${process.arch} yet`);
+  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
   return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
 };
 

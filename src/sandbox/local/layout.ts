@@ -77,6 +77,7 @@ export const sandboxSettings: Readonly<Record<string, string>> = {
     "root:x:0:0:root:/nonexistent:/usr/sbin/nologin",
     `platform:x:${DAEMON_UID}:${DAEMON_UID}:platform daemon:${SANDBOX_HOME}:/bin/sh`,
     `agent:x:${AGENT_UID}:${AGENT_UID}:agent:${SANDBOX_HOME}:/bin/sh`,
+    // plain-english: the name of a system user
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
     "",
   ].join("\n"),

@@ -55,7 +55,7 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
     }
     return left.length === 0 && !launcherAlive(record);
   };
-  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox do not end");
+  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
 };
 
 /**

@@ -52,7 +52,7 @@ const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
   Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
     return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
       const answered = patiently(answerMs, () => {
-        const cause = new Error(`the database gave no answer within ${answerMs} ms`);
+        const cause = new Error(`the database did not respond within ${answerMs} ms`);
         broken.set(client, cause);
         resume(Effect.fail(sqlErrorOf(cause, "execute")));
       });
