@@ -1,4 +1,6 @@
-/** A sandbox's boot: made by its provider, then asked until its daemon says that it is ready, or that it never will be. */
+/**
+ * Boots a sandbox: creates it at its provider, then polls its daemon until it reports readiness or a permanent failure.
+ */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -12,7 +14,7 @@ import { Sessions } from "../store/ports/sessions.ts";
 import type { Sandbox } from "../store/ports/records.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
-/** A booting daemon is asked often, so that `running` follows readiness at once. */
+/** A booting daemon is polled often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
 
 export const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
@@ -56,7 +58,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   });
 });
 
-/** What the daemon said last, for the sentence that explains a boot that failed. */
+/** The daemon's last answer, for the message that explains a failed boot. */
 interface LastWord {
   health: DaemonHealth | null;
 }
@@ -98,7 +100,7 @@ function timedOut({ health }: LastWord): Failure {
   return failure(overdue(health), `${missing} before the boot deadline${reason}`);
 }
 
-/** What held a boot up: a daemon that has something to complain of says which part it is. */
+/** Which part held up the boot: a daemon that reports an error names the part. */
 function overdue(health: DaemonHealth): Failure["code"] {
   if (health.error === null) return "boot_timeout";
   return health.repo.ready ? "runtime_failed" : "clone_failed";
