@@ -1,4 +1,4 @@
-/** The signed user context with which the service itself asks something of a sandbox's daemon (api.md 7). */
+/** The signed user context with which the service itself calls a sandbox's daemon (api.md 7). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { signUserContext } from "../domain/user-context.ts";
