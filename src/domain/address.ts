@@ -1,6 +1,6 @@
-/** Hosts of listeners, as others reach them. */
+/** Host names under which other programs reach a listener. */
 
-/** Bound to every address of the machine: reached over its loopback. */
+/** A listener that is bound to every address of the machine is reached over the loopback address. */
 const LOOPBACK_OF: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 /**
