@@ -1,4 +1,4 @@
-/** What the first start of an empty database makes, and what every start brings up to date before it serves. */
+/** Creates the first records of an empty database, and updates what every start must update before it serves. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { newAccessToken, newUuid } from "./services/entropy.ts";

@@ -1,6 +1,6 @@
 /**
- * The only reader of the environment: every knob of the service, its default and why. A value that is not what its
- * knob expects refuses the start, naming the knob, the value and what is expected (api.md 9).
+ * The only reader of the environment: every setting of the service, its default and the reason. An invalid value
+ * refuses the start; the message names the setting, the value and the expected form (api.md 9).
  */
 import { availableParallelism, homedir } from "node:os";
 import path from "node:path";
@@ -28,22 +28,22 @@ const BOOTS_PER_CORE = 4;
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** `{base_url}` as senders and people see it; null: from host and port. */
+  /** `{base_url}` as senders and people see it. Null: from host and port. */
   readonly publicUrl: string | null;
-  /** Where browsers reach ports of sandboxes; null: below `localhost`, on the service's own port. */
+  /** Where browsers reach ports of sandboxes. Null: below `localhost`, on the service's own port. */
   readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
-  /** A given Postgres; null: the embedded one in the data directory. */
+  /** An external Postgres. Null: the embedded one in the data directory. */
   readonly databaseUrl: string | null;
-  /** Where this node's runner listens for the other nodes: loopback or a private address; port 0: any free one. */
+  /** Where this node's runner listens for the other nodes: loopback or a private address. Port 0: any free one. */
   readonly nodeHost: string;
   readonly nodePort: number;
-  /** The API port as the other nodes reach it; null: from host and port. */
+  /** The API port as the other nodes reach it. Null: from host and port. */
   readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
   readonly sandboxProvider: "auto" | "local" | "simulated";
-  /** `auto`: the strongest form of `local` that starts here. */
+  /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
@@ -57,15 +57,15 @@ export interface Config {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
-  /** Models by provider that are used where nobody names one, the gateway's among them. */
+  /** Default models by provider, including the gateway's. */
   readonly defaultModels: DefaultModels;
-  /** Loopback port of the page that shows live actors; null: nothing is inspected. */
+  /** Loopback port of the page that shows live actors. Null: no inspection. */
   readonly inspectPort: number | null;
-  /** Where programs are looked for: PATH. */
+  /** The search path for programs: PATH. */
   readonly path: string;
-  /** Sandboxes that boot at once on this node. */
+  /** How many sandboxes may boot at once on this node. */
   readonly bootsAtOnce: number;
-  /** Requests to the API that are under way at once. */
+  /** How many API requests may be under way at once. */
   readonly requestsAtOnce: number;
   readonly bootTimeoutMs: number;
   readonly queueTtlMs: number;
@@ -84,7 +84,7 @@ export interface Config {
   readonly sandboxOrphanMs: number;
 }
 
-/** The start is refused: one line a wrong setting. */
+/** The start is refused, with one line for each wrong setting. */
 export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError", {
   problems: Schema.Array(Schema.String),
 }) {
@@ -96,7 +96,7 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all knobs; a value that is absent or empty takes its default.
+ * Reads all settings. A value that is absent or empty takes its default.
  *
  * @throws ConfigError with every problem at once.
  */
@@ -111,7 +111,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
     databaseUrl: read.text("DATABASE_URL"),
-    // Whoever reaches the runner's port is believed: never an address that strangers reach.
+    // The runner trusts every peer on its port, so the address must never be reachable by strangers.
     nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost) ?? "127.0.0.1",
     nodePort: read.integer("PLATFORM_NODE_PORT", { fallback: 0, min: 0, max: 65_535 }),
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
@@ -137,40 +137,42 @@ export function readConfig(environment: Environment, workingDirectory: string): 
         ? null
         : read.integer("PLATFORM_INSPECT_PORT", { fallback: 0, min: 0, max: 65_535 }),
     path: read.text("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
-    // More finish no sooner: a clone and the start of an agent runtime take a core for a second or two.
+    // More at once would not finish sooner: a clone and the start of an agent runtime keep a core busy for a second or
+    // two.
     bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE", {
       fallback: BOOTS_PER_CORE * availableParallelism(),
       min: 1,
       max: 10_000,
     }),
-    // A quarter of a second's work of one core; on a starved machine that of some seconds, for which a client waits.
+    // A quarter of a second of work for one core. On an overloaded machine it is some seconds, for which a client
+    // waits.
     requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE", { fallback: 256, min: 1, max: 100_000 }),
-    // A boot that takes longer has hung: a person should be told (api.md 3).
+    // A boot that takes longer has hung, and its user should know (api.md 3).
     bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),
     queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),
     queueMax: read.integer("PLATFORM_QUEUE_MAX", { fallback: 10_000, min: 1, max: 10_000_000 }),
     cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
-    // Exact timers fire the instants; the poll only notices what no signal told (spec 6).
+    // Exact timers fire the instants. The poll only notices changes whose signal was lost (spec 6).
     schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", MINUTE),
-    // Merges and pushes are read at once: this notices what was moved from outside.
+    // Merges and pushes are read at once. This notices branches that moved from outside.
     manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS", MINUTE),
-    // After a longer downtime the work of an instant is better left to the next one.
+    // After a longer downtime, the next instant had better do the work.
     catchupWindowMs: read.duration("PLATFORM_CATCHUP_WINDOW_MS", HOUR),
-    // Delivery ids are known by their rows for a day (api.md 4): less would fire a repeated delivery twice.
+    // Rows identify delivery ids for a day (api.md 4): a shorter time would fire a repeated delivery twice.
     fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS", 30 * DAY, DAY),
-    // Long enough that a session's next message finds it, short enough that memory follows the work.
+    // Long enough for a session's next message to find its actor in memory, short enough for memory to follow the load.
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
-    // A free slot is offered to the queue within so long, also where its signal was lost.
+    // A free slot is offered to the queue within this time, even if its signal was lost.
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 5 * SECOND),
-    // A person comes back from a break and finds the session as it was; a sandbox that nobody needs is not kept for long.
+    // Long enough for a person to return from a break, short enough not to keep unused sandboxes.
     idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS", 15 * MINUTE),
-    // Longer than any turn that gets somewhere.
+    // Longer than any useful turn.
     maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS", 4 * HOUR),
-    // Who stops a session waits for it.
+    // A request to stop a session waits for the save.
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS", 20 * SECOND),
-    // A node that is started again within it finds its sandboxes and goes on with them.
+    // A node that restarts within this time finds its sandboxes and continues with them.
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS", MINUTE),
-    // Longer than a service is away for a repair: what runs meanwhile is found again.
+    // Longer than a repair of the service takes: sandboxes that run meanwhile are found again.
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS", DAY),
   };
   read.refuseProblems();
@@ -180,7 +182,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
 const untilde = (file: string): string =>
   file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : file;
 
-/** One year: a longer interval is a mistake in the unit. */
+/** One year. A longer interval is a mistake in the unit. */
 const LONGEST_MS = 365 * DAY;
 
 class Reader {
@@ -223,7 +225,7 @@ class Reader {
     return range.fallback;
   }
 
-  /** Milliseconds, at least 1 where no other bound is given, and at most a year (threats.md C21). */
+  /** Milliseconds, at least 1 unless another bound is given, and at most a year (threats.md C21). */
   duration(name: string, fallback: number, min = 1): number {
     return this.integer(name, { fallback, min, max: LONGEST_MS });
   }
@@ -248,7 +250,7 @@ class Reader {
     return null;
   }
 
-  /** What the domain's parser makes of it; null when it is absent or wrong. */
+  /** The value as the domain's parser reads it. Null if it is absent or invalid. */
   parsed<A>(name: string, parse: (text: string) => Result.Result<A, string>): A | null {
     const text = this.text(name);
     if (text === null) return null;
@@ -258,7 +260,7 @@ class Reader {
     return null;
   }
 
-  /** The managed gateway is on when its URL is set; its tiers are a JSON list, none by default. */
+  /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */
   gateway(): Config["llm"] {
     const baseUrl = this.url("PLATFORM_LLM_BASE_URL");
     if (baseUrl === null) return null;
@@ -266,7 +268,9 @@ class Reader {
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 
-  /** PLATFORM_LLM_MODEL is the gateway's; PLATFORM_DEFAULT_MODELS has those of providers whose key is a secret. */
+  /**
+   * PLATFORM_LLM_MODEL sets the gateway's model. PLATFORM_DEFAULT_MODELS sets those of providers whose key is a secret.
+   */
   models(): DefaultModels {
     const models = this.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
     const gateway = this.parsed("PLATFORM_LLM_MODEL", parseModelId);

@@ -67,7 +67,7 @@ export const matchesFilter = (
   (branches === null || matchesBranch(branches, event)) &&
   conditions.every(({ path, equals }) => valueAt(variables, path) === equals);
 
-/** Whether a delivery starts nothing: it is a ping, or the trigger's filter, if any, does not match. */
+/** Whether the filter excludes a delivery. Without a filter, no delivery is excluded. */
 export const isFiltered = (
   filter: WebhookFilter | undefined,
   delivery: { readonly headers: EventHeaders; readonly body: JsonValue; readonly variables: JsonObject },
