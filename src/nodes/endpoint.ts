@@ -214,7 +214,7 @@ const makeGitWay = Effect.gen(function* () {
       headers: [
         NODE_HEADER,
         credential,
-        // The credential of this one hop. The other node then checks the user.
+        // The caller's credential, for this one hop: the other node authenticates it.
         ...(headers.authorization === undefined ? [] : ["authorization", headers.authorization]),
       ],
     };
