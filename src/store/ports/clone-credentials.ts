@@ -7,7 +7,10 @@ export class CloneCredentials extends Context.Service<
   CloneCredentials,
   {
     readonly mint: (credential: CloneCredential) => Stored<void>;
-    /** The credential with this hash while it lives, its session does, and its sandbox is provisioning or active (G10), else null. */
+    /**
+     * The credential with this hash, if it has not expired, its session is live, and its sandbox is provisioning or
+     * active (G10). Otherwise null.
+     */
     readonly find: (hash: string, now: number) => Stored<CloneCredential | null>;
   }
 >()("platform/store/CloneCredentials") {}
