@@ -1,5 +1,5 @@
 /**
- * The page at `/docs`: the OpenAPI document as one page to read. It is whole in itself: no script, no request to any
+ * The page at `/docs`: the OpenAPI document as one readable page. It is self-contained: no script, no request to any
  * host, and a content security policy whose only exception is the hash of its style.
  */
 import { createHash } from "node:crypto";
@@ -60,7 +60,7 @@ const POLICY = [
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
-/** Text of the document: what stands in backquotes is code. */
+/** Text of the document. Backquoted text becomes code. */
 const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 const block = (value: unknown): string =>
   `<pre><code>${escaped(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</code></pre>`;
@@ -148,7 +148,7 @@ export const docsPage = ({ info, tags, paths, components }: ApiDocument): string
   ].join("\n");
 };
 
-/** Made once: the document does not change while the service runs. */
+/** Built once: the document does not change while the service runs. */
 export const docsRoute = HttpRouter.addAll([
   HttpRouter.route(
     "GET",
