@@ -11,7 +11,7 @@ const PACKAGED: Readonly<Record<string, readonly string[]>> = { opencode: ["open
 /**
  * @param command the agent command; its first word is the program.
  * @param searchPath the service's PATH.
- * @returns the files to put on the sandbox's PATH; none when the program is to be found in the sandbox anyway.
+ * @returns the files to put on the sandbox's PATH. Empty if the program is in the sandbox anyway.
  */
 export function agentBinaries(command: readonly string[], searchPath: string): readonly string[] {
   const [program = ""] = command;

@@ -7,10 +7,10 @@ import { tokenHash } from "./domain/ids.ts";
 import { Identity } from "./store/ports/identity.ts";
 
 /**
- * Makes the first account where there is none, and applies the configured caps.
+ * Creates the first account if there is none, and applies the configured caps.
  *
- * @returns the new account-wide token, which nobody can be shown again; null when there was an account, or the token
- *   is the operator's own (PLATFORM_BOOTSTRAP_TOKEN).
+ * @returns the new account-wide token, which cannot be shown again. Null if an account existed, or if the operator
+ * chose the token (PLATFORM_BOOTSTRAP_TOKEN).
  */
 export const bootstrap = Effect.fnUntraced(function* (config: Config) {
   const identity = yield* Identity;

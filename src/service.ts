@@ -242,9 +242,9 @@ const routes = Layer.mergeAll(
 ).pipe(Layer.provide(authorizedLayer));
 
 /**
- * Runs the service in the caller's scope: when it returns, actors are awake and requests are answered.
+ * Runs the service in the caller's scope. When it returns, actors are awake and requests are answered.
  *
- * @returns the first account's token where this start made it, to be shown once; else null.
+ * @returns the first account's token if this start created it, to be shown once; otherwise null.
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;

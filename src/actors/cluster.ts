@@ -289,11 +289,11 @@ const addressOf = (host: string) =>
   });
 
 /**
- * One of several nodes: who lives where is agreed on in Postgres, and messages go from runner to runner over sockets. The
- * cluster's tables are of our migrations. The runner's port asks nobody who they are: it is bound to loopback or to a
- * private address (config.ts).
+ * One of several nodes: Postgres holds the agreement on placement, and messages go from runner to runner over sockets.
+ * Our migrations create the cluster's tables. The runner's port does not authenticate its peers, so it is bound to
+ * loopback or to a private address (config.ts).
  *
- * @param host what the runner's socket server is bound to.
+ * @param host the address to which the runner's socket server is bound.
  */
 export const clusterRunner = (host: string) =>
   SocketRunner.layer.pipe(

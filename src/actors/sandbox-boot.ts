@@ -19,7 +19,10 @@ const BOOT_POLL = Duration.millis(20);
 
 export const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
 
-/** @returns what says once to a session's row that the agent runtime took the initial prompt (api.md 7, exactly once). */
+/**
+ * @returns a function that records, once, on a session's row that the agent runtime accepted the initial prompt (api.md
+ * 7, exactly once).
+ */
 export const bootstrapNoter = Effect.map(
   Sessions,
   (sessions) => (sessionId: string, state: DaemonHealth["bootstrap"]["state"]) =>
@@ -29,8 +32,9 @@ export const bootstrapNoter = Effect.map(
 );
 
 /**
- * @returns what boots the sandbox of a record, and ends with what came of it, when a whole boot's time is over at the latest: it
- * begins here, however long the sandbox waited for its place. Nothing comes of a boot that is not wanted any more.
+ * @returns a function that boots the sandbox of a record and ends with the outcome, at the latest after a whole boot's
+ * time. That time begins here, however long the sandbox waited for its place. A boot that is no longer wanted has no
+ * outcome.
  */
 export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) {
   const provider = yield* SandboxProvider;

@@ -13,7 +13,7 @@ import { turnFollower } from "./turns.ts";
 /** How often a running daemon is asked whether the agent has its prompt, until it has. */
 const WATCH_POLL = Duration.seconds(2);
 
-/** @returns what watches one sandbox, and ends with why it is no more. */
+/** @returns a function that watches one sandbox, and ends with the reason for the sandbox's end. */
 export const sandboxWatcher = Effect.gen(function* () {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;

@@ -18,7 +18,7 @@ export interface SavingOptions {
 /** The share of that time in which the agent's turn must end. */
 const ABORT_SHARE = 0.1;
 
-/** @returns what saves the work in a sandbox of a session. */
+/** @returns a function that saves the work in a session's sandbox. */
 export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;

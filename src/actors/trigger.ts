@@ -153,7 +153,7 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
     return newest;
   });
 
-  /** Ends when the instant has its row. @returns up to which instant the trigger is accounted for. */
+  /** Completes when the instant has its row. @returns the instant up to which the trigger is accounted for. */
   return Effect.fnUntraced(function* (due: Due) {
     const now = yield* Clock.currentTimeMillis;
     if (due.known.project.triggersPaused) return yield* catchUp(due, now);

@@ -24,7 +24,7 @@ interface Turns {
   readonly sessionId: string;
 }
 
-/** @returns what follows the turns in one sandbox; it never ends. */
+/** @returns a function that follows the turns in one sandbox. It never ends. */
 export const turnFollower = Effect.gen(function* () {
   const sessions = yield* Sessions;
   const provider = yield* SandboxProvider;

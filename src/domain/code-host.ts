@@ -28,7 +28,7 @@ const gitOrigin = (api: URL): string => {
 };
 
 /**
- * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS: http and private hosts are for those alone.
+ * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. Only they may use http or private addresses.
  * @returns the addresses, or one sentence that says what is wrong with `api_url`.
  */
 export const codeHostOf = (

@@ -75,10 +75,10 @@ const EXPRESSION_LIMIT = 1024;
 const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * Reads a six-field expression: second minute hour day month weekday, each with `*`, numbers, names of months and
- * weekdays, ranges, lists and steps. Blanks around and between fields do not count (threats.md C05).
+ * Reads a six-field expression: second minute hour day month weekday. Each field has `*`, numbers, names of months and
+ * weekdays, ranges, lists and steps. Blanks around and between fields do not matter (threats.md C05).
  *
- * @returns the schedule, or one sentence that says which field is wrong and why (C01, C03, C04, C08).
+ * @returns the schedule, or one sentence that names the wrong field and the reason (C01, C03, C04, C08).
  */
 export const parseCron = (expression: string): Result.Result<CronSchedule, string> => {
   if (expression.length > EXPRESSION_LIMIT) {
@@ -212,8 +212,8 @@ const LAST_INSTANT_MS = Date.UTC(9999, 11, 30);
  * The first due instant after a given one.
  *
  * @param zone a name that passed `isZoneName`.
- * @param afterMs milliseconds since 1970; the result is later than it, and a whole second.
- * @returns milliseconds since 1970, or null when nothing is due before the year 10,000.
+ * @param afterMs milliseconds since 1970. The result is later, and a whole second.
+ * @returns milliseconds since 1970, or null if nothing is due before the year 10,000.
  */
 export const nextInstant = (schedule: CronSchedule, zone: string, afterMs: number): number | null => {
   if (!(afterMs < LAST_INSTANT_MS)) return null;

@@ -25,7 +25,7 @@ export type FailureCode =
 /** The longest message, in UTF-16 code units. A daemon joins up to three texts of 4096 in one message. */
 const MESSAGE_MAX_LENGTH = 16_384;
 
-/** @param message any text at all: NUL and lone surrogates are taken out of it, and what is longer than 16,384 is cut. */
+/** @param message any text. NUL and lone surrogates are removed, and text beyond 16,384 characters is cut. */
 export const failure = (code: FailureCode, message: string): Failure => ({
   code,
   message: cutText(storableText(message), MESSAGE_MAX_LENGTH),

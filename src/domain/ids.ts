@@ -15,8 +15,8 @@ const UUID_BYTES = 16;
  * A version 7 UUID (RFC 9562, 5.7): sorts by its instant.
  *
  * @param atMs milliseconds since 1970, whole, 0 to 2^48 - 1.
- * @param random 16 random bytes; the first six give way to the instant.
- * @throws RangeError when an argument is out of range: a defect of the caller.
+ * @param random 16 random bytes; the instant replaces the first six.
+ * @throws RangeError if an argument is out of range: a defect of the caller.
  */
 export const uuidV7 = (atMs: number, random: Uint8Array): string => {
   if (!Number.isInteger(atMs) || atMs < 0 || atMs > LAST_UUID_INSTANT) {
@@ -36,10 +36,10 @@ export const uuidInstant = (id: string): number | null =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 
 /**
- * Reads an id that came from outside. Only the canonical spelling counts (threats.md W25): 36 characters, lower case,
- * and not the nil UUID, which names nothing. Any version and variant is taken: an id is compared, never interpreted.
+ * Reads an id from a request. Only the canonical spelling counts (threats.md W25): 36 characters, lower case, and not
+ * the nil UUID, which names nothing. Any version and variant is valid: an id is compared, never interpreted.
  *
- * @returns the id itself, or null where it is none.
+ * @returns the id itself, or null if the text is not an id.
  */
 export const parseUuid = (text: string): string | null =>
   UUID.test(text) && text !== NIL_UUID ? text : null;
@@ -57,8 +57,8 @@ const MAX_TOKEN_BYTES = 96;
 /**
  * A bearer token: `platform_<kind>_<base64url of the bytes>`.
  *
- * @param random 20 to 96 bytes from a cryptographic source; 32 is the house's number.
- * @throws RangeError when there are too few or too many: a defect of the caller.
+ * @param random 20 to 96 bytes from a cryptographic source; the usual number is 32.
+ * @throws RangeError for too few or too many bytes: a defect of the caller.
  */
 export const makeToken = (kind: TokenKind, random: Uint8Array): string => {
   if (random.length < MIN_TOKEN_BYTES || random.length > MAX_TOKEN_BYTES) {

@@ -49,7 +49,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /**
  * A log as text.
  *
- * @param text whole lines, in the order in which they were written; a stretch may be there twice
+ * @param text whole lines in the order in which they were written; some lines may occur twice
  */
 export const readLog = (text: string): readonly LogLine[] => {
   const lines: LogLine[] = [];

@@ -24,7 +24,7 @@ interface Filtered {
 /**
  * Joins triggers with their filters.
  *
- * @param webhooks the value of `webhooks`; undefined where the file has none.
+ * @param webhooks the value of `webhooks`; undefined if the file has none.
  */
 export const withFilters = (entries: Entries, webhooks: unknown, text: string): Filtered => {
   if (webhooks === undefined) return { triggers: entries.triggers, errors: [] };

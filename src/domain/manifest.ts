@@ -42,7 +42,7 @@ export interface Manifest {
 /**
  * Reads a manifest.
  *
- * @param bytes the file; none at all, as where there is no file, is a manifest without triggers.
+ * @param bytes the file. Empty bytes, also used for a missing file, are a manifest without triggers.
  */
 export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (bytes.length > MANIFEST_LIMIT_BYTES) {

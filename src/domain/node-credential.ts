@@ -45,9 +45,9 @@ export const signNodeRequest = (request: NodeRequest, sent: Sent, keys: NodeKeys
   `${sent.from}.${sent.at}.${macOf(request, sent, keys.credential)}`;
 
 /**
- * Who sent a request to this node; null where no node did.
+ * The node that sent a request to this node. Null if the sender is not a node.
  *
- * @param headers every value of the header, one element for each time it was sent.
+ * @param headers every value of the header, one element for each occurrence.
  */
 export const verifyNodeRequest = (
   headers: readonly string[],

@@ -34,7 +34,7 @@ const portPart = (scheme: "http" | "https", port: number): string =>
 /**
  * Reads a wildcard address, e.g. `https://*.preview.example.com`.
  *
- * @returns it, or what was expected instead.
+ * @returns the address, or a description of the expected form.
  */
 export const parsePreviewUrl = (text: string): Result.Result<PreviewAddress, string> => {
   const [, protocol = "", suffix = "", digits] = WILDCARD.exec(text) ?? [];

@@ -138,7 +138,7 @@ const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string
 };
 
 /**
- * The credential of a request; null where it has none.
+ * The credential in a request. Null if it has none.
  *
  * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS.
  */

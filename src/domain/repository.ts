@@ -83,11 +83,12 @@ const HOST_NAME =
 const SSH_USER = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * Reads the URL of a repository. https and ssh are open to every public host; http, and hosts that are private by
- * their spelling, only to hosts the operator allows.
+ * Reads the URL of a repository. https and ssh may use every public host. http, and hosts that are private by their
+ * spelling, are allowed only for hosts that the operator permits.
  *
  * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS.
- * @returns the parts, or one sentence that says what is wrong, with no part of the URL in it: it may hold a password.
+ * @returns the parts, or one sentence that says what is wrong. It contains no part of the URL, which may include a
+ * password.
  */
 export const parseRepositoryUrl = (
   value: string,

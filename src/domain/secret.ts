@@ -47,7 +47,7 @@ const UNSAFE_NAME = new RegExp(
   "i",
 );
 
-/** @returns null for a name that is in order. Reserved and unsafe names are so in any case of their letters (threats.md S01). */
+/** @returns null for a valid name. Reserved and unsafe names are refused in any letter case (threats.md S01). */
 export const checkSecretName = (name: string): SecretIssue | null => {
   if (/^platform_/i.test(name)) {
     return { code: "reserved_name", message: "Names that begin with PLATFORM_ are the platform's own." };
@@ -67,7 +67,7 @@ export const checkSecretName = (name: string): SecretIssue | null => {
   return null;
 };
 
-/** @returns null for a value that is in order: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
+/** @returns null for a valid value: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
 export const checkSecretValue = (value: string): SecretIssue | null => {
   const bytes = Buffer.byteLength(value, "utf8");
   if (bytes === 0) return { code: "invalid_value", message: "A secret's value is not empty." };
@@ -93,7 +93,7 @@ export const checkSecretValue = (value: string): SecretIssue | null => {
 export const isMasked = (valueBytes: number): boolean => valueBytes >= MASKED_FROM_BYTES;
 
 /**
- * Whether a project's whole set, as it would be after a write, still fits an environment.
+ * Whether a project's whole set after a write still fits an environment.
  *
  * @param secrets every secret of the project with the bytes of its value.
  */

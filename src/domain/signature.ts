@@ -29,8 +29,8 @@ export interface SignatureHeaders {
 export type SignatureRefusal = "missing" | "malformed" | "mismatched";
 
 /**
- * The key for a secret's value, used byte for byte (threats.md W32). Made once by whoever keeps the trigger in memory:
- * with it a check costs half of what it costs with the string.
+ * The key for a secret's value, used byte for byte (threats.md W32). The cache that holds the trigger creates it once:
+ * a check with the key costs half as much as one with the string.
  *
  * @returns null for an empty secret, which must never verify anything (threats.md W30).
  */

@@ -14,9 +14,9 @@ const TIER_CAP_LIMIT = 1_000_000;
 export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier === name);
 
 /**
- * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for the tiers whose default is not wanted.
+ * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for tiers whose default is to change.
  *
- * @returns all caps, or one sentence that says what is expected.
+ * @returns all caps, or one sentence that describes the expected form.
  */
 export const parseTierCaps = (text: string): Result.Result<TierCaps, string> => {
   const value = parseJson(text);

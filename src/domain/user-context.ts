@@ -62,9 +62,9 @@ const signatureOf = (payload: string, token: string): string =>
 /**
  * The header's value for one request.
  *
- * @param acting who acts and in which session; `nowMs` is the clock in milliseconds.
+ * @param acting the user and the session; `nowMs` is the clock in milliseconds.
  * @param token PLATFORM_TOKEN of the session's sandbox.
- * @throws RangeError for an empty token, which would sign for everybody: a defect of the caller.
+ * @throws RangeError for an empty token, with which anyone could sign: a defect of the caller.
  */
 export const signUserContext = (
   acting: {
@@ -91,7 +91,7 @@ export const signUserContext = (
 /**
  * Checks the header of a request to the daemon.
  *
- * @param headers every value of the header, one element for each time it was sent (`headersDistinct` of Node).
+ * @param headers every value of the header, one element for each occurrence (`headersDistinct` of Node).
  */
 export const verifyUserContext = (
   headers: readonly string[],

@@ -127,9 +127,9 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
   );
 
 /**
- * One sandbox's delivery: waits for the end of its turn, sends, notes. What fails is left to the next look.
+ * One sandbox's delivery: waits for the end of its turn, sends, and records. The next look repeats a failed delivery.
  *
- * @param ended is performed after each that did not fail.
+ * @param ended is performed after each delivery that did not fail.
  */
 const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>) {
   const sandboxes = yield* Sandboxes;

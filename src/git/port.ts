@@ -98,11 +98,11 @@ export class GitBackend extends Context.Service<
   GitBackend,
   {
     /**
-     * Makes the repository. With `importFrom` (a real path already checked by the caller, or an https URL) it takes
-     * that repository's branches and tags; without, it has one empty commit on `defaultBranch`. With `upstream` it is
-     * that server's repository, as it is. Idempotent.
-     * @returns the default branch: the asked one, else the HEAD of where it comes from, else `main`; and the node that has
-     *   the repository, where that matters.
+     * Creates the repository. With `importFrom` (a real path that the caller has checked, or an https URL) it gets that
+     * repository's branches and tags. Without, it has one empty commit on `defaultBranch`. With `upstream` it is that
+     * server's existing repository. Idempotent.
+     * @returns the default branch (the requested one, otherwise the HEAD of the source, otherwise `main`), and the
+     * repository's node, if its kind has one.
      */
     readonly create: (request: {
       readonly projectId: string;

@@ -37,7 +37,7 @@ export interface PullRequestsPort {
       readonly body: string;
     },
   ) => Effect.Effect<PullRequest | null, GitError>;
-  /** Closes it, where it is open. @returns it as it is then. */
+  /** Closes it if it is open. @returns its state after that. */
   readonly close: (repository: Repository, number: number) => Effect.Effect<PullRequest | null, GitError>;
   /** The tip of the base branch before a merge by the host. */
   readonly baseOf: (repository: Repository, mergeCommit: string) => Effect.Effect<string | null, GitError>;

@@ -364,7 +364,7 @@ export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> 
   );
 };
 
-/** @returns the sentence that refuses what `git version` printed; null where it is new enough. */
+/** @returns the sentence that refuses this output of `git version`. Null if the version is new enough. */
 export const gitVersionFault = (printed: string): string | null => {
   const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(printed) ?? [];
   const [oldestMajor, oldestMinor] = oldestVersion;
@@ -375,7 +375,7 @@ export const gitVersionFault = (printed: string): string | null => {
     : `git ${oldestVersion.join(".")} or newer is needed; this machine has "${printed}".`;
 };
 
-/** The machine's git, refused where it is absent or too old for what the service asks of it. @returns its version line. */
+/** Checks the machine's git: it must be installed and new enough for the service. @returns its version line. */
 export const requireGit: Effect.Effect<string, GitError> = Effect.gen(function* () {
   const { stdout } = yield* runGit({ args: ["version"], repository: null });
   const printed = stdout.toString("utf8").trim();

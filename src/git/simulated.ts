@@ -36,7 +36,7 @@ export interface SimulatedCommit {
 export class SimulatedRepositories extends Context.Service<
   SimulatedRepositories,
   {
-    /** Makes a commit and moves the branch to it, wherever it was. @returns its id. */
+    /** Creates a commit and moves the branch to it, from any tip. @returns the commit's id. */
     readonly commit: (repository: Repository, commit: SimulatedCommit) => Effect.Effect<string, GitError>;
     readonly tag: (repository: Repository, name: string, commit: string) => Effect.Effect<void, GitError>;
   }

@@ -41,8 +41,8 @@ export class Openings extends Context.Service<
     /**
      * Holds a connection.
      *
-     * @param cut ends it, and is called once at most: when its credential ends.
-     * @returns releases it, when it is over by itself.
+     * @param cut ends the connection. Called at most once, when its credential ends.
+     * @returns a function to call when the connection ends by itself.
      */
     readonly hold: (held: Held, cut: () => void) => () => void;
     /** Completes when the credential ends. The use is held until the scope closes. */

@@ -91,7 +91,7 @@ export type NodeCall = (
   timeoutMs: number,
 ) => Effect.Effect<NodeAnswer, NodeUnreachable>;
 
-/** @returns what asks another node. */
+/** @returns a function that calls another node. */
 export const nodeCaller =
   ({ self, keys }: CallerOptions): NodeCall =>
   (to, question, timeoutMs) =>

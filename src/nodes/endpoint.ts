@@ -231,7 +231,7 @@ const openProxy = (answerFailure: AnswerFailure) =>
 const strange = (): Unauthorized =>
   new Unauthorized({ error: "This address is for the service's own nodes.", code: "unauthorized" });
 
-/** @returns what sees a decision to its answer; who asked and has gone takes it along. */
+/** @returns a function that runs a decision to its answer. If the caller leaves, the decision is interrupted. */
 const makeRun = Effect.gen(function* () {
   const runFork = yield* FiberSet.makeRuntime<never>();
   return <E>(response: ServerResponse, decision: Effect.Effect<void, E>): void => {
@@ -243,9 +243,9 @@ const makeRun = Effect.gen(function* () {
 });
 
 /**
- * The raw routes of a node among several; they live as long as the scope.
+ * The raw routes of a node among several. They live as long as the scope.
  *
- * @param ending completes when the service begins to end: who waits here for something to happen is sent away.
+ * @param ending completes when the service begins to shut down. Requests that wait here for an event then end.
  */
 export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const { self } = yield* NodeMap;

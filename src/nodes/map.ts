@@ -70,7 +70,7 @@ export class Silence {
 /** How many projects' owners are remembered. An owner never changes, so one read is enough. */
 const REMEMBERED = 10_000;
 
-/** @returns what remembers non-null answers, the oldest of which make room. */
+/** @returns a function that caches non-null answers. The oldest ones make room. */
 export const remembering = <A, E>(read: (id: string) => Effect.Effect<A | null, E>) => {
   const known = new Map<string, A>();
   return (id: string): Effect.Effect<A | null, E> =>

@@ -55,7 +55,7 @@ interface Doing<A> {
   readonly lost: Effect.Effect<A, SandboxError>;
 }
 
-/** @returns how other nodes are asked, and where a sandbox is. */
+/** @returns the functions that call other nodes, and that find a sandbox's node. */
 const makeAsking = Effect.gen(function* () {
   const map = yield* NodeMap;
   const sandboxes = yield* Sandboxes;
@@ -94,7 +94,7 @@ const makeAsking = Effect.gen(function* () {
   return { placeOf, ask, done, exitOf };
 });
 
-/** @returns what makes a link to a daemon of another node's. */
+/** @returns a function that makes a link to a daemon on another node. */
 const makeLinking = Effect.gen(function* () {
   const { self } = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;

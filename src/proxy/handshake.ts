@@ -32,7 +32,7 @@ const otherVersion: HandshakeFault = {
   headers: { connection: "Upgrade, close", upgrade: "websocket", "sec-websocket-version": VERSION },
 };
 
-/** @returns what is wrong with a request that asks for an upgrade; null: it is a WebSocket's handshake. */
+/** @returns the fault of an upgrade request. Null if it is a valid WebSocket handshake. */
 export const handshakeFault = (request: IncomingMessage): HandshakeFault | null => {
   const [protocol, ...others] = valuesOf(request, "upgrade");
   if (others.length > 0 || protocol?.trim().toLowerCase() !== "websocket")

@@ -84,9 +84,9 @@ export class Proxy {
   }
 
   /**
-   * Passes one request on and its answer back.
+   * Passes one request on, and its answer back.
    *
-   * @returns ends it early: an answer that has begun breaks off, and where none has, `refuse` gives one.
+   * @returns a function that ends it early. An answer that has begun breaks off; otherwise `refuse` sends one.
    */
   pass(request: IncomingMessage, response: ServerResponse, to: Upstream): Cut {
     // Q2: the client may have left while the request's destination was decided.
@@ -115,7 +115,7 @@ export class Proxy {
   }
 
   /**
-   * Passes a WebSocket's handshake on and joins the two connections when the upstream agrees.
+   * Passes a WebSocket's handshake on, and joins the two connections when the upstream agrees.
    *
    * @param response made by `responseOn` for the client's socket.
    */

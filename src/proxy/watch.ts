@@ -47,7 +47,7 @@ export class Watch {
     this.#everyMs = Math.min(LOOK_EVERY_MS, connectMs, answerMs, bodyMs);
   }
 
-  /** Looks after it until its place is given back. @returns the place. */
+  /** Watches it until its place is returned. @returns the place. */
   add(watched: Watched): number {
     const place = this.#free.pop() ?? this.#places.length;
     this.#places[place] = watched;

@@ -132,9 +132,9 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
 const nobody = (): void => undefined;
 
 /**
- * Takes an answer's bytes as they are asked for.
+ * Reads an answer's bytes on demand.
  *
- * @returns the next bytes, when they are there; done at the answer's end. Interrupting it takes nothing from the answer.
+ * @returns the next bytes as soon as they are there, or the end of the answer. Interrupting it loses no bytes.
  */
 const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> => {
   let look = nobody;

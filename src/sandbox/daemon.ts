@@ -74,9 +74,9 @@ export class DaemonClient extends Context.Service<
       timeoutMs: number,
     ) => Effect.Effect<Saved, DaemonUnreachable>;
     /**
-     * The last turn that ended, as soon as there is one after this number; as it is, or null, after 25 s.
+     * The last ended turn, as soon as its number is above this one. After 25 s, the last turn as it is, or null.
      *
-     * @param context is a signed user context for its session.
+     * @param context a signed user context for its session.
      */
     readonly turn: (
       link: DaemonLink,
@@ -84,8 +84,8 @@ export class DaemonClient extends Context.Service<
       after: number,
     ) => Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
     /**
-     * The numbered lines of its log after a number, and then each as it is written, no faster than they are taken.
-     * Numbers that are left out are lines that it no longer has. Ends with the daemon.
+     * The numbered log lines after a number, and then each new one, no faster than they are read. Missing numbers are
+     * lines that the daemon no longer has. Ends with the daemon.
      *
      * @param asked `context` is a signed user context for its session.
      */

@@ -55,9 +55,7 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
   return { kind: "refused", reason: `${host} is not available to this session` };
 };
 
-/**
- * @param name as the client wrote it, an IPv6 address with or without brackets
- */
+/** @param name as the client wrote it; an IPv6 address with or without brackets */
 export const decideEgress = (policy: EgressPolicy, name: string, port: number): EgressDecision => {
   const host = canonical(name);
   if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);

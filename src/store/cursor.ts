@@ -33,7 +33,7 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
 /**
  * Makes a page of up to `limit` rows.
  *
- * @param rows one more than `limit` where there are more.
+ * @param rows one more than `limit` if there are more.
  */
 export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
   const items = rows.slice(0, limit);

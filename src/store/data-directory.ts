@@ -97,9 +97,9 @@ export const livingOwner = async (path: string): Promise<number | null> =>
   (await livingOther(path, ""))?.pid ?? null;
 
 /**
- * Owns a directory that is there, for this process.
+ * Claims an existing directory for this process.
  *
- * @returns the path of the lock file; the directory is free again when that is removed.
+ * @returns the path of the lock file. Removing it frees the directory.
  * @throws DataDirectoryOwned
  */
 export const acquire = async (path: string): Promise<string> => {
@@ -120,7 +120,7 @@ export const acquire = async (path: string): Promise<string> => {
 };
 
 /**
- * Makes the directory (0700, with a `.gitignore` of `*`) where it is missing and owns it until the scope closes.
+ * Creates the directory if it is missing (0700, with a `.gitignore` of `*`), and owns it until the scope closes.
  *
  * @returns its real path.
  */

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 /**
  * When a process began, as a text that no later process with its pid shares: boot id and ticks since boot.
  *
- * @returns null when there is no such process, or only its zombie.
+ * @returns null if the process does not exist, or is a zombie.
  */
 export const processStartedAt = async (pid: number): Promise<string | null> => {
   try {

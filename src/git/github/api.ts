@@ -142,7 +142,7 @@ const read = Effect.fnUntraced(function* <A>(
   { place, call }: { readonly place: string; readonly call: ApiCall<A> },
   { answer, known }: Exchanged,
 ): Effect.fn.Return<ApiAnswer<A>, Trouble> {
-  // Kept under the same call, which has the same schema.
+  // Stored under the same call, which has the same schema.
   // oxlint-disable-next-line typescript/consistent-type-assertions -- see above
   if (answer.status === 304 && known !== null) return { ok: true, value: known.value as A };
   const json = yield* parsed(answer);

@@ -50,7 +50,7 @@ export interface Limits {
   readonly closedUntil: (key: string) => Effect.Effect<number | null>;
   /** Runs a call in its turn. */
   readonly inTurn: <A, E>(key: string, isWrite: boolean, call: Effect.Effect<A, E>) => Effect.Effect<A, E>;
-  /** Takes notice of an answer's headers. @returns ms to wait. */
+  /** Records the limits in an answer's headers. @returns ms to wait. */
   readonly heard: (key: string, headers: Headers, isRefusal: boolean) => Effect.Effect<number>;
 }
 

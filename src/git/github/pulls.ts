@@ -130,7 +130,7 @@ export const mergePull = Effect.fnUntraced(function* (
   });
 });
 
-/** @param at where a project's repository is, and who asks. */
+/** @param at the place of a project's repository, with the access to it. */
 export const githubPulls = (
   at: <A>(
     repository: Repository,

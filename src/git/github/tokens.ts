@@ -34,7 +34,7 @@ const digest = (...parts: readonly string[]): string =>
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** What an app proves itself with: a JSON web token, RS256. @param now ms since the epoch. */
+/** The JSON web token (RS256) with which an app authenticates itself. @param now ms since the epoch. */
 export const appAssertion = ({ appId, privateKey }: App, now: number): string => {
   const at = Math.floor(now / 1000);
   const claims = { iat: at - ASSERTION.beforeS, exp: at + ASSERTION.afterS, iss: appId };

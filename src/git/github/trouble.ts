@@ -11,7 +11,7 @@ export interface Trouble {
   readonly error: (host: string) => GitError;
 }
 
-/** A host that cannot be reached, or does not do its work. @param why what follows on its name in a sentence. */
+/** The error of a host that is unreachable or fails. @param why follows the host's name in a sentence. */
 export const troubleOf = (
   why: string,
   { afterRefusal }: { readonly afterRefusal: boolean } = { afterRefusal: false },

@@ -67,7 +67,7 @@ const fromSource = (
 const headOf = (advertised: string): string | null =>
   /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(advertised)?.[1] ?? null;
 
-/** @returns the default branch: the asked one, else the source's HEAD, else `main`. */
+/** @returns the default branch: the requested one, otherwise the source's HEAD, otherwise `main`. */
 export const importInto = Effect.fnUntraced(function* (request: Import) {
   const source = yield* checkSource(request.source, request.allowHosts);
   const reader = source.protocol === "file" ? [uploadPack] : [];

@@ -39,7 +39,7 @@ export const keptHosted = (directory: string): KeptHere => ({
   remove: (repository) => removeRepository(directory, repository),
 });
 
-/** @param remove knows what else there is of a mirror. */
+/** @param remove also removes the mirror's other files. */
 export const keptMirrors = (
   directory: string,
   { remove }: Pick<GitBackend["Service"], "remove">,

@@ -13,7 +13,7 @@ import { GitError, type Merge, type MergeRequest } from "../port.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { runGit } from "../run.ts";
 
-/** Moves the branch. @returns false where it was not at `from` any more. */
+/** Moves the branch. @returns false if it was no longer at `from`. */
 export type Swap = (
   branch: string,
   move: { readonly from: string; readonly to: string },
@@ -51,7 +51,7 @@ const mergedCommit = Effect.fnUntraced(function* (
   return { commit: stdout.toString("utf8").trim(), conflicts };
 });
 
-/** One try against the tip as it is now. @returns null where the tip moved meanwhile. */
+/** One attempt at the current tip. @returns null if the tip moved meanwhile. */
 const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest, swap: Swap) {
   const { branch, head } = request;
   const base = yield* branchTip(path, branch);

@@ -18,7 +18,7 @@ const isAside = (name: string): boolean => /^\.(?:building|removing|key)-/.test(
 
 const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
-/** Removes what is old enough; what cannot be removed keeps nothing else. @returns what is not. */
+/** Removes leftovers that are old enough. A failed removal is ignored. @returns those that are too young. */
 const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> => {
   const young = await Promise.all(
     paths.map(async (path) => {

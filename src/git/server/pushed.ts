@@ -24,7 +24,9 @@ const line = /^written [0-9a-f]{40} ([0-9a-f]{40}) (.+)$/s;
 
 export const isDeleted = ({ commit }: WrittenRef): boolean => commit === absent;
 
-/** @returns what takes the hook's lines (false for the lines of others), and what answers when all were heard. */
+/**
+ * @returns a function that takes the hook's lines (false for other hooks' lines), and one that answers after the last.
+ */
 export const pushListener = (heard: PushHeard | undefined) => {
   const written: WrittenRef[] = [];
   const over = Deferred.makeUnsafe<void>();

@@ -102,7 +102,7 @@ const judgeUserBranch = (protection: Protection, branch: string, update: RefUpda
   return nameFault(branch, update);
 };
 
-/** @returns null where the update may be made, else the sentence that git shows to the person who pushes. */
+/** @returns null if the update is allowed, otherwise the sentence that git shows to the pusher. */
 export const judgeRefUpdate = (writer: Writer, protection: Protection, update: RefUpdate): string | null => {
   if (writer.kind === "none") return "This credential may read the repository and not push to it.";
   if (writer.kind === "session") return judgeSession(writer.sessionId, protection, update);
@@ -188,13 +188,14 @@ const forwarded = (
 };
 
 /**
- * Answers the hooks of one push (hooks.ts), line by line: `quarantine …` names where the objects wait, `ref …` announces
- * an update, `end` asks whether any may be made (if none may, git drops the push with its objects still in quarantine),
- * `update …` asks for one of them. What was not announced exactly so is refused. With `forward` the updates are the
- * other server's first: `end` is answered when it has taken them, and what it refused is refused.
+ * Answers the hooks of one push (hooks.ts), line by line. `quarantine …` names the directory where the objects wait.
+ * `ref …` announces an update. `end` asks whether any update is allowed; if none is, git drops the push with its
+ * objects still in quarantine. `update …` asks about one of them, and is refused unless exactly that update was
+ * announced. With `forward`, the upstream server gets the updates first: `end` is answered after it has accepted them,
+ * and its refusals are passed on.
  *
  * @param isAtomic whether the client asked for all refs or none; known before the hooks run.
- * @returns the answer to write back, null where the line asks nothing.
+ * @returns the answer to write back. Null if the line is not a question.
  */
 export const pushJudge = (
   { writer, protection }: WritePolicy,

@@ -22,9 +22,10 @@ const ENDED = refuseHook("The credential of this push has ended. Nothing more wa
 const isDecisive = (line: string): boolean => line === "end" || line.startsWith("update ");
 
 /**
- * The judge, asking first whether the credential stands.
+ * The judge, which first checks whether the credential is still valid.
  *
- * @param isForwarded the answer to `end` comes after another server took the push: from then on git only follows it.
+ * @param isForwarded true if the upstream server accepts a push before `end` is answered. After that, git only follows
+ * it.
  */
 export const standingJudge = (judge: Judge, standing: Standing | undefined, isForwarded: boolean): Judge => {
   if (standing === undefined) return judge;

@@ -46,7 +46,7 @@ const isFresh = ({ fetchedFrom, doubtedAt }: State, instant: number): Effect.Eff
     (now) => fetchedFrom <= now && fetchedFrom > Math.max(instant, doubtedAt),
   );
 
-/** @param fetch fetches everything but `except`. It goes on when nobody waits for it any more, until the scope closes. */
+/** @param fetch fetches everything except `except`. It continues without waiting callers, until the scope closes. */
 export const makeFreshness = Effect.fnUntraced(function* (
   fetch: (projectId: string, except: Iterable<string>) => Effect.Effect<void, GitError>,
 ): Effect.fn.Return<Freshness, never, Scope.Scope> {

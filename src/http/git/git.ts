@@ -140,8 +140,7 @@ const accessFor = Effect.fnUntraced(function* (
 const lookup = (message: string) => new GitError({ code: "unavailable", message });
 
 /**
- * What may be written to a project's repository. What a push must leave alone is read each time that git asks
- * (ref-policy.ts, W5).
+ * The write policy for a project's repository. The protected refs are read each time that git asks (ref-policy.ts, W5).
  *
  * @param isOwner whether the caller may replace the initial commit of a repository without sessions.
  */

@@ -89,9 +89,9 @@ const invalidMessage = () =>
   });
 
 /**
- * The prompt of a fire that is fired again, by the trigger as it is now.
+ * The prompt of a replayed fire, rendered by the trigger as it is now.
  *
- * @returns null where there is nothing to render it from; `invalid` where a manual fire's message breaks its limits.
+ * @returns null if there is no request to render it from; `invalid` if a manual fire's message exceeds its limits.
  */
 const promptAgain = (
   fire: Fire,

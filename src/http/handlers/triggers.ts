@@ -156,7 +156,7 @@ const STALE_MAX = 5;
 /**
  * A person's fire: at the cap it is refused, not queued (api.md 4).
  *
- * @param make the fire by the trigger as it is in force.
+ * @param make creates the fire from the trigger as it is in force.
  */
 export const fireByHand = Effect.fnUntraced(function* <E, R>(
   path: TriggerPath,

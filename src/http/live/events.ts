@@ -24,7 +24,7 @@ export interface EventScope {
 /**
  * The stream of a project's or a session's events.
  *
- * @param lastEventId the newest event that its reader has read; null: it wants what comes from now on.
+ * @param lastEventId the newest event that its reader has read. Null: only future events.
  */
 export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastEventId: string | null) {
   const events = yield* Events;

@@ -127,7 +127,7 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
     isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
   );
 
-/** @param directory where the page's files lie. */
+/** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
   HttpRouter.addAll([
     ...pageRoutes(directory),

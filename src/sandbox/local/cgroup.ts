@@ -146,8 +146,8 @@ const openParent = async (
 };
 
 /**
- * Finds what can be limited by control groups here.
- * @param name of the directory that holds all groups of this owner, e.g. `platform-1a2b3c4d`
+ * Finds the limits that control groups can enforce here.
+ * @param name of the directory for all groups of this owner, e.g. `platform-1a2b3c4d`
  */
 export const findGroupParents = async (name: string): Promise<GroupParent[]> => {
   const mounts = groupMounts();
@@ -197,7 +197,7 @@ export const memoryKills = (directories: readonly string[]): number => {
   return kills;
 };
 
-/** Removes an empty group. @returns whether it is gone; false while a process is still being buried */
+/** Removes an empty group. @returns whether it is gone; false while the kernel still cleans up a process */
 export const removeGroup = async (directory: string): Promise<boolean> => {
   try {
     await rmdir(directory);

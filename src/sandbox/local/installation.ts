@@ -152,7 +152,7 @@ const filterOfPid1 = (ownUids: boolean): FilterKind => (ownUids ? "agent" : "sup
 /** Gates support one processor (gate.ts). */
 const hasGates = (): boolean => process.arch === "x64";
 
-/** Installs a gate under its name. @param kind of its filter, null for none */
+/** Installs a gate under its name. @param kind of its filter; null for none */
 const installGate = (
   runDir: string,
   gate: { readonly name: string; readonly closeFrom: number; readonly kind: FilterKind | null },

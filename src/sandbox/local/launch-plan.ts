@@ -202,7 +202,7 @@ const nestedNamespaces = (gate: readonly string[]): string =>
   ].join("\n");
 
 /**
- * What the daemon puts before each command that runs as the agent (domain/launch.ts `prefix`).
+ * The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`).
  * @param gated whether the sandbox has gates
  */
 export const agentPrefix = (form: Form, uidBase: number | null, gated: boolean): string[] => {

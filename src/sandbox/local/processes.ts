@@ -117,7 +117,7 @@ const withoutLinks = (path: string): string => {
   }
 };
 
-/** @param directory need not exist any more. */
+/** @param directory may have been removed. */
 const placeOf = (directory: string): FileSystemPlace => {
   const path = escaped(withoutLinks(directory));
   let found = { device: "", root: "/", point: "" };

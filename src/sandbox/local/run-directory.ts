@@ -264,9 +264,9 @@ export const installContent = (
 const REMOVALS_MAX = 3;
 
 /**
- * Removes all files of a sandbox. First it unlocks directories that the agent locked, without following links. It uses
- * the machine's own programs: they descend directory by directory, while the kernel refuses a path from here in a tree
- * that is deeper than 4,096 bytes.
+ * Removes all files of a sandbox. Directories that the agent locked are unlocked, without following links. It uses the
+ * machine's own programs: they descend directory by directory, while the kernel refuses a path from here in a tree that
+ * is deeper than 4,096 bytes.
  * @throws Error if something stays
  */
 export const removeTree = async (root: string): Promise<void> => {
@@ -275,7 +275,7 @@ export const removeTree = async (root: string): Promise<void> => {
     const complaint = await complaintOf("rm", ["-rf", "--one-file-system", "--", root]);
     if (complaint === null) return;
     if (attempt === REMOVALS_MAX) throw new Error(`a sandbox's directory cannot be removed: ${complaint}`);
-    // What cannot be opened, or has vanished meanwhile, is for the next removal to tell.
+    // The next removal reports anything that cannot be unlocked, or that has vanished.
     // eslint-disable-next-line no-await-in-loop -- one step after the other
     await complaintOf("chmod", ["-R", "u+rwX", "--", root]);
   }
@@ -284,7 +284,7 @@ export const removeTree = async (root: string): Promise<void> => {
 /** How much of a program's error output is kept: a single message contains a whole path. */
 const COMPLAINT_BYTES_MAX = 65_536;
 
-/** Runs a program. @returns null when it succeeded, else how its first complaint ends, where the reason stands */
+/** Runs a program. @returns null on success, otherwise the end of its first error line, which contains the reason */
 const complaintOf = async (program: string, args: readonly string[]): Promise<string | null> => {
   const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";

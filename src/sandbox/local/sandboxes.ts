@@ -77,8 +77,8 @@ export class LocalSandboxes {
   }
 
   /**
-   * Takes up what a former service left: running sandboxes get their proxy back, ended ones keep their reason.
-   * @param kill ends what exceeds a limit; tests let it fail
+   * Takes over the sandboxes of a former service: running ones get their proxy back, ended ones keep their reason.
+   * @param kill ends a sandbox that exceeds a limit; tests make it fail
    */
   static async open(installation: Installation, kill = killSandbox): Promise<LocalSandboxes> {
     const opened = new LocalSandboxes(installation, kill);

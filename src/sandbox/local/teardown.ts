@@ -28,7 +28,7 @@ const findInit = (record: SandboxRecord): number | null => {
   return init?.pid ?? null;
 };
 
-/** Polls until `done` holds. @returns false when it does not within `milliseconds` */
+/** Polls until `done` is true. @returns false after `milliseconds` */
 const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: number): Promise<boolean> => {
   // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
   for (let waited = 0; !(await done()); waited += POLL_MS) {

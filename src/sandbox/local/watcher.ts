@@ -92,7 +92,7 @@ const total = async (unit: "--block-size=1" | "--inodes", directory: string): Pr
   return counted;
 };
 
-/** Whether the sandbox's files have outgrown their limits. @param nowMs the present instant */
+/** Whether the sandbox's files exceed their limits. @param nowMs the present instant */
 export const measureDisk = async (
   watched: Watched,
   { limits }: WatchRules,

@@ -156,7 +156,7 @@ const enqueue = (tables: TableSet, entries: readonly PlannedEntry[]): void => {
   }
 };
 
-/** @returns by how many bytes the account's store of requests grew. */
+/** @returns the growth of the account's stored requests, in bytes. */
 const storeRequests = (
   tables: TableSet,
   accountId: string,

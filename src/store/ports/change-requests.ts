@@ -48,16 +48,16 @@ export class ChangeRequests extends Context.Service<
      */
     readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
     /**
-     * Says that git has merged it. A request that was closed in the meantime becomes merged too, since the work is in
-     * the base branch; one that is merged already stays as it is.
-     * @returns the request as it is then; null where there is none.
+     * Records that git has merged it. A request that was closed in the meantime becomes merged too, since its work is
+     * in the base branch. One that is merged already stays unchanged.
+     * @returns the request after that. Null if it does not exist.
      */
     readonly recordMerge: (
       projectId: string,
       number: number,
       merge: MergeSides & { readonly commit: string; readonly by: string | null; readonly now: number },
     ) => Stored<ChangeRequest | null>;
-    /** Closes it where it is open. @returns the request as it is then; null where there is none. */
+    /** Closes it if it is open. @returns the request after that. Null if it does not exist. */
     readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
     /**
      * A project's requests that are open, or whose pull request at the code host may be open. Ended ones first, by

@@ -18,8 +18,8 @@ export class Counters extends Context.Service<
     /** Accounts whose counters differ from their live sessions or their waiting fires, at one instant. */
     readonly wrong: Stored<readonly string[]>;
     /**
-     * Counts again under the account's lock, which admissions, drains and the ends of sessions wait for or are waited for,
-     * and sets what differs. @returns null where nothing does: nothing is written.
+     * Counts again under the account's lock, which serialises it with admissions, drains and the ends of sessions, and
+     * corrects a difference. @returns null if there is none; then nothing is written.
      */
     readonly mend: (
       accountId: string,

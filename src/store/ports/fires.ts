@@ -21,8 +21,8 @@ export class Fires extends Context.Service<
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
     /**
-     * One small step of pruning: rows received before `before`, but those that wait, and stored requests over
-     * `requestBytes` an account, oldest first. @returns how many rows went; none: there is nothing left to prune.
+     * One small step of pruning: rows received before `before` that do not wait, and stored requests beyond
+     * `requestBytes` for an account, oldest first. @returns how many rows were removed. 0: nothing is left to prune.
      */
     readonly prune: (limits: { readonly before: number; readonly requestBytes: number }) => Stored<number>;
   }

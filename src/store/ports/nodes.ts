@@ -22,7 +22,7 @@ export class Nodes extends Context.Service<
       readonly now: number;
     }) => Stored<void>;
     readonly all: Stored<readonly NodeRecord[]>;
-    /** Declares a node dead that gave no sign of life since `beats`. @returns false where it did: nothing was written. */
+    /** Declares a node dead if it sent no heartbeat since `beats`. @returns false if it did: nothing was written. */
     readonly bury: (node: {
       readonly id: string;
       readonly beats: number;

@@ -36,8 +36,8 @@ export class Previews extends Context.Service<
     /** Keeps a link until it is opened or expires. */
     readonly issue: (link: NewPreview) => Stored<void>;
     /**
-     * Puts a cookie in the place of a link, once, however many ask at once.
-     * @returns false where there is no such link of this session and port (any more): nothing is written.
+     * Replaces a link by a cookie, once, even for concurrent calls.
+     * @returns false if this session and port have no such link (any more): nothing is written.
      */
     readonly open: (request: {
       readonly linkHash: string;

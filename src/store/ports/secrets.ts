@@ -28,7 +28,7 @@ export class Secrets extends Context.Service<
     readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
     /** The check values of this installation's master keys (domain/master-key.ts). Null before its first start. */
     readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
-    /** Removes previous values whose time is over. @returns how many; none: there is none left. */
+    /** Removes expired previous values. @returns how many. 0: none is left. */
     readonly prunePrevious: (now: number) => Stored<number>;
     /** Writes this installation's check value of the master key if there is none yet, and returns the stored one. */
     readonly keyCheck: (value: string) => Stored<string>;

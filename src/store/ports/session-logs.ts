@@ -38,9 +38,9 @@ export class SessionLogs extends Context.Service<
 const NEWLINE = 0x0a;
 
 /**
- * How logs make room, for both adapters, so that they cannot differ.
+ * How logs make room. Both adapters use it, so that they cannot differ.
  *
- * @returns the newest whole lines, at most so many bytes of them
+ * @returns the newest whole lines, within that many bytes
  */
 export const newestOf = (text: Buffer, bytes: number): Buffer => {
   if (text.length <= bytes) return text;

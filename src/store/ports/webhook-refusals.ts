@@ -41,7 +41,7 @@ export class WebhookRefusals extends Context.Service<
     readonly add: (refusals: readonly WebhookRefusal[]) => Stored<void>;
     /** Newest first. */
     readonly list: (projectId: string, request: PageRequest) => Stored<Page<WebhookRefusal>, BadCursor>;
-    /** One small step: removes rows from before an instant. @returns how many; none: there is nothing left to remove. */
+    /** One small step: removes rows from before an instant. @returns how many. 0: nothing is left to remove. */
     readonly prune: (before: number) => Stored<number>;
   }
 >()("platform/store/WebhookRefusals") {}

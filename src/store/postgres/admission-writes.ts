@@ -201,9 +201,9 @@ export interface Batch {
 }
 
 /**
- * What carries a plan out.
+ * The writes that carry out a plan.
  *
- * @param ledger which rows are there already, and how many bytes were removed of what these came with.
+ * @param ledger which rows exist already, and how many bytes of their stored requests were removed.
  */
 export const batchOf = (
   { sessions, fires, queue, requests, overlapped }: AdmissionPlan,
@@ -256,9 +256,9 @@ export const makeWrite = Effect.gen(function* () {
   /**
    * Writes a batch with the account's counters.
    *
-   * @param only a condition on the account's row, for who writes without its lock.
-   * @returns `refused` where the counters did not move, and so nothing was written: the cap has no room for the sessions,
-   * or the condition does not hold.
+   * @param only a condition on the account's row, for a caller without its lock.
+   * @returns `refused` if the counters did not move, so that nothing was written: the cap has no room for the sessions,
+   * or the condition is false.
    */
   return Effect.fnUntraced(function* (accountId: string, batch: Batch, only?: Fragment) {
     const { events, written } = partsOf(accountId, batch);

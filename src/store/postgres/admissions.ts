@@ -103,7 +103,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
   const lookUp = yield* makeLookUp;
   const write = yield* makeWrite;
 
-  /** Removes what an attempt before this one came with. @returns its bytes. */
+  /** Removes the stored request of an earlier attempt. @returns its bytes. */
   const forget = (accountId: string, fireIds: readonly string[]) =>
     fireIds.length === 0
       ? Effect.succeed(0)

@@ -79,7 +79,7 @@ export const remaining = (
   });
 
 /**
- * Runs what is missing of `known`, in its order.
+ * Runs the migrations of `known` that are missing, in order.
  *
  * @returns the names of the migrations that ran now.
  */

@@ -41,7 +41,7 @@ export interface Found {
 export interface Resealing<E> {
   /** Nodes that were seen later than this are alive; ms since the epoch. */
   readonly aliveSince: number;
-  /** Decides over what is found, before anything is changed. @returns what is kept of the keys from now on */
+  /** Decides on the current state, before anything is changed. @returns the key records to store */
   readonly decide: (found: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
   readonly reseal: (row: SealedRow) => Effect.Effect<Uint8Array, E>;
   /** Performed before the commit. */
@@ -126,7 +126,7 @@ const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal
   return rows.length;
 });
 
-/** @returns how many values there were. */
+/** @returns how many values it sealed. */
 export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
   const sql = yield* SqlClient.SqlClient;
   const all = Effect.gen(function* () {

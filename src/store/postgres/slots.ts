@@ -21,9 +21,9 @@ export interface CounterMove {
 }
 
 /**
- * Moves the counters and returns the account's id; slots only where the cap allows them, else nothing moves.
+ * Moves the counters and returns the account's id. Slots move only within the cap; otherwise nothing moves.
  *
- * @param only a condition more.
+ * @param only an additional condition.
  */
 export const countersMoved = (
   sql: SqlClient,

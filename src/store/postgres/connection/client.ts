@@ -124,9 +124,9 @@ const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
 };
 
 /**
- * The pool as effect/sql wants it: lent for one statement, or leased into a scope.
+ * The pool as effect/sql needs it: lent for one statement, or leased into a scope.
  *
- * @param line who waits for a connection: the pool's own line goes by the clock (patience.ts).
+ * @param line the queue for connections. It replaces the pool's own, which uses the clock alone (patience.ts).
  */
 const leasing = (pool: pg.Pool, line: Line, answerMs: number) => {
   const broken: Broken = new WeakMap();

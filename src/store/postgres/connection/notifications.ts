@@ -10,10 +10,10 @@ export class Notifications extends Context.Service<
   Notifications,
   {
     /**
-     * Hears a channel until it is interrupted or the connection ends, which is its only outcome.
+     * Listens to a channel until it is interrupted or the connection ends, which is its only outcome.
      *
      * @param channel a name of ours: letters and underscores.
-     * @param hear is called with each payload, and once with null when listening begins: what was said before is lost.
+     * @param hear is called with each payload, and once with null when listening begins: earlier messages are lost.
      */
     readonly listen: (
       channel: string,

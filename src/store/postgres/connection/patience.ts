@@ -13,9 +13,9 @@
 const STEPS = 20;
 
 /**
- * Calls `expired` once the loop could have read an answer for so long (T1).
+ * Calls `expired` once the loop could have read an answer for that long (T1).
  *
- * @returns what ends the wait; after it `expired` is not called.
+ * @returns a function that ends the wait. After that, `expired` is not called.
  */
 export const patiently = (milliseconds: number, expired: () => void): (() => void) => {
   let [left, isOver] = [STEPS, false];
@@ -55,7 +55,7 @@ export class Line {
   #servedAt = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param waitMs how long a waiter bears that nobody is served */
+  /** @param waitMs how long a waiter waits while the line does not move */
   constructor(places: number, waitMs: number) {
     this.#free = places;
     this.#waitMs = waitMs;

@@ -19,8 +19,8 @@ const BREATH = "20 millis";
 /**
  * One channel, in the caller's scope.
  *
- * @param hear is called with each subject, and with null where all may have changed.
- * @returns `say`, to be called inside the transaction whose commit is told.
+ * @param hear is called with each subject, and with null if all may have changed.
+ * @returns `say`, to be called inside the transaction whose commit is announced.
  */
 export const makeSignal = Effect.fnUntraced(function* (
   channel: string,

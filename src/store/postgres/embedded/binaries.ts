@@ -101,9 +101,9 @@ const copyOnce = async (found: Package, directory: string): Promise<string> => {
 };
 
 /**
- * The programs, made ready to run as the user who will run them.
+ * The programs, prepared for the user who will run them.
  *
- * @param copies where an ordinary user's copy goes if one is needed: the data directory.
+ * @param copies the directory for an ordinary user's copy, if one is needed: the data directory.
  */
 export const prepareBinaries = async (copies: string): Promise<Binaries> => {
   const found = await findPackage();

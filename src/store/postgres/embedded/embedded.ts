@@ -357,9 +357,9 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
       ).pipe(Effect.map((short) => join(short, "d")));
 
 /**
- * Runs the embedded Postgres until the scope closes, made on first use.
+ * Runs the embedded Postgres until the scope closes. Creates the database on first use.
  *
- * @param dataDirectory the real path of a data directory this process owns (`claimDataDirectory`).
+ * @param dataDirectory the real path of a data directory that this process owns (`claimDataDirectory`).
  * @returns its address, for `pg` and for psql alike.
  */
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
@@ -374,10 +374,10 @@ const addressOf = Effect.fnUntraced(function* (directory: string, password: stri
 });
 
 /**
- * The embedded Postgres that a service runs on its data directory, for programs of the same user beside it.
+ * The running embedded Postgres of a service's data directory, for other programs of the same user.
  *
  * @param dataDirectory its real path.
- * @returns its address, good until the scope closes; null where none takes connections there.
+ * @returns its address, valid until the scope closes. Null if no server accepts connections there.
  */
 export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
   const directory = join(dataDirectory, "postgres");

@@ -68,7 +68,7 @@ export const leftServers = async (): Promise<readonly LeftServer[]> => {
 /** Ends a server whose directory this process owns, or is gone. */
 export const endServer = ({ pid }: LeftServer): Promise<void> => Effect.runPromise(stopServer(pid));
 
-/** Short links to data directories without a service. @returns their directories, with what they lead to */
+/** Short links to data directories without a service. @returns their directories, with their targets */
 export const leftLinks = async (): Promise<
   readonly { readonly path: string; readonly dataDir: string }[]
 > => {
