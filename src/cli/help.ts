@@ -1,4 +1,4 @@
-/** Help, made from the commands themselves. */
+/** Help, generated from the commands themselves. */
 import type { Command, Options } from "./command.ts";
 
 const OVERVIEW = `platform: sessions of coding agents, their change requests, and what starts them.
