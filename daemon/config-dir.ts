@@ -17,7 +17,7 @@ export interface ConfigDir {
 const NO_CONFIG_DIR = ".git/runtime";
 
 /**
- * @param manifest text of platform.toml at the checked-out commit; empty if there is none.
+ * @param manifest text of platform.toml at the checked-out commit; empty if the file is missing.
  * @param workspace absolute path of the checkout. The result is always inside it, even through links (threats.md M15).
  */
 export const configDirOf = async (manifest: string, workspace: string): Promise<ConfigDir> => {

@@ -251,8 +251,8 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
 });
 
 /**
- * The message to the agent about work that a former sandbox of its session saved (api.md 3 "Saving"). Null: there is
- * none.
+ * The message to the agent about work that a former sandbox of its session saved (api.md 3 "Saving"). Null without
+ * saved work.
  */
 const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
   wip === undefined

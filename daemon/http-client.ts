@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
-/** No usable answer. `status` is null if there was none at all. `message` contains neither bodies nor headers. */
+/** No usable answer. `status` is null without an HTTP answer. `message` contains neither bodies nor headers. */
 export class HttpFailure extends Schema.TaggedError<HttpFailure>()("HttpFailure", {
   status: Schema.NullOr(Schema.Finite),
   message: Schema.String,

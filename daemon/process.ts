@@ -7,7 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
-/** The process to start. It inherits none of the daemon's own environment. */
+/** The process to start. It does not inherit the daemon's own environment. */
 export interface Launch {
   /** Arguments before the command (LaunchSettings.prefix). */
   readonly prefix: readonly string[];

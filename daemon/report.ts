@@ -29,7 +29,7 @@ export interface BootstrapReport {
 export interface TurnReport {
   /** Null if the adapter cannot know. */
   readonly active: boolean | null;
-  /** When the turns in progress began. Null if there are none. */
+  /** When the turns in progress began. Null while the agent is idle. */
   readonly active_since: string | null;
   readonly last_activity_at: string | null;
   /** The last turn that ended. Null before the first. */

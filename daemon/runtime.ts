@@ -206,7 +206,7 @@ class Interpreter {
     else log(`turn ${state}`, { code: error.code, message: error.message });
   }
 
-  /** One process from its start to its end. Afterwards nothing of its group is left. */
+  /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
     const { launch, report, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {

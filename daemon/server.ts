@@ -42,7 +42,7 @@ export interface ServerOptions {
   readonly blockedPorts: readonly number[];
   readonly report: Report;
   readonly ring: LogRing;
-  /** Aborts the agent's current turn. False if there was none. */
+  /** Aborts the agent's current turn. False if the agent was idle. */
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;

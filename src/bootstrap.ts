@@ -7,7 +7,7 @@ import { tokenHash } from "./domain/ids.ts";
 import { Identity } from "./store/ports/identity.ts";
 
 /**
- * Creates the first account if there is none, and applies the configured caps.
+ * Creates the first account in an empty database, and applies the configured caps.
  *
  * @returns the new account-wide token, which cannot be shown again. Null if an account existed, or if the operator
  * chose the token (PLATFORM_BOOTSTRAP_TOKEN).

@@ -95,7 +95,7 @@ export interface RuntimeAdapter {
   readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
   /** Whether a turn is in progress now. False if the adapter cannot know. */
   readonly isBusy: Effect.Effect<boolean, HttpFailure>;
-  /** Aborts turns in progress. False if there was none. */
+  /** Aborts turns in progress. False if the agent was idle. */
   readonly abort: Effect.Effect<boolean, HttpFailure>;
 }
 

@@ -5,7 +5,7 @@
  *  T1 A turn has one end. opencode reports some errors twice, the second time after the turn.
  *  T2 Only turns of agent sessions without a parent are reported: the parent agent handles the failure of a subagent's
  *     turn. The limits apply to both.
- *  T3 A request is answered at once, in a way that lets the turn continue, because no person is there to answer it.
+ *  T3 A request is answered at once, in a way that lets the turn continue, because no person can answer it.
  */
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";

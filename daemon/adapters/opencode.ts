@@ -34,7 +34,7 @@ const DEFAULT_AGENT = "default";
 
 /**
  * Overrides the project's configuration. File snapshots cost seconds on a large repository (facts.md). Questions are
- * off, because no person is there to answer, and a turn would wait for hours.
+ * off, because no person can answer them, and a turn would wait for hours.
  */
 const FIXED = JSON.stringify({
   autoupdate: false,

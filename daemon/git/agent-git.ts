@@ -1,7 +1,7 @@
 /**
  * Git on the agent's repository after the first checkout (api.md 7, threats.md G06). The agent owns `.git/config`,
- * where filters, hooks and fsmonitor can name programs. So git runs as the agent, behind the launch prefix, with an
- * environment that contains nothing of the daemon's, and its output is untrusted.
+ * where filters, hooks and fsmonitor can name programs. So git runs as the agent, behind the launch prefix, without the
+ * daemon's environment, and its output is untrusted.
  */
 import { gitEnvironment } from "./checkout.ts";
 import type { Launch } from "../process.ts";

@@ -57,7 +57,7 @@ export class Redactor {
     return clean;
   }
 
-  /** The start of a secret that continues beyond `end`. Null if there is none. */
+  /** The start of a secret that continues beyond `end`, or null. */
   #across(text: string, end: number): number | null {
     for (const secret of this.#secrets) {
       const start = end === 0 ? -1 : text.lastIndexOf(secret, end - 1);

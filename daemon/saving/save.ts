@@ -31,7 +31,7 @@ export interface Saved {
 const DEADLINE = "60 seconds";
 
 const NO_REFS: LocalRefs = { refs: [], foreign: new Map(), worktrees: [] };
-/** Listed as skipped if none of it could be read. */
+/** Listed as skipped if it could not be read at all. */
 const REST = ".git (branches, tags, stashes and worktrees)";
 
 /**

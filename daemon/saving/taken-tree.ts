@@ -27,7 +27,7 @@ export interface TakenTree extends Pick<IndexListing, "head" | "headRef" | "bran
   readonly index: string | null;
   /** Trees of the paths in conflict, by stage. */
   readonly conflicts: readonly (readonly [stage: string, tree: string])[];
-  /** Git's own files of an operation in progress, and the commits that they name. Null: there is none. */
+  /** Git's own files of an operation in progress, and the commits that they name. Null without an operation. */
   readonly operation: { readonly tree: string; readonly commits: readonly string[] } | null;
 }
 

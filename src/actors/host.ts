@@ -5,8 +5,8 @@
  *  H2 One transaction commits the snapshot and its commands before any command is performed. The transaction that saves
  *     a command's outcome marks the command as done. After a crash a command may be performed again, so handlers are
  *     idempotent.
- *  H3 Nothing is dropped in silence. A refused event is answered as refused and reported to the inspector, a late
- *     outcome is marked done, and a full mailbox is an error.
+ *  H3 Nothing is dropped silently. A refused event is answered as refused and reported to the inspector, a late outcome
+ *     is marked done, and a full mailbox is an error.
  */
 import * as Effect from "effect/Effect";
 import { isTagged } from "effect/Predicate";

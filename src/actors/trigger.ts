@@ -2,7 +2,7 @@
  * Interprets the trigger machine's commands: sets its timer, and fires or skips due instants (api.md 4 "Cron").
  *
  * A look depends on three things, each read when the look begins: the definition in the directory, the cursor in the
- * store, and the clock. A message carries nothing of it.
+ * store, and the clock. Messages do not carry them.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -165,7 +165,8 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
 });
 
 /**
- * The project's cron trigger as it is now. Null if there is none, or if it is disabled or its project is not active.
+ * The project's cron trigger as it is now. Null if it does not exist, if it is disabled or if its project is not
+ * active.
  */
 const definitionOf = (known: KnownProject | null, slug: string): CronTriggerDefinition | null => {
   const definition = known?.project.status === "active" ? known.triggers.get(slug) : undefined;

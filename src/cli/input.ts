@@ -70,7 +70,7 @@ export class Input {
     return this.isTerminal ? await this.#typed(question, true) : await this.#readLine();
   }
 
-  /** The next line. What a person types is not shown. */
+  /** The next line. The typed characters are not shown. */
   async hiddenLine(question: string): Promise<string> {
     return this.isTerminal ? await this.#typed(question, false) : await this.#readLine();
   }

@@ -109,7 +109,7 @@ const skip = (text: string, start: number, belongs: (unit: number) => boolean): 
 
 /**
  * The placeholder whose two braces begin at `open`. Null if the text there is not a placeholder. Every unit that it
- * reads before it gives up is a blank or part of a token, so none of them begins another `{{` and the whole scan stays
+ * reads before it gives up is a blank or part of a token, so no other `{{` begins among them, and the whole scan stays
  * linear.
  */
 const readPlaceholder = (text: string, open: number): { token: string; end: number } | null => {

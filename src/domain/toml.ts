@@ -8,7 +8,7 @@ import { TomlError, parse } from "smol-toml";
 
 export type Table = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a document, as the end of a sentence, and its line from 1 if it is known. */
+/** The error in a document, as the end of a sentence, with its line from 1 if it is known. */
 export interface TomlFault {
   readonly what: string;
   readonly line: number | null;

@@ -101,7 +101,7 @@ const readByType = (reader: EntryReader, fields: CommonFields): TriggerDefinitio
   }
 };
 
-/** What is wrong with a text, or null. */
+/** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
 /** Takes fields out of an entry and collects their errors. Values returned after an error are never used. */

@@ -110,7 +110,7 @@ const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => 
   return reached;
 };
 
-/** What is wrong with a text, or null. */
+/** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
 const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>

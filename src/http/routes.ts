@@ -93,7 +93,8 @@ export const routeMiss = (
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
   const [, , , pid = "", , sid = ""] = target.split("/");
   const isRelays = methods.includes("*");
-  // The relay accepts every method. A path that it did not accept names no session, or none of the runtime's paths.
+  // The relay accepts every method. A path that it did not accept does not name a session, or is not one of the
+  // runtime's paths.
   if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
     return apiErrorResponse(badRequest("sid", "expected lower-case UUIDs of a project and a session"));
   }

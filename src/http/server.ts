@@ -162,8 +162,7 @@ const endWith = (
 ) => {
   const body = JSON.stringify(error);
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
-  // Keep reading, so that a reset does not discard the answer. Close both halves, because none of Node's timeouts
-  // would.
+  // Keep reading, so that a reset does not discard the answer. Close both halves, because Node has no timeout for them.
   socket.resume();
   socket.on("end", () => socket.destroy());
   socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);

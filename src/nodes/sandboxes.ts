@@ -2,7 +2,7 @@
  * The sandbox provider with several nodes: the node that has a sandbox performs the operations on it. Actors and
  * endpoints do not notice. If a node is unreachable, its operations fail with `node: "away"`, and callers that need
  * them retry. If a node is dead, its sandboxes are lost and their end counts as done: when the node comes back, it
- * removes what is left of them (duties/orphans.ts).
+ * removes their leftovers (duties/orphans.ts).
  */
 import { clockWith } from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -134,7 +134,7 @@ const nobody = (): void => undefined;
 /**
  * Reads an answer's bytes on demand.
  *
- * @returns the next bytes as soon as they are there, or the end of the answer. Interrupting it loses no bytes.
+ * @returns the next bytes as soon as they arrive, or the end of the answer. Interrupting it loses no bytes.
  */
 const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> => {
   let look = nobody;

@@ -32,7 +32,7 @@ export interface SandboxSpec {
    * `http://127.0.0.1:9999` (its path is ignored: requests keep their own). Null: unreachable.
    */
   readonly llmUpstream: string | null;
-  /** The commit on refs/wip/<session> with a former sandbox's saved work. Null if there is none. */
+  /** The commit on refs/wip/<session> with a former sandbox's saved work. Null without saved work. */
   readonly wip: string | null;
   /** Milliseconds after which a boot is given up. By then the daemon has stopped retrying its clone. */
   readonly bootDeadlineMs: number;

@@ -139,7 +139,7 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
   }),
 );
 
-/** What an operator can do about a failed fire. */
+/** Advice to the operator about a failed fire. */
 const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
   prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it; then replay the fire.",
   queue_full: "The account has too many waiting fires: raise its cap, or fire less often.",

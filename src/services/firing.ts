@@ -42,7 +42,7 @@ export interface FireRequest {
   readonly prompt: FirePrompt;
   /** The request that it arrived with, kept for display and for replay. */
   readonly request: StoredRequest | null;
-  /** The user for whom the session acts: the one who fired it, otherwise the project's creator. */
+  /** The session acts for this user: the one who fired it, otherwise the project's creator. */
   readonly userId: string;
   readonly deliveryId: string | null;
   /** Set for a webhook. */

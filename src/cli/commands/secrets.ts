@@ -50,7 +50,7 @@ const set = command({
   run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
-    // The project comes first, so that nobody types a secret in vain.
+    // The project comes first, so that an error in it comes before a person types the secret.
     const pid = await project();
     const value = await secretValue();
     if (value === "") throw usage("The value is empty.");

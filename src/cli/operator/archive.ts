@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema";
 import { extract, pack } from "tar-stream";
 
 const LAST = "checksums.json";
-/** The longest text that is kept of one entry: a hundred thousand names of the last one. */
+/** The longest text of one entry that is kept in memory: a hundred thousand names of the last one. */
 const TEXT_MAX_BYTES = 64 * 1024 * 1024;
 
 /** The file is not a complete and unchanged backup. `message` gives the reason. */

@@ -1,6 +1,6 @@
 /**
  * Fills a new repository from another one: branches and tags through `git fetch`, with every object checked. Git's
- * `upload-pack` reads the source. It runs none of the source's hooks and ignores its dangerous settings. Objects are
+ * `upload-pack` reads the source. It does not run the source's hooks and ignores its dangerous settings. Objects are
  * copied, never linked (threats.md G03, G06).
  */
 import * as Effect from "effect/Effect";

@@ -43,7 +43,7 @@ interface FileRequest {
 
 export const readFile = Effect.fnUntraced(function* (path: string, { commit, file, maxBytes }: FileRequest) {
   if (!isCommitId(commit)) return yield* unknownRef("A file is read at a full commit id.");
-  // No tree contains such a path, and git would read a trailing slash as the directory's content.
+  // No tree contains these paths, and git would read a trailing slash as the directory's content.
   if (file.includes("\0") || file.split("/").some((part) => part === "" || part === "." || part === ".."))
     return null;
   const listing = yield* runGit({ repository: path, args: ["ls-tree", "-z", "-l", commit, "--", file] });

@@ -6,7 +6,7 @@
  *  E2 A ref first moves at the server, only from its known commit, and then in the mirror. After a crash in between,
  *     the next fetch corrects the mirror.
  *  E3 A client's push waits in quarantine until the server has answered for every ref (smart-http.ts). Refs that the
- *     server refused or did not accept are refused to the client. If it accepted none, nothing of the push stays here.
+ *     server refused or did not accept are refused to the client. If it accepted no ref, the push leaves nothing here.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";

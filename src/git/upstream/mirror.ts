@@ -134,7 +134,7 @@ const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });
 
-/** Fetches, or creates the mirror if there is none. */
+/** Fetches into the mirror, or creates a missing one. */
 const makeFetch = (
   options: MirrorOptions,
   repositoryOf: (projectId: string) => Effect.Effect<Place, GitError>,

@@ -110,7 +110,7 @@ const sshCommand = (files: string, { host, port, address }: SshAddress): string 
   return ["ssh -F /dev/null -T", ...options].join(" ");
 };
 
-/** A pasted key may lack its last line end, and ssh refuses such a key. */
+/** A pasted key may lack its last line end, and ssh refuses a key without it. */
 const withLineEnd = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
 
 const keyFiles = (

@@ -244,7 +244,7 @@ const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variable
   return isFiltered(trigger.filter, { headers, body: bodyOf(request), variables }) ? "filtered" : "fires";
 };
 
-/** The prompt and variables of such a fire, and whether it would fire. Starts nothing. */
+/** The prompt and variables of the described fire, and its outcome. Starts nothing. */
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);

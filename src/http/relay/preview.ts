@@ -14,7 +14,7 @@
  *     that it belongs to this session and port, that the token that created its link still has the relay's power, and
  *     that the sandbox is still the one that it was created for. So a stop ends it for good. Open connections end with
  *     the cookie, with that token, and with the sandbox.
- *  V4 The API accepts none of these cookies, and a preview accepts no token: `Authorization` reaches neither daemon nor
+ *  V4 The API does not accept these cookies, and a preview accepts no token: `Authorization` reaches neither daemon nor
  *     app (api.md 7).
  *  V5 The app is written by the agent, so it is not trusted. It never sees our cookie and cannot set it: its Set-Cookie
  *     of our name is dropped, a script cannot overwrite an HttpOnly cookie, and a cookie placed beside ours opens

@@ -70,7 +70,7 @@ export const openInstallation = async (options: LocalOptions): Promise<Installat
 
 /**
  * Removes the sandboxes of starts that were killed while they tried this machine. The caller owns the run directory and
- * creates no sandbox in it yet, so a directory without a record is such a leftover.
+ * creates no sandbox in it yet, so every directory without a record is a leftover.
  */
 export const removeTrials = async (runDir: string): Promise<void> => {
   const ids = await sandboxIds(runDir);

@@ -19,7 +19,7 @@ export class Counters extends Context.Service<
     readonly wrong: Stored<readonly string[]>;
     /**
      * Counts again under the account's lock, which serialises it with admissions, drains and the ends of sessions, and
-     * corrects a difference. @returns null if there is none; then nothing is written.
+     * corrects a difference. @returns null if they agree; then nothing is written.
      */
     readonly mend: (
       accountId: string,

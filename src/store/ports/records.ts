@@ -186,7 +186,7 @@ export interface Session {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
-  /** The user for whom it acts. */
+  /** The session acts for this user. */
   readonly createdBy: string;
   /** The origin of its sandbox's token: `session` for people, `trigger` for cron and webhook fires. */
   readonly origin: Exclude<Origin, "user">;

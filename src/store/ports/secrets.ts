@@ -30,7 +30,7 @@ export class Secrets extends Context.Service<
     readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
     /** Removes expired previous values. @returns how many. 0: none is left. */
     readonly prunePrevious: (now: number) => Stored<number>;
-    /** Writes this installation's check value of the master key if there is none yet, and returns the stored one. */
+    /** Writes this installation's check value of the master key if it is not yet stored, and returns the stored one. */
     readonly keyCheck: (value: string) => Stored<string>;
   }
 >()("platform/store/Secrets") {}

@@ -8,9 +8,9 @@
  *     projects' versions.
  *  G2 A delivery is guessed to be new. If it is not, the ledger's unique index refuses it, and the whole statement
  *     fails.
- *  G3 What no fence can check is not guessed: cron fires (they depend on waiting fires and the trigger's last fire),
- *     requests without a version, a batch that writes nothing (its answers would be unchecked), and a delivery that
- *     leaves no row (the index cannot check it).
+ *  G3 Facts that no fence can check are not guessed: cron fires (they depend on waiting fires and the trigger's last
+ *     fire), requests without a version, a batch that writes nothing (its answers would be unchecked), and a delivery
+ *     that leaves no row (the index cannot check it).
  */
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
