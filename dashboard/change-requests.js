@@ -1,4 +1,4 @@
-/** Change requests: the list of a project's, and one with its diff and its end. */
+/** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getText } from "./api.js";
 import { h } from "./dom.js";
 import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
@@ -105,7 +105,7 @@ export const changeRequest = {
   ],
 };
 
-/** What is over can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
+/** An ended one can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
 const actions = (project, change) => {
   if (change.status !== "open") return [];
   const named = { "data-project": project.id, "data-number": String(change.number) };
@@ -122,7 +122,7 @@ const shortCommit = (sha) => (sha ?? "").slice(0, 10);
 /** @param {number} files */
 const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" : "files"}`;
 
-/** A heading that says where a list is cut. @param {string} what @param {number} shown @param {number} total */
+/** A heading that says if a list is cut. @param {string} what @param {number} shown @param {number} total */
 const listed = (what, shown, total) => (shown < total ? `${what}: the newest ${shown} of ${total}` : what);
 
 /** @param {ChangeRequestDetail} change */
@@ -155,7 +155,7 @@ const conflicts = (change) =>
       ),
   );
 
-/** One block a file. @param {string} diff */
+/** One block for each file. @param {string} diff */
 const diffView = (diff) => {
   const lines = diff.replace(/\n$/, "").split("\n");
   if (diff.trim() === "") return h("p", { class: "quiet" }, "The branches do not differ.");
@@ -193,7 +193,7 @@ const fileName = (file) => {
   return named?.slice("+++ b/".length) ?? file[0]?.replace(/^diff --git a\/(.*) b\/.*$/, "$1") ?? "";
 };
 
-/** What stands above the first hunk is said by the name, unless it is all there is. @param {string[]} file */
+/** The name replaces the lines above the first hunk, unless there are no others. @param {string[]} file */
 const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.slice(firstHunk(file)));
 
 /** @param {string[]} file */
