@@ -48,7 +48,7 @@ describe("writing", () => {
       );
       await server.close();
       expect(pushed.code).not.toBe(0);
-      expect(pushed.stderr).toContain("The credential of this push has ended");
+      expect(pushed.stderr).toContain("The credential of this push has expired");
       expect(asked).toHaveLength(3);
       const isAtomic = args.length > refs.length;
       expect(await Promise.all(refs.map(tip))).toEqual([isAtomic ? "" : head, ""]);
@@ -58,7 +58,7 @@ describe("writing", () => {
   it("tells git why a ref was refused [G09]", async () => {
     await commit("change.txt");
     const pushed = await git(scene.work, "push", "origin", "HEAD:refs/heads/main");
-    expect(pushed.stderr).toContain(`remote: This session may push to its own branch ${scene.session} only`);
+    expect(pushed.stderr).toContain(`remote: This session can push only to its own branch ${scene.session}`);
   });
 
   it("refuses the bad refs of a push and takes the good ones [G09]", async () => {
