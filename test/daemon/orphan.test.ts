@@ -74,7 +74,7 @@ describe("a sandbox that its service has left", () => {
       yield* TestClock.adjust(HOUR);
       signs.there = false;
       yield* TestClock.adjust(2000);
-      expect(yield* reason).toContain("is gone");
+      expect(yield* reason).toContain("was removed");
     }),
   );
 });

@@ -87,7 +87,7 @@ describe("a server that fails", () => {
       const error = await failure(call);
       expect(error).toMatchObject({
         code: "refused",
-        message: expect.stringContaining("refused the credential"),
+        message: expect.stringContaining("rejected the credential"),
       });
       expect(error.message).not.toContain("could not be reached");
     }

@@ -128,7 +128,7 @@ const create = command({
   takes: ["NAME"],
   options: {
     "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },
-    "import-from": { value: "URL", about: "Copy this repository first" },
+    "import-from": { value: "URL", about: "Import this repository" },
     git: { value: "URL", about: "Use a repository on any git server" },
     ...gitCredentialOptions,
     github: { value: "OWNER/NAME", about: "Use a repository on GitHub" },

@@ -67,7 +67,7 @@ const list = command({
   about: "List sessions, newest first",
   inProject: true,
   options: {
-    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {

@@ -169,7 +169,7 @@ const fires = command({
   takes: [`[${SLUG}]`],
   inProject: true,
   options: {
-    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
     ...pageOptions,
   },
   run: async ({ given, options, note, api, project }) => {
