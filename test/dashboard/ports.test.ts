@@ -53,7 +53,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await ask("80a");
     await page.getByText("Enter a port from 1 to 65535.").waitFor();
     expect(fake.writes).toEqual([]);
-    fake.world.refused = { status: 403, code: "port_blocked", error: "Port 8000 is reserved for the platform." };
+    fake.world.refused = {
+      status: 403,
+      code: "port_blocked",
+      error: "Port 8000 is reserved for the platform.",
+    };
     await ask("8000");
     await page.getByText("Port 8000 is reserved for the platform.").waitFor();
   });

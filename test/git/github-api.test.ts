@@ -90,7 +90,7 @@ describe("a branch's tip", () => {
     fail(ref, 9, fault);
     const error = await failure(backend.branchTip(repository, "main"));
     expect(error.code).toBe("unavailable");
-    expect(error.message).toMatch(/^The code host 127\.0\.0\.1 [^<>]+; try again\.$/);
+    expect(error.message).toMatch(/^The code host 127\.0\.0\.1 [^<>]+\. Try again\.$/);
     expect(error.message).not.toContain("canary");
     expect(host.calls(ref)).toHaveLength(6);
   });
@@ -147,7 +147,7 @@ describe("the host's limits", () => {
     expect(await tipOf()).toBe(tip);
     const error = await failure(backend.branchTip(repository, "main"));
     expect(error.code).toBe("unavailable");
-    expect(error.message).toMatch(/takes no more requests with this credential until \d{4}-\d\d-\d\dT/);
+    expect(error.message).toMatch(/is used up for this credential\. Try again after \d{4}-\d\d-\d\dT/);
     expect(host.calls(ref)).toHaveLength(1);
     world.credential = { kind: "token", token: host.token() };
     host.limit.remaining = 10;

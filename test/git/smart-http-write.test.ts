@@ -170,12 +170,12 @@ describe("writing", () => {
     await backend((hosted) => hosted.create({ projectId: fresh, importFrom: null, defaultBranch: "main" }));
     const address = scene.server.url(fresh, scene.person);
     const refused = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
-    expect(refused.stderr).toContain("main is the default branch");
+    expect(refused.stderr).toContain("cannot push to the default branch main");
     scene.policies.set(scene.person, policyOf({ kind: "user" }, { mayReplaceInitialCommit: true }));
     const lone = await gitOk(scene.work, "commit-tree", "-m", "Alone", await gitOk(scene.work, "write-tree"));
     await gitOk(scene.work, "push", "--quiet", "--force", address, `${lone}:refs/heads/main`);
     const again = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
-    expect(again.stderr).toContain("main is the default branch");
+    expect(again.stderr).toContain("cannot push to the default branch main");
   });
 
   it.each<[string, string | Uint8Array]>([

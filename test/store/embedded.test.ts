@@ -212,7 +212,9 @@ describe("the embedded Postgres", () => {
         await writeFile(join(path, "postgres/PG_VERSION"), "15\n");
       });
       const error = yield* Effect.flip(startEmbedded(path));
-      expect(error.message).toMatch(/created by Postgres 15, but this version of the service uses Postgres 18/);
+      expect(error.message).toMatch(
+        /created by Postgres 15, but this version of the service uses Postgres 18/,
+      );
     }).pipe(Effect.scoped),
   );
 

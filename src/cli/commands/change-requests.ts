@@ -113,7 +113,10 @@ const list = command({
   name: "cr list",
   about: "List change requests, newest first",
   inProject: true,
-  options: { status: { value: "STATUS", about: "Only those with this status: open, merged or closed" }, ...pageOptions },
+  options: {
+    status: { value: "STATUS", about: "Only those with this status: open, merged or closed" },
+    ...pageOptions,
+  },
   run: async ({ options, api, project, note }) => {
     const status = oneOf(options.status, ["open", "merged", "closed"], "--status");
     const answered = await api().call("GET /v1/projects/:pid/change-requests", {

@@ -64,7 +64,11 @@ const isolation = (sighting: Sighting): DoctorFinding[] => {
       "/usr, / and /proc/sys",
     ),
     kernel("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
-    kernel("no new privileges", statusField(sighting, "NoNewPrivs") === "1", "set-uid programs give no privileges"),
+    kernel(
+      "no new privileges",
+      statusField(sighting, "NoNewPrivs") === "1",
+      "set-uid programs give no privileges",
+    ),
     kernel(
       "no user namespaces",
       refused(sighting, "new_user_namespace", "new_mount_namespace"),
@@ -97,7 +101,11 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
       how: controls.has("memory") ? "kernel" : "watcher",
       detail: `${mebibytes(limits.memoryBytes)} for each sandbox`,
     },
-    { subject: "processes", how: processes ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` },
+    {
+      subject: "processes",
+      how: processes ? "kernel" : "watcher",
+      detail: `${limits.processes} for each sandbox`,
+    },
     kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} for each process`),
     {
       subject: "disk",
