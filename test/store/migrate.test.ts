@@ -69,7 +69,9 @@ describe("migrations", () => {
       yield* runMigrations([two]);
       const edited = { ...two, checksum: "another" };
       expect((yield* Effect.flip(runMigrations([edited]))).message).toMatch(/0002_two\.sql was changed/);
-      expect((yield* Effect.flip(runMigrations([one, two]))).message).toMatch(/has a later migration but not 0001_one\.sql/);
+      expect((yield* Effect.flip(runMigrations([one, two]))).message).toMatch(
+        /has a later migration but not 0001_one\.sql/,
+      );
     }),
   );
 

@@ -158,9 +158,7 @@ const prepare = async (dataDirectory: string) => {
   const passwordPath = passwordPathIn(dataDirectory);
   const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
   if (version !== null && version.trim() !== binaries.major) {
-    throw new Error(
-      `the database was created by Postgres ${version.trim()}, but this version of the service uses Postgres ${binaries.major}`,
-    );
+    throw new Error(`Postgres ${version.trim()} created the database, but this is ${binaries.major}`);
   }
   if (version !== null) expectWhole(place.directory);
   const known = await readPassword(passwordPath);
