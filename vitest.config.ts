@@ -22,7 +22,7 @@ const TOGETHER =
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/temporary-files.ts", "test/support/postgres-server.ts"],
+    globalSetup: ["test/support/temporary-files.ts", "test/support/postgres-offer.ts"],
     // Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer.
     maxWorkers: 4,
     sequence: { sequencer: RealPartsFirst },

@@ -7,7 +7,7 @@ import { DEEP, LIMITS } from "./vitest.config.ts";
 export default defineConfig({
   test: {
     ...LIMITS,
-    globalSetup: ["test/support/postgres-server.ts"],
+    globalSetup: ["test/support/postgres-offer.ts"],
     include: [DEEP],
     testTimeout: 1_800_000,
     maxWorkers: 1,

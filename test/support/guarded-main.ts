@@ -2,10 +2,8 @@
  * Programs that a test kills. `node guarded-main.ts run` starts the Postgres of a test run. `node guarded-main.ts bench` starts a
  * service with one sandbox, as a benchmark does. Each prints one JSON line that says where it works, and stays.
  */
-import * as Effect from "effect/Effect";
-import * as Scope from "effect/Scope";
 import path from "node:path";
-import { server } from "./postgres-server.ts";
+import { askForPostgres, offerPostgres } from "./postgres-offer.ts";
 import { Installation } from "./process-service.ts";
 
 /** What the program says. */
@@ -17,7 +15,8 @@ export interface Started {
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 
 const run = async (): Promise<Started> => {
-  const url = await Effect.runPromise(Scope.provide(server, Effect.runSync(Scope.make())));
+  const { address } = await offerPostgres();
+  const { url } = await askForPostgres(address);
   const database = new URL(url).searchParams.get("host") ?? "";
   return { directory: path.dirname(database), sandboxId: null };
 };

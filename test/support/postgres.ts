@@ -9,10 +9,20 @@ import { afterAll, beforeAll, inject } from "vitest";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { databaseAt, scopedDatabase } from "./postgres-databases.ts";
+import { askForPostgres } from "./postgres-offer.ts";
+
+/** The run's server. The first test of the run that asks starts it. */
+const runPostgres = Effect.suspend(() => {
+  // Vitest knows no address where the run's set-up does not offer one.
+  const address: string | undefined = inject("postgres");
+  if (address === undefined)
+    return Effect.die(new Error("This run has no Postgres (npm run test:fast). Run the file with npm test."));
+  return Effect.promise(() => askForPostgres(address));
+});
 
 /** The address of a new database; `empty` leaves out the migrations. */
 export const freshDatabase = Effect.fnUntraced(function* (kind: "migrated" | "empty") {
-  const { url, template } = inject("postgres");
+  const { url, template } = yield* runPostgres;
   const name = yield* scopedDatabase(url, "test", kind === "migrated" ? template : undefined);
   return databaseAt(url, name);
 });
