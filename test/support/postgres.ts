@@ -12,7 +12,7 @@ import { databaseAt, scopedDatabase } from "./postgres-databases.ts";
 import { askForPostgres } from "./postgres-offer.ts";
 
 /** The run's server. The first test of the run that asks starts it. */
-const runPostgres = Effect.suspend(() => {
+export const runPostgres = Effect.suspend(() => {
   // Vitest knows no address where the run's set-up does not offer one.
   const address: string | undefined = inject("postgres");
   if (address === undefined)

@@ -2,7 +2,8 @@
  * Vitest's global set-up: the run's temporary files lie in memory where the machine has plenty, and are gone with it. Tests
  * make and remove hundreds of databases and repositories: on a disk that was a fifth of the CPU time of `test/http`.
  */
-import { chmodSync, readFileSync, statfsSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import path from "node:path";
 import { guardedDirectory } from "./guard.ts";
 
 const IN_MEMORY = "/dev/shm";
@@ -32,5 +33,9 @@ export const setup = (): (() => void) => {
   // As open as /tmp: some tests are another user.
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
+  // Programs that the tests start compile each module once a run. The cache holds code: only this user may write to it.
+  const compiled = path.join(directory, "compiled");
+  mkdirSync(compiled, { mode: 0o700 });
+  process.env["NODE_COMPILE_CACHE"] = compiled;
   return remove;
 };
