@@ -4,17 +4,8 @@ import * as Effect from "effect/Effect";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import {
-  PROJECT,
-  advance,
-  everything,
-  fired,
-  manifest,
-  overService,
-  projectWith,
-  push,
-  rows,
-} from "./cron-world.ts";
+import { PROJECT, everything, fired, manifest, overService, projectWith, push, rows } from "./cron-world.ts";
+import { advance } from "../support/world/clock.ts";
 
 describe("a cron trigger", () => {
   it.effect("fires each due instant once, with its instant and the former one in the prompt [C13]", () =>

@@ -1,13 +1,9 @@
 /** The service's cron side over twins and a test clock: messages to triggers meet their fate, and triggers move. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import * as Exit from "effect/Exit";
-import * as Fiber from "effect/Fiber";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
-import * as Scope from "effect/Scope";
-import { TestClock } from "effect/testing";
 import { accountActors } from "../../src/actors/account.ts";
 import { Actors, ActorUnavailable, Placement } from "../../src/actors/actors.ts";
 import { admitterLayer } from "../../src/services/admission.ts";
@@ -16,21 +12,20 @@ import { cursorReadsLayer } from "../../src/services/cursors.ts";
 import { directoryLayer } from "../../src/services/directory.ts";
 import { firingLayer } from "../../src/services/firing.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { Manifests, manifestsLayer } from "../../src/duties/manifests.ts";
+import { manifestsLayer } from "../../src/duties/manifests.ts";
 import { schedulerLayer } from "../../src/duties/scheduler.ts";
 import { timersLayer } from "../../src/actors/timers.ts";
 import { triggerActors } from "../../src/actors/trigger.ts";
-import { GitBackend } from "../../src/git/port.ts";
-import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { simulatedBackend } from "../../src/git/simulated.ts";
 import type { TriggerEvent } from "../../src/machines/trigger.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
+import { inOneLife } from "../support/world/clock.ts";
+import { makeWorldWithRepository, NUMBERED, numbered, pushManifest } from "../support/world/world.ts";
 
-const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
-export const PROJECT = id(4);
+export const PROJECT = NUMBERED.projectId;
 const POLL_MS = 60_000;
 
 /**
@@ -66,7 +61,7 @@ const meeting = (fates: Fates) =>
 const entity = { maxIdleMs: 60_000 };
 
 /** A project whose cursors the database does not give out: someone holds its row, say. */
-export const LOCKED = id(5);
+export const LOCKED = numbered(5);
 const lockedOut = Layer.effect(
   Projects,
   Effect.map(Projects, (projects) =>
@@ -144,60 +139,21 @@ cron = "${cron}"
 prompt = "tick"
 `;
 
-export const newProject = (projectId: string) => ({
-  id: projectId,
-  accountId: id(1),
-  name: "p",
-  repository: { kind: "hosted" as const },
-  defaultBranch: "main",
-  createdBy: id(2),
-  now: 0,
-});
-
 /** The manifest of the project is `text` now, and read. */
-export const push = Effect.fnUntraced(function* (text: string) {
-  yield* (yield* SimulatedRepositories).commit(
-    { projectId: PROJECT },
-    { branch: "main", onto: null, files: { "platform.toml": text }, subject: "manifest" },
-  );
-  const project = yield* (yield* Projects).get(PROJECT);
-  if (project !== null) yield* (yield* Manifests).sync(project);
-});
+export const push = (text: string) => pushManifest(PROJECT, text);
 
 /** An account that may run `cap` sessions, with a project whose manifest is `text`, read. */
 export const begin = Effect.fnUntraced(function* (text: string, cap: number) {
-  yield* (yield* Identity).bootstrap({
-    accountId: id(1),
-    userId: id(2),
-    tokenId: id(3),
-    tokenHash: "0".repeat(64),
-    tier: "free",
-    cap,
-    now: 0,
-  });
-  yield* (yield* GitBackend).create({ projectId: PROJECT, importFrom: null, defaultBranch: "main" });
-  yield* (yield* Projects).create(newProject(PROJECT));
+  yield* makeWorldWithRepository({ ...NUMBERED, cap });
   yield* push(text);
 });
 
-/** Second by second: what becomes ready at an instant runs before the next one. */
-export const advance = (seconds: number) =>
-  Effect.repeat(TestClock.adjust("1 second"), { times: seconds - 1 });
-
-/** Runs a test over the cron side, and ends it while the clock goes on. */
+/** Runs a test over one life of the cron side. */
 export const over = <E>(
   test: Effect.Effect<void, E, Services>,
   fates: Fates = () => "arrives",
   queueMax = 100,
-) =>
-  Effect.gen(function* () {
-    const scope = yield* Scope.make();
-    const context = yield* Layer.buildWithScope(cronSide(fates, queueMax), scope);
-    yield* Effect.provideContext(test, context);
-    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void));
-    yield* advance(10);
-    yield* Fiber.join(closing);
-  });
+) => inOneLife(cronSide(fates, queueMax), test);
 
 /** The ledger, oldest first: second of the instant, status, reason. */
 export const ledger = Effect.gen(function* () {

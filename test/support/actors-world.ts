@@ -31,7 +31,8 @@ import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
-import { admitSession, makeWorld, NOON } from "../conformance/store-fixture.ts";
+import { admitSession } from "./world/sessions.ts";
+import { makeWorldWithRepository, NOON } from "./world/world.ts";
 
 export const READY: DaemonHealth = {
   status: "ready",
@@ -164,12 +165,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   );
   const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend)));
   const inPorts = Effect.provideContext(ports);
-  const world = yield* inPorts(makeWorld(cap));
-  yield* Context.get(ports, GitBackend).create({
-    projectId: world.projectId,
-    importFrom: null,
-    defaultBranch: "main",
-  });
+  const world = yield* inPorts(makeWorldWithRepository(cap));
   const begin = Effect.gen(function* () {
     const places = bootsAtOnce === undefined ? Layer.empty : bootPlacesLayer(bootsAtOnce);
     const { context, scope, end } = yield* opened(
