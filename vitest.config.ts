@@ -13,11 +13,20 @@ export const LIMITS = {
 
 export const DEEP = "test/**/*.deep.test.ts";
 /**
- * Files that leave nothing behind in their process share workers: one of its own for each costs more than most of them do.
- * Not all of them do: a shared worker grows, and what starts many programs pays for each fork of a large process.
+ * Files that leave nothing behind in their process share workers. A worker for each costs half a second of CPU time, which is more
+ * than most of these files take. Files that start many programs are not here: a shared worker grows, and each fork of a large process
+ * is slow.
  */
-const TOGETHER =
-  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts";
+const TOGETHER = [
+  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts",
+  "test/cli/grammar.test.ts",
+  "test/daemon/{checkout,config-dir,context,credential,http-client,log-ring,opencode-turns,proxy}.test.ts",
+  "test/daemon/{redact,report,route,smuggling,visitor,websocket}.test.ts",
+  "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
+  "test/real-faults/slope.test.ts",
+  "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,run-directory,seccomp,simulated}.test.ts",
+  "test/support/{reporter,webhook-ledger}.test.ts",
+];
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
@@ -28,8 +37,8 @@ export default defineConfig({
     sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "together", include: [TOGETHER], exclude: [DEEP], isolate: false } },
-      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [TOGETHER, DEEP] } },
+      { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP], isolate: false } },
+      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [...TOGETHER, DEEP] } },
     ],
   },
 });
