@@ -1,8 +1,9 @@
-/** What a trigger's prompt would be for a fire that somebody imagines: a dialog that starts nothing. */
+/** A dialog that shows a trigger's prompt for an imagined fire, without starting anything. */
 import { ApiError, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { counted, moment } from "./format.js";
+import { prose } from "./parts.js";
 import { projectPath } from "./project.js";
 import { isJson, prettyJson } from "./text.js";
 
@@ -18,7 +19,7 @@ import { isJson, prettyJson } from "./text.js";
  * @property {{body: string, headers: Record<string, string>}} request of a webhook
  */
 
-/** The headers that templates (spec.md 6) and filters know, by the names that requests have for them. */
+/** The headers that templates (spec.md 6) and filters use, by their names in requests. */
 const HEADERS = [
   ["x-github-event", "X-GitHub-Event"],
   ["content-type", "Content-Type"],
@@ -26,17 +27,18 @@ const HEADERS = [
   ["x-forwarded-for", "X-Forwarded-For"],
 ];
 
-/** The content type of forms: such a body is text, with JSON in its field `payload`. */
+/** The content type of forms. A form's body is text, with JSON in its field `payload`. */
 const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-/** What becomes of a delivery that does not fire. */
+/** Outcomes of a delivery that does not fire. */
 const OUTCOMES = new Map([
-  ["pong", "This is a ping. The service answers it and starts nothing."],
-  ["filtered", "The delivery does not match the trigger's filter. It would start nothing."],
+  ["pong", "This is a ping. The service answers it and does not start a session."],
+  ["filtered", "The delivery does not match the trigger's filter. It would not start a session."],
 ]);
 
 /**
- * A stored request as somebody would imagine it, its body as JSON: what is none is read as the receiver reads it.
+ * A stored request as the start of an imagined one, with its body as JSON. A body that is not JSON is read as the
+ * receiver reads it.
  *
  * @param {NonNullable<import("./wire.d.ts").FireDetail["request"]>} request
  * @returns {Imagined["request"]}
@@ -64,7 +66,7 @@ export const openPreview = (imagined) => {
       "form",
       {},
       h("h2", { id: "dialog-title" }, `Preview "${imagined.title}"`),
-      h("p", { class: "quiet" }, "The prompt as such a fire would have it. Nothing is started."),
+      h("p", { class: "quiet" }, "Shows the prompt that the trigger would render. No session starts."),
       kindChoice(imagined.kinds),
       imagined.kinds.map((kind) => fieldsOf(kind, imagined)),
       refusal,
@@ -92,14 +94,14 @@ export const openPreview = (imagined) => {
     asked += 1;
     const turn = asked;
     const answer = await previewOf(imagined, new FormData(form));
-    // A later press has made this answer an old one.
+    // A later press has made this answer obsolete.
     if (turn !== asked) return;
     const isRefused = typeof answer === "string";
-    refusal.replaceChildren(...(isRefused ? [h("span", {}, answer)] : []));
+    refusal.replaceChildren(...(isRefused ? [h("span", {}, prose(answer))] : []));
     outcome.textContent = isRefused
       ? ""
       : (OUTCOMES.get(answer.outcome ?? "") ??
-        `${counted([...answer.prompt].length, "character")}, nothing started.`);
+        `${counted([...answer.prompt].length, "character")}. No session was started.`);
     result.replaceChildren(...(isRefused ? [] : rendered(answer)));
     (isRefused ? refusal : result).scrollIntoView({ block: "nearest" });
   };
@@ -107,7 +109,10 @@ export const openPreview = (imagined) => {
   openDialog(form, { wide: true });
 };
 
-/** @param {Imagined} imagined @param {FormData} entered @returns {Promise<Preview | string>} why not, in words */
+/**
+ * @param {Imagined} imagined @param {FormData} entered @returns {Promise<Preview | string>} the preview, or the error
+ * as text
+ */
 const previewOf = async ({ projectId, slug }, entered) => {
   try {
     return await post(
@@ -116,13 +121,13 @@ const previewOf = async ({ projectId, slug }, entered) => {
     );
   } catch (error) {
     if (error instanceof SyntaxError) {
-      return `The body is no JSON: ${error.message}. (A real webhook with such a body has it as body.raw.)`;
+      return `The body is not valid JSON: ${error.message}. (If a delivery has this body, the prompt can use it as body.raw.)`;
     }
     return error instanceof ApiError ? error.message : String(error);
   }
 };
 
-/** @param {FormData} entered @returns {Record<string, unknown>} throws a SyntaxError when the body is no JSON */
+/** @param {FormData} entered @returns {Record<string, unknown>} throws a SyntaxError if the body is not JSON */
 const requestOf = (entered) => {
   const text = (/** @type {string} */ name) => String(entered.get(name) ?? "").trim();
   const kind = text("kind");
@@ -169,7 +174,7 @@ const rendered = ({ prompt, variables }) => [
 const kindChoice = (kinds) =>
   h(
     "div",
-    { class: "choices", role: "radiogroup", "aria-label": "Kind of fire" },
+    { class: "choices", role: "radiogroup", "aria-label": "Kind of run" },
     kinds.map((kind, index) =>
       h("label", {}, h("input", { type: "radio", name: "kind", value: kind, checked: index === 0 }), kind),
     ),

@@ -1,4 +1,4 @@
-/** What waits for a free slot, in every project of the account, in the order it will start. */
+/** Fires that wait for a free slot, in every project of the account, in the order in which they start. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
@@ -9,7 +9,7 @@ import { button, empty, idTail, projectLink, time, trail } from "./parts.js";
 /** @typedef {import("./wire.d.ts").QueuedFire} QueuedFire */
 /** @typedef {import("./wire.d.ts").Me} Me */
 
-/** Ten thousand may wait; who looks wants to see what starts next. */
+/** Ten thousand fires may wait. A reader wants to see which start next. */
 const SHOWN = 200;
 
 /** @typedef {{queue: QueuedFire[], names: Map<string, string>}} QueuePage names of projects by their id */
@@ -42,12 +42,12 @@ export const queue = {
       h(
         "p",
         { class: "quiet" },
-        "Fires that wait for a free slot, in the order they will start.",
+        "Runs that wait for a free slot, in the order in which they will start.",
         me !== null && ` ${usage(me)}`,
       ),
     ),
     waiting.length === 0
-      ? empty("Nothing waits.", "A fire waits here while all sessions of the account are in use.")
+      ? empty("The queue is empty.", "Runs wait here while all sessions of the account are in use.")
       : h(
           "ol",
           { class: "rows", "data-key": "queue" },
@@ -58,7 +58,7 @@ export const queue = {
       h(
         "p",
         { class: "quiet", "data-key": "more" },
-        `${counted(me.account.queued_fires - waiting.length, "fire")} more behind these.`,
+        `The queue has ${counted(me.account.queued_fires - waiting.length, "more run")}.`,
       ),
   ],
 };

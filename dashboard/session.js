@@ -1,9 +1,9 @@
-/** One session: how its boot and its life went, why it failed, what it was told, what it said, what it asks to merge. */
+/** One session: its boot and life, its failure, its prompt, its log, and its change requests. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { followLog, logView } from "./log.js";
-import { badge, button, callout, code, facts, idTail, projectLink, time, trail } from "./parts.js";
+import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { isLive, projectPath, sessionName } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -61,18 +61,22 @@ export const session = {
       h("p", { class: "actions" }, actions(found, changes)),
     ),
     found.failure &&
-      callout("bad", h("strong", {}, found.failure.code), h("p", { class: "text" }, found.failure.message)),
+      callout(
+        "bad",
+        h("strong", {}, found.failure.code),
+        h("p", { class: "text" }, prose(found.failure.message)),
+      ),
     found.last_turn?.error &&
       callout(
         found.last_turn.state === "failed" ? "bad" : "warn",
         h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
-        h("p", { class: "text" }, found.last_turn.error.message),
+        h("p", { class: "text" }, prose(found.last_turn.error.message)),
       ),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
-      h("section", {}, h("h2", {}, "What happened"), timeline(found, sandbox)),
-      h("section", {}, h("h2", {}, "Facts"), sessionFacts(found, sandbox)),
+      h("section", {}, h("h2", {}, "Timeline"), timeline(found, sandbox)),
+      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox)),
     ),
     changes.length > 0 &&
       h(
@@ -115,10 +119,10 @@ const timeline = (found, sandbox) => {
   /** @type {[string, string | null | undefined, string?][]} */
   const all = [
     ["Accepted", found.created_at],
-    ["Sandbox asked for", sandbox?.created_at, sandbox?.provider],
+    ["Sandbox requested", sandbox?.created_at, sandbox?.provider],
     ["Sandbox live", sandbox?.active_at],
     ["Running", found.running_at],
-    ["Sandbox gone", ended],
+    ["Sandbox ended", ended],
     ["Stopped", found.status === "stopped" ? found.stopped_at : null, found.stop_reason ?? ""],
     ["Failed", found.status === "failed" ? found.failure?.at : null, found.failure?.code],
   ];
@@ -144,7 +148,7 @@ const timeline = (found, sandbox) => {
   );
 };
 
-/** Time since the step before. @param {{at: string}[]} steps @param {number} index */
+/** Time since the previous step. @param {{at: string}[]} steps @param {number} index */
 const sinceOf = (steps, index) => Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
 
 /** @param {Session} found @param {Sandbox | null} sandbox */
@@ -152,7 +156,7 @@ const sessionFacts = (found, sandbox) =>
   facts([
     ["Branch", code(found.branch_name)],
     [
-      "Cut from",
+      "Created from",
       h(
         "span",
         {},
@@ -167,30 +171,38 @@ const sessionFacts = (found, sandbox) =>
       found.trigger_slug && h("a", { href: projectLink(found.project_id, "/triggers") }, found.trigger_slug),
     ],
     [
-      "Started by",
-      found.fire_id && h("a", { href: projectLink(found.project_id, `/fires/${found.fire_id}`) }, "its fire"),
+      "Triggered by",
+      found.fire_id &&
+        h(
+          "a",
+          { href: projectLink(found.project_id, `/fires/${found.fire_id}`) },
+          "run ",
+          idTail(found.fire_id),
+        ),
     ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
     [
       "Last turn",
       found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
     ],
-    ["Saved", found.saved && savedWork(found, found.saved)],
+    ["Saved work", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
 
-/** Skipped files that are named; the API has them all. */
+/** How many skipped files are listed. The API has them all. */
 const SKIPPED_SHOWN = 10;
 
-/** What was not pushed when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved */
+/**
+ * The unpushed work when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved
+ */
 const savedWork = ({ id }, { wip, skipped, error }) =>
   h(
     "span",
     { class: "text" },
-    error !== null && `nothing: ${error}`,
-    error === null && (wip === null ? "nothing: all was pushed" : code(`refs/wip/${id}`)),
+    error !== null && `Not saved: ${error}`,
+    error === null && (wip === null ? "Nothing to save: all commits were pushed." : code(`refs/wip/${id}`)),
     skipped.length > 0 &&
-      ` without ${skipped
+      ` Skipped: ${skipped
         .slice(0, SKIPPED_SHOWN)
         .map(({ path, reason }) => `${path} (${reason})`)
         .join(", ")}`,

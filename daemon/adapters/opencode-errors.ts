@@ -1,9 +1,9 @@
-/** What opencode says of a turn that failed, as a code and a sentence that says what to do. */
+/** Translates opencode's report of a failed turn into a code and a sentence that says what to do. */
 import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/model.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 
-/** Of an error of a message or of `session.error` only this is read. */
+/** The part of an error that is read, in a message or in `session.error`. */
 export const RuntimeError = Schema.Struct({
   name: Schema.String,
   data: Schema.optionalKey(
@@ -21,7 +21,7 @@ export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbo
 /** opencode puts its own class before the sentence, and a stack after it. */
 const CLASS = /^Provider[A-Za-z]*Error: /;
 
-/** The provider's own words, in one line. */
+/** The provider's own message, in one line. */
 export const wordsOf = ({ name, data }: RuntimeError): string => {
   const [line = ""] = (data?.message ?? "").split("\n");
   return line.replace(CLASS, "").trim() || name;
@@ -32,10 +32,10 @@ const ADVICE = {
   unknown_model:
     "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
   model_unauthorized:
-    "The model's provider refused the key. Check the project's secret that holds it, and what the key may use.",
+    "The model's provider rejected the key. Check the project's secret with the key, and the permissions of the key.",
   model_quota:
-    "The model's provider refused further requests for now. Check the quota of the key, or try later.",
-  model_unavailable: "The model's provider did not answer as it should. Try again later.",
+    "The model's provider does not accept more requests now. Check the quota of the key, or try again later.",
+  model_unavailable: "The model's provider sent an invalid response. Try again later.",
   model_refused: "The model's provider refused the request.",
   context_exceeded: "The conversation is longer than the model can read. Start a new session.",
   turn_failed: "The agent runtime ended the turn with an error.",
@@ -74,22 +74,22 @@ const sentence = (code: Code, words: string): TurnError => ({
 
 export const turnError = (error: RuntimeError): TurnError => sentence(codeOf(error), wordsOf(error));
 
-/** A call of the model was tried so often in vain; `words` is what its provider said last. */
+/** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>
   sentence(
     /quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable",
     words,
   );
 
-/** The runtime goes on asking the model without end. */
+/** The runtime calls the model without end. */
 export const tooManyCalls = (calls: number): TurnError => ({
   code: "too_many_model_calls",
   message:
     `The turn was ended after ${calls} calls of the model. A provider that sends no finish_reason makes the runtime ask ` +
-    "again without end; check the provider, or give the work in smaller parts.",
+    "again without end. Check the provider, or give the agent smaller tasks.",
 });
 
 export const NO_ANSWER: TurnError = {
   code: "no_answer",
-  message: "The turn ended before the model was asked. The session's log says what the agent runtime did.",
+  message: "The turn ended before the model was called. Read the agent runtime's lines in the session's log.",
 };

@@ -1,10 +1,10 @@
 /**
- * Which service is asked and with which token: the sandbox's injected variables (PLATFORM_API_URL, PLATFORM_CLI_TOKEN),
- * else what `platform login` wrote.
+ * Chooses the service and the token: the sandbox's injected variables (PLATFORM_API_URL, PLATFORM_CLI_TOKEN), otherwise
+ * the file that `platform login` wrote.
  *
- *  L1 A token goes to the address that it was given with and to no other: one from the file never to an address that a
- *     variable names, whoever set it.
- *  L2 The file is its owner's alone (0600, its directory 0700), and is never half written.
+ *  L1 A token is sent only to the address that it was given with. The file's token is never sent to an address from a
+ *     variable.
+ *  L2 Only its owner can read the file (0600, its directory 0700), and it is written atomically.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -15,7 +15,7 @@ import { EXIT, Failure } from "./failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `platform login` keeps. */
+/** The content of the file. */
 export interface Login {
   readonly apiUrl: string;
   readonly token: string;
@@ -24,7 +24,7 @@ export interface Login {
 const unauthorised = (code: string, message: string): Failure =>
   new Failure(EXIT.unauthorised, code, { message });
 
-/** Where the configuration lies, by the XDG Base Directory Specification: a relative path there counts for none. */
+/** The configuration's path by the XDG Base Directory Specification, which ignores relative paths. */
 export const configurationFile = (environment: Environment): string => {
   const given = environment["XDG_CONFIG_HOME"] ?? "";
   const home = path.isAbsolute(given) ? given : path.join(environment["HOME"] ?? homedir(), ".config");
@@ -32,9 +32,9 @@ export const configurationFile = (environment: Environment): string => {
 };
 
 /**
- * The API's address as it is kept: with `/v1`, whether or not it was written.
+ * The API's address in its stored form: always with `/v1`.
  *
- * @returns null for what is no http or https address, or has credentials or a query in it.
+ * @returns null if it is not an http or https address, or contains credentials or a query.
  */
 export const parseAddress = (written: string): string | null => {
   const url = URL.parse(written.trim());
@@ -48,33 +48,33 @@ const addressOf = (written: string, source: string): string => {
   const address = parseAddress(written);
   if (address === null)
     throw new Failure(EXIT.usage, "bad_address", {
-      message: `${source} is no http or https address without a user, a query and a fragment.`,
+      message: `${source} must be an http or https URL without a user, a query and a fragment.`,
     });
   return address;
 };
 
-/** A token by its form; what is wrong with it is never shown, it may be a secret of something else. */
+/** Checks a token's form. An invalid token is never shown, because it may be another secret. */
 export const checkedToken = (written: string, source: string): string => {
   if (tokenKind(written) === null)
     throw unauthorised(
       "malformed_token",
-      `${source} is no token: platform_pat_ and at least 27 letters, digits, _ or -, without blanks and line breaks.`,
+      `${source} is not a token. A token is platform_pat_ followed by at least 27 letters, digits, _ or -.`,
     );
   return written;
 };
 
 const unreadable = (file: string, reason: string): Failure =>
   new Failure(EXIT.refused, "bad_configuration", {
-    message: `${file} ${reason}. Mend it, or write it anew with \`platform login\`.`,
+    message: `${file} ${reason}. Fix it, or run \`platform login\` again.`,
   });
 
-/** What the file says; null where there is none. */
+/** The content of the file. Null if it does not exist. */
 export const readLogin = (file: string): Login | null => {
   let text: string;
   try {
-    // Like a key of ssh's: a token that others could read is theirs as well.
+    // As with ssh keys, others must not be able to read the token.
     if ((statSync(file).mode & 0o077) !== 0)
-      throw unreadable(file, "can be read or written by others (its mode must be 0600)");
+      throw unreadable(file, "can be read or written by other users (its mode must be 0600)");
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -86,12 +86,12 @@ export const readLogin = (file: string): Login | null => {
   try {
     value = JSON.parse(text);
   } catch {
-    throw unreadable(file, "is no JSON");
+    throw unreadable(file, "is not valid JSON");
   }
-  if (typeof value !== "object" || value === null) throw unreadable(file, "is no object");
+  if (typeof value !== "object" || value === null) throw unreadable(file, "is not a JSON object");
   const [apiUrl, token]: unknown[] = [Reflect.get(value, "api_url"), Reflect.get(value, "token")];
   if (typeof apiUrl !== "string" || typeof token !== "string")
-    throw unreadable(file, "lacks api_url or token");
+    throw unreadable(file, "has no api_url or no token");
   return {
     apiUrl: addressOf(apiUrl, `api_url in ${file}`),
     token: checkedToken(token, `token in ${file}`),
@@ -102,7 +102,7 @@ export const writeLogin = (file: string, { apiUrl, token }: Login): void => {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify({ api_url: apiUrl, token }, null, 2)}\n`, { mode: 0o600 });
-  // A draft that somebody left keeps the mode that it had.
+  // A leftover draft would keep its former mode.
   chmodSync(draft, 0o600);
   renameSync(draft, file);
 };
@@ -112,7 +112,7 @@ const given = (environment: Environment, name: string): string | null => {
   return value === undefined || value === "" ? null : value;
 };
 
-/** Who is asked, as whom. @throws Failure where that is not known */
+/** The service and the token. @throws Failure if they are unknown */
 export const connectionFrom = (environment: Environment): Connection => {
   const [writtenUrl, writtenToken] = [
     given(environment, "PLATFORM_API_URL"),
@@ -127,13 +127,13 @@ export const connectionFrom = (environment: Environment): Connection => {
     throw unauthorised(
       "not_logged_in",
       apiUrl === null && token === null
-        ? "Not logged in: run `platform login`, or set PLATFORM_API_URL and PLATFORM_CLI_TOKEN."
-        : `${apiUrl === null ? "PLATFORM_API_URL" : "PLATFORM_CLI_TOKEN"} is not set: both are needed, or \`platform login\`.`,
+        ? "Not logged in. Run `platform login`, or set PLATFORM_API_URL and PLATFORM_CLI_TOKEN."
+        : `${apiUrl === null ? "PLATFORM_API_URL" : "PLATFORM_CLI_TOKEN"} is not set. Set both PLATFORM_API_URL and PLATFORM_CLI_TOKEN, or run \`platform login\`.`,
     );
   if (apiUrl !== null && apiUrl !== login.apiUrl)
     throw unauthorised(
       "not_logged_in",
-      `PLATFORM_API_URL names another service than the one of ${file}, and its token goes to that one alone: set PLATFORM_CLI_TOKEN too.`,
+      `PLATFORM_API_URL is not the service of ${file}, and the saved token is only sent to that service. Set PLATFORM_CLI_TOKEN too.`,
     );
   return { apiUrl: login.apiUrl, token: token ?? login.token, environment };
 };

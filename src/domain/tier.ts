@@ -1,35 +1,35 @@
-/** Tiers of accounts and how many sessions each may have live at once (api.md 2; spec.md 8). */
+/** Tiers of accounts, with the number of live sessions that each may have (api.md 2; spec.md 8). */
 import * as Result from "effect/Result";
 
 export const TIERS = ["free", "pro", "enterprise"] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** Sessions that are provisioning or running at the same time, by tier. */
+/** How many sessions may be provisioning or running at the same time, by tier. */
 export type TierCaps = Readonly<Record<Tier, number>>;
 
 export const DEFAULT_TIER_CAPS: TierCaps = { free: 50, pro: 200, enterprise: 2000 };
-/** What an operator may raise a cap to: above it lies a mistyped number, not a machine. */
+/** The highest cap that an operator may set. A higher number is a typing error. */
 const TIER_CAP_LIMIT = 1_000_000;
 
 export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier === name);
 
 /**
- * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for the tiers whose default is not wanted.
+ * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for tiers whose default is to change.
  *
- * @returns all caps, or one sentence that says what is expected.
+ * @returns all caps, or one sentence that describes the expected form.
  */
 export const parseTierCaps = (text: string): Result.Result<TierCaps, string> => {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return Result.fail('Tier caps are a JSON object such as {"free": 50, "pro": 200}.');
+    return Result.fail('Tier caps must be a JSON object such as {"free": 50, "pro": 200}.');
   }
   const caps: Record<Tier, number> = { ...DEFAULT_TIER_CAPS };
   for (const [tier, cap] of Object.entries(value) as [string, unknown][]) {
     if (!isTier(tier))
-      return Result.fail(`There is no tier ${JSON.stringify(tier)}: tiers are ${TIERS.join(", ")}.`);
+      return Result.fail(`Unknown tier ${JSON.stringify(tier)}. Tiers: ${TIERS.join(", ")}.`);
     if (typeof cap !== "number" || !Number.isInteger(cap) || cap < 1 || cap > TIER_CAP_LIMIT) {
       return Result.fail(
-        `The cap of tier ${tier} is ${JSON.stringify(cap)}: a whole number from 1 to ${TIER_CAP_LIMIT} is expected.`,
+        `The cap of tier ${tier} is ${JSON.stringify(cap)}. It must be a whole number from 1 to ${TIER_CAP_LIMIT}.`,
       );
     }
     caps[tier] = cap;
@@ -42,7 +42,7 @@ export const parseTierList = (text: string): Result.Result<readonly Tier[], stri
   const value = parseJson(text);
   return Array.isArray(value) && value.every(isTier)
     ? Result.succeed(value)
-    : Result.fail(`Tiers are a JSON list of ${TIERS.join(", ")}, such as ["pro"].`);
+    : Result.fail(`Tiers must be a JSON list of ${TIERS.join(", ")}, such as ["pro"].`);
 };
 
 const parseJson = (text: string): unknown => {

@@ -1,6 +1,6 @@
 /**
- * Authentication and the one error shape around every endpoint of the API. A request is the bearer's, or the
- * dashboard's by its cookie; unsafe requests by cookie need the CSRF header as well (api.md 3 "preview").
+ * Authentication and the common error shape for every endpoint of the API. A request carries a bearer token or the
+ * dashboard's cookie. Unsafe requests with the cookie also need the CSRF header (api.md 3 "preview").
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -8,7 +8,6 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
-import * as SchemaIssue from "effect/SchemaIssue";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
@@ -17,24 +16,27 @@ import type { Principal } from "../store/ports/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Power } from "./api/access.ts";
-import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
+import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { DashboardSessions, type ShownToken } from "./pages/dashboard-sessions.ts";
+import { invalidRequest } from "./issues.ts";
 import { heldBy, Openings } from "./openings.ts";
 
 export const unauthorized = (): Unauthorized =>
   new Unauthorized({
-    error:
-      "Send a valid token as `Authorization: Bearer <token>`; this one is missing, unknown, expired or revoked.",
+    error: "Invalid or expired token. Send a valid one in the header `Authorization: Bearer <token>`.",
     code: "unauthorized",
   });
 
 export const forbidden = (caller: Principal): Forbidden =>
-  new Forbidden({ error: `A ${callerKind(caller)} token may not do this.`, code: "forbidden" });
+  new Forbidden({
+    error: `A ${callerKind(caller)} token does not have permission to do this.`,
+    code: "forbidden",
+  });
 
 const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
 
-/** The caller of a request by its token or the dashboard's cookie; fails with 401. */
+/** The caller of a request, by its token or the dashboard's cookie. Fails with 401. */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
   const dashboard = yield* DashboardSessions;
@@ -55,7 +57,8 @@ const isServiceKey = ({ headers }: HttpServerRequest.HttpServerRequest): boolean
 
 const sandboxEnded = (): Forbidden =>
   new Forbidden({
-    error: "A clone credential is given to the sandbox of a live session; this service key is not one's.",
+    error:
+      "Only the sandbox of a live session can get a clone credential. The session of this service key has ended.",
     code: "forbidden",
   });
 
@@ -64,13 +67,13 @@ const tokenOfBearer = (token: string | undefined): ShownToken | null =>
 
 const powerOf = (endpoint: HttpApiEndpoint.Top) => Context.getOption(endpoint.annotations, Access);
 
-/** The middleware of every endpoint with a caller. */
+/** The middleware of every authenticated endpoint. */
 export const authorizedLayer = Layer.effect(
   Authorized,
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
     const { ending } = yield* Openings;
-    /** Nothing is done on a body's word that was still arriving when its token ended. */
+    /** If the token ends while the body still arrives, the request is refused. */
     const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Principal) =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -83,7 +86,7 @@ export const authorizedLayer = Layer.effect(
       );
     const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null) =>
       answering(authenticate(request)).pipe(
-        // The key of an ended sandbox is told what every other token is told there (api.md 6: anything else 403).
+        // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
         Effect.mapError((error) =>
           error instanceof Unauthorized && power === "clone" && isServiceKey(request)
             ? sandboxEnded()
@@ -95,15 +98,15 @@ export const authorizedLayer = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest;
         const power = powerOf(endpoint);
         const caller = yield* callerOf(request, Option.getOrNull(power));
-        // An endpoint that forgot to name its power is nobody's.
+        // An endpoint without a declared power is closed to all callers.
         if (power._tag === "None" || !hasPower(caller, power.value)) return yield* forbidden(caller);
         const { params } = yield* HttpRouter.RouteContext;
-        // What is no id at all is the decoder's to refuse, for every token alike.
+        // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
         if (projectId !== null && power.value !== "clone" && !reaches(caller, projectId)) {
           return yield* notFound("project");
         }
-        // Read before it is decoded: the decoder takes what has arrived, and knows neither limit nor time.
+        // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
         if (endpoint.payload.size > 0) yield* bodyOf(request, caller);
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);
       }),
@@ -111,11 +114,9 @@ export const authorizedLayer = Layer.effect(
   }),
 );
 
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1();
-
 type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
 
-/** Turns the router's own complaints about a request into the one shape; everything else passes. */
+/** Puts the router's own errors about a request into the common shape. Everything else passes. */
 const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | UnsupportedMedia, R> =>
   handle.pipe(
     Effect.catch((error): Effect.Effect<never, E | BadRequest> =>
@@ -131,24 +132,3 @@ const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | Unsuppo
 
 const unsupportedMedia = () =>
   new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });
-
-/** As many as a person mends at once; a hostile body has thousands. */
-const ISSUES_MAX = 20;
-
-function invalidRequest({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest {
-  const issues = issuesOf(cause.issue)
-    .issues.slice(0, ISSUES_MAX)
-    .map(({ path, message }) => ({
-      path: (path ?? [])
-        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-        .join("."),
-      message,
-    }));
-  const first = issues[0];
-  const where = kind === "Payload" ? "body" : kind.toLowerCase();
-  return new BadRequest({
-    error: `The ${where} is not valid${first === undefined ? "" : `: ${[first.path, first.message].filter((part) => part !== "").join(": ")}`}.`,
-    code: "invalid_request",
-    details: { issues },
-  });
-}

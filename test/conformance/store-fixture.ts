@@ -1,4 +1,4 @@
-/** How the store's conformance suite runs a test: each on a store of its own. support/world has what it fills the store with. */
+/** How the store's conformance suite runs a test: each on its own store. support/world has the functions that fill it. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
@@ -42,19 +42,19 @@ export type Store =
 
 export type StoreLayer = Layer.Layer<Store, unknown>;
 
-/** Registers a test that runs on a store of its own. */
+/** Registers a test that runs on its own store. */
 export type Check = <E>(name: string, test: Effect.Effect<void, E, Store>) => void;
 
 export const checkWith =
   (layer: StoreLayer): Check =>
   (name, test) => {
-    // A new layer each time: no test sees what another one left.
+    // A new layer each time, so that tests do not see each other's data.
     it.live(name, () => Effect.provide(test, layer, { local: true }));
   };
 
 /**
  * Follows the events of one type in a session.
- * @returns what reads them from there on, once at least `expected` of them can be read
+ * @returns a function that reads the later ones, once at least `expected` of them can be read
  */
 export const followSession = Effect.fnUntraced(function* (
   place: { readonly projectId: string; readonly sessionId: string },
@@ -64,7 +64,7 @@ export const followSession = Effect.fnUntraced(function* (
   const read = (cursor: string | null) => after({ ...place, cursor, limit: 100 });
   const { cursor } = yield* read(null);
   return (expected: number) =>
-    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    // A commit becomes visible when no older transaction runs on the server, including other tests'. So readers retry.
     read(cursor).pipe(
       Effect.map(({ events }) => events.filter((event) => event.type === type)),
       Effect.repeat({

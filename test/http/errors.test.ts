@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
 import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { fields, listOf, makeProject } from "./world.ts";
+import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "./world.ts";
 
 let service: TestService;
 let pid = "";
@@ -15,24 +15,6 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const MIB = 1024 * 1024;
-
-/** Holds the answer to the one shape. @returns its code. */
-const errorCode = (answer: Answer): string => {
-  expect(answer.headers["content-type"]).toBe("application/json");
-  const { error, code, details, ...more } = fields(answer);
-  expect(more).toEqual({});
-  expect(error).toMatch(/^[A-Z`].*\.$/s);
-  expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
-  expect(typeof details).toMatch(/^(object|undefined)$/);
-  expect(answer.text).not.toMatch(/node_modules|\.ts:|\n\s+at |SELECT|INSERT|SqlError/);
-  return String(code);
-};
-
-const refusal = (answer: Answer): readonly [number, string] => [answer.status, errorCode(answer)];
-
-/** `details.issues` of a 400. */
-const issuesOf = (answer: Answer): readonly { path: string; message: string }[] =>
-  (fields(answer)["details"] as { issues: { path: string; message: string }[] }).issues;
 
 describe("an address that is none", () => {
   it.each([
@@ -167,6 +149,30 @@ describe("a body", () => {
     const paths = issuesOf(answer).map(({ path }) => path);
     expect(paths.toSorted()).toEqual(["initial_prompt", "metadata", "name"]);
     expect(issuesOf(answer).every(({ message }) => message !== "")).toBe(true);
+  });
+
+  it.each([
+    [{ prompt: "x" }, "Unknown field `prompt`."],
+    [{ name: 5 }, "`name` must be a string."],
+    [{ name: "" }, "`name` must have at least 1 character."],
+    [{ name: " " }, "`name` must not be blank."],
+    [{ name: "x".repeat(201) }, "`name` must have at most 200 characters."],
+    [[], "The body must be an object."],
+  ])("%j is refused in plain words", async (body, sentence) => {
+    expect(fields(await create(body))["error"]).toBe(sentence);
+  });
+
+  it.each([
+    ["POST", "/v1/tokens", {}, "Missing field `name`."],
+    ["PATCH", "", { status: "gone" }, '`status` must be "active" or "archived".'],
+    ["PATCH", "", { triggers_paused: "yes" }, "`triggers_paused` must be true or false."],
+    ["GET", "/sessions?limit=201", undefined, "`limit` must be between 1 and 200."],
+    ["GET", "/sessions?limit=x", undefined, "`limit` must be a number."],
+    ["GET", "/sessions?page=2", undefined, "Unknown query parameter `page`."],
+    ["GET", "/sessions/1", undefined, "`sid` must be a lower-case UUID."],
+  ])("%s %s with %j is refused in plain words", async (method, rest, body, sentence) => {
+    const at = rest.startsWith("/v1") ? rest : `/v1/projects/${pid}${rest}`;
+    expect(fields(await service.request(method, at, { body }))["error"]).toBe(sentence);
   });
 
   it("with thousands of mistakes is answered with a few of them", async () => {

@@ -1,11 +1,11 @@
-/** What every list has: pages, newest first. */
+/** Parts that all lists share: pages, newest first. */
 import type { Outcome } from "../command.ts";
 import type { Answered } from "../client.ts";
 import { count } from "../words.ts";
 
 export const pageOptions = {
   limit: { value: "N", about: "How many, up to 200 (50)" },
-  cursor: { value: "CURSOR", about: "Go on where an earlier page ended" },
+  cursor: { value: "CURSOR", about: "Continue after an earlier page" },
 } as const;
 
 /** The query of a page. */
@@ -17,12 +17,12 @@ export const page = (options: {
   ...(options.cursor !== undefined && { cursor: options.cursor }),
 });
 
-/** A page with what comes after it. */
+/** A page, with the cursor of the next one. */
 export const pageOutcome = (
   { value, text }: Answered<{ readonly next_cursor: string | null }>,
   rows: string,
   note: (line: string) => void,
 ): Outcome => {
-  if (value.next_cursor !== null) note(`There are more: --cursor ${value.next_cursor}`);
+  if (value.next_cursor !== null) note(`For the next page: --cursor ${value.next_cursor}`);
   return { json: text, text: rows };
 };

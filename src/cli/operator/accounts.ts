@@ -1,4 +1,4 @@
-/** What `platform admin` does: accounts, users, their tokens and tiers, in the installation's database (api.md 2). */
+/** The work of `platform admin`: accounts, users, their tokens and tiers, in the installation's database (api.md 2). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
@@ -15,7 +15,9 @@ import type { Account, Page, PageRequest, Token } from "../../store/ports/record
 import { installedStore } from "./database.ts";
 
 const absent = (what: string): Failure =>
-  new Failure(EXIT.notFound, "not_found", { message: `There is no such ${what}.` });
+  new Failure(EXIT.notFound, "not_found", {
+    message: `${what.charAt(0).toUpperCase()}${what.slice(1)} not found.`,
+  });
 
 const accountWire = (account: Account) => ({
   id: account.id,
@@ -44,12 +46,14 @@ const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
 
 type Stores = Accounts | Identity | Projects;
 
-/** Performs something on the store of the installation that the environment names. */
+/** Runs an effect on the store of the installation that the environment names. */
 const onStore = <A, E>(environment: Environment, use: Effect.Effect<A, E, Stores>) =>
   Effect.suspend(() => Effect.provide(use, installedStore(readConfig(environment, process.cwd())))).pipe(
     Effect.mapError((error) =>
       error instanceof BadCursor
-        ? new Failure(EXIT.refused, "invalid_request", { message: "This is not a cursor that a page gave." })
+        ? new Failure(EXIT.refused, "invalid_request", {
+            message: "--cursor must be the cursor of an earlier page.",
+          })
         : error,
     ),
   );
@@ -132,11 +136,11 @@ interface TokenWish {
   readonly name: string;
   readonly userId: string;
   readonly projectId: string | null;
-  /** ms since the epoch; null: it does not end. */
+  /** ms since the epoch. Null: it does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** A token as `POST /v1/tokens` makes it, for any user. */
+/** Creates a token like `POST /v1/tokens`, but for any user. */
 export const createToken = (environment: Environment, { name, userId, projectId, expiresAt }: TokenWish) =>
   onStore(
     environment,

@@ -1,12 +1,12 @@
 /**
- * `platform backup <file>`: an embedded installation as one file, also while its service runs.
+ * `platform backup <file>`: an embedded installation as one file, even while its service runs.
  *
- *  B1 Rows come first, of one snapshot; repositories are read after it. A row names a branch or a commit only after git has
- *     it, or stands beside the command that makes the branch, and the service takes no ref away: whatever a row of the backup
- *     names, the backup has, or makes when it is started. Repositories may be newer than the rows: as after a kill, a branch
- *     that no row names yet is found by whoever makes it again.
- *  B2 The file appears under its name when it is whole and on the disk.
- *  B3 It holds the master key, so nobody else may read it.
+ *  B1 Rows come first, from one snapshot. Repositories are read after it. Git has a branch or a commit before a row
+ *     names it, or the row's command creates the branch later, and the service never removes a ref. So the backup
+ *     contains everything that its rows name, or creates it at its start. Repositories may be newer than the rows: as
+ *     after a kill, a retry finds a branch that no row names yet.
+ *  B2 The file gets its name only when it is complete and on the disk.
+ *  B3 It contains the master key, so no other user may read it.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, realpath, rename, rm, stat } from "node:fs/promises";
@@ -24,7 +24,7 @@ import { openSnapshot, type Snapshot } from "../../store/postgres/rows.ts";
 import { ArchiveWriter } from "./archive.ts";
 import { type BackupManifest, ENTRY, FORMAT, MANIFEST } from "./manifest.ts";
 
-/** There is no backup; `message` says why. */
+/** The backup failed. `message` gives the reason. */
 export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", {
   message: Schema.String,
 }) {}
@@ -32,7 +32,7 @@ export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFail
 export interface BackupRequest {
   readonly dataDir: string;
   readonly file: string;
-  /** PLATFORM_MASTER_KEY, null where the installation keeps its key itself. */
+  /** PLATFORM_MASTER_KEY. Null if the installation stores its own key. */
   readonly masterKey: string | null;
 }
 
@@ -61,30 +61,28 @@ const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
     ),
   );
 
-/** The address of the installation's database: the running service's, else one that is started for as long as it takes. */
+/** The address of the installation's database: the running service's, otherwise one that is started for this backup. */
 const database = Effect.fnUntraced(function* (dataDir: string) {
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return yield* failed(`There is no installation with an embedded database in ${dataDir}.`);
+    return yield* failed(`${dataDir} has no installation with an embedded database.`);
   const claimed = yield* Effect.result(claimDataDirectory(dataDir));
   if (claimed._tag === "Success") return (yield* startEmbedded(claimed.success)).url;
   if (claimed.failure._tag !== "DataDirectoryOwned") return yield* claimed.failure;
   const directory = yield* Effect.promise(() => realpath(dataDir));
   return (
     (yield* runningEmbedded(directory)) ??
-    (yield* failed(
-      `The service that owns ${dataDir} has no database there now: it is starting or ending. Try again.`,
-    ))
+    (yield* failed(`The service of ${dataDir} is starting or stopping. Try again.`))
   );
 });
 
 interface Installation {
   readonly installationId: string;
   readonly nodeId: string;
-  /** Null where the operator gives it at each start. */
+  /** Null if the operator provides it at each start. */
   readonly masterKey: string | null;
 }
 
-/** Ids and key as files have them; a key that does not open the database's secrets would make a backup of no use. */
+/** Ids and key in their file form. The key must open the database's secrets, or the backup would be useless. */
 const installationOf = Effect.fnUntraced(function* (
   { dataDir, masterKey: given }: BackupRequest,
   { keyCheck }: Snapshot,
@@ -92,9 +90,9 @@ const installationOf = Effect.fnUntraced(function* (
   const [installationId, nodeId] = [yield* kept(dataDir, "installation-id"), yield* kept(dataDir, "node-id")];
   if (installationId === null || nodeId === null || keyCheck === null)
     return yield* failed(
-      `The installation in ${dataDir} was never started to the end: there is nothing to back up.`,
+      `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
-  // A rotation that was killed may have left the right one as the next (installation.ts M1).
+  // After a killed rotation, the right key may be the next one (installation.ts M1).
   const texts =
     given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
   const right = texts.find((text) => {
@@ -103,8 +101,8 @@ const installationOf = Effect.fnUntraced(function* (
   });
   if (right === undefined) {
     return yield* failed(
-      "The master key is not the one the database's secrets were sealed with. Where the service is given " +
-        "PLATFORM_MASTER_KEY, give it to the backup too.",
+      "The master key is not the key of the database's secrets. If the service uses " +
+        "PLATFORM_MASTER_KEY, set it for the backup too.",
     );
   }
   return { installationId, nodeId, masterKey: given === null ? right : null } satisfies Installation;
@@ -139,7 +137,7 @@ const addRepository = Effect.fnUntraced(function* (
   });
 });
 
-/** All of it, in the order of B1. */
+/** Writes all parts, in the order of B1. */
 const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: BackupRequest, aside: string) {
   const { rows, installation, projects } = yield* Effect.scoped(
     Effect.gen(function* () {
@@ -171,17 +169,17 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
       yield* addRepository(archive, { projectId, repository: found.success, aside });
       repositories += 1;
     } else if (kind === "hosted") {
-      return yield* failed(`The repository of the project ${projectId} is not in ${directory}.`);
+      return yield* failed(`The repository of project ${projectId} is missing in ${directory}.`);
     }
   }
   yield* writing(() => archive.finish());
   return { rows, repositories, includesKey: installation.masterKey !== null };
 });
 
-/** Makes the backup; the file must not be there yet. */
+/** Creates the backup. The file must not exist yet. */
 export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
   const file = path.resolve(request.file);
-  if (existsSync(file)) return yield* failed(`${file} is there already; it is not written over.`);
+  if (existsSync(file)) return yield* failed(`${file} already exists. Choose another file.`);
   const aside = yield* Effect.acquireRelease(
     writing(() => mkdtemp(`${file}.`)),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),

@@ -1,4 +1,4 @@
-/** Runs an operator's command; what it fails with becomes a sentence. */
+/** Runs an operator's command. Its failure becomes a sentence. */
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -11,7 +11,7 @@ const failureOf = (error: unknown): Failure => {
   if (error instanceof Failure) return error;
   if (error instanceof ConfigError)
     return new Failure(EXIT.usage, "bad_settings", {
-      message: `The settings are not understood: ${error.problems.join("; ")}.`,
+      message: `Invalid settings: ${error.problems.join("; ")}.`,
     });
   if (error instanceof StoreError)
     return new Failure(EXIT.tryAgain, "database_unavailable", {

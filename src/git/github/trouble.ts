@@ -1,24 +1,24 @@
-/** What a code host says instead of an answer, in sentences a person can act on. */
+/** Errors from a code host, as sentences that a person can act on. */
 import { cutText, storableText } from "../../domain/text.ts";
 import { GitError } from "../port.ts";
 import type { WireAnswer } from "./wire.ts";
 
 export interface Trouble {
-  /** Another try may go better. */
+  /** A retry may succeed. */
   readonly passes: boolean;
-  /** The host did not do what it was asked: any call may be made again. */
+  /** The host did not perform the call, so any call may be repeated. */
   readonly afterRefusal: boolean;
   readonly error: (host: string) => GitError;
 }
 
-/** A host that cannot be reached, or does not do its work. @param why what follows on its name in a sentence. */
+/** The error of a host that is unreachable or fails. @param why follows the host's name in a sentence. */
 export const troubleOf = (
   why: string,
   { afterRefusal }: { readonly afterRefusal: boolean } = { afterRefusal: false },
 ): Trouble => ({
   passes: true,
   afterRefusal,
-  error: (host) => new GitError({ code: "unavailable", message: `The code host ${host} ${why}; try again.` }),
+  error: (host) => new GitError({ code: "unavailable", message: `The code host ${host} ${why}. Try again.` }),
 });
 
 const MESSAGE_LENGTH = 300;
@@ -40,7 +40,7 @@ const jsonOf = (text: string): unknown => {
   }
 };
 
-/** The host's own sentence of an answer; empty where it has none. A token that it repeats is taken out. */
+/** The host's own sentence in an answer. Empty if it has none. A token in it is removed. */
 export const hostMessage = ({ status, text }: WireAnswer, token: string): string => {
   if (status < 400) return "";
   const said = storableText(textsOf(jsonOf(text)).join(" ")).replaceAll(token, "[token]");
@@ -58,22 +58,22 @@ const refusal = (sentence: string, said: string): Trouble => ({
     }),
 });
 
-/** A status that is neither an answer nor one the caller knows. */
+/** A status that is neither a success nor one that the caller handles. */
 export const refusalOf = (status: number, said: string): Trouble => {
-  if (status >= 500 || status === 408) return troubleOf(`has a fault of its own (${status})`);
+  if (status >= 500 || status === 408) return troubleOf(`failed with status ${status}`);
   switch (status) {
     case 401:
-      return refusal("does not take the credential (401): it is wrong, expired or revoked.", said);
+      return refusal("rejects the credential (401). It is wrong, expired or revoked.", said);
     case 403:
-      return refusal("does not allow this with the credential (403): look at its permissions.", said);
+      return refusal("does not allow this with the credential (403). Check its permissions.", said);
     case 404:
       return refusal(
-        "knows no such repository, or the credential does not reach it (404): check owner, name and access.",
+        "does not have this repository, or the credential has no access to it (404). Check owner, name and access.",
         said,
       );
     case 409:
       return refusal(
-        "cannot do this with the repository as it is (409); an empty one needs a first commit.",
+        "cannot do this with the repository in its current state (409). An empty repository needs a first commit.",
         said,
       );
     case 301:
@@ -81,7 +81,7 @@ export const refusalOf = (status: number, said: string): Trouble => {
     case 307:
     case 308:
       return refusal(
-        `says that the repository has moved (${status}): make a project with its present owner and name.`,
+        `says that the repository has moved (${status}). Create a project with its current owner and name.`,
         said,
       );
     default:

@@ -21,14 +21,14 @@ export class Api extends HttpApi.make("platform")
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
-  // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.
+  // An unknown field is the caller's mistake and is refused (api.md 1, threats.md T06). Unknown headers are allowed.
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})
   .annotateMerge(
     OpenApi.annotations({
       title: "Platform API",
       version: "1",
-      description: "Sessions of coding agents in sandboxes, and the triggers that start them.",
+      description: "Run coding agents in sandboxes, and start them with triggers.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       transform: completeDocument,
     }),

@@ -1,6 +1,6 @@
 /**
- * The one shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence a person can act on,
- * `code` is stable. One class a status, since the status is what tells them apart on the wire.
+ * The common shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence that a person can act
+ * on, `code` is stable. Each status has a class of its own, since the status distinguishes errors on the wire.
  */
 import * as Schema from "effect/Schema";
 
@@ -61,20 +61,36 @@ export const isApiError = (error: unknown): error is ApiError =>
 export const statusOf = (error: ApiError): number =>
   STATUSES.find(([ErrorClass]) => error instanceof ErrorClass)?.[1] ?? 500;
 
-/** The one shape, without the fields an Error object has of its own. */
+/** The common shape, without the fields of an Error object. */
 export const bodyOf = ({ error, code, details }: ApiError) => ({
   error,
   code,
   ...(details === undefined ? {} : { details }),
 });
 
-/** The same answer for what is not there and for what is another account's (threats.md T05). */
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The answer for a record that does not exist, and for one of another account (threats.md T05). */
 export const notFound = (what: string): NotFound =>
-  new NotFound({ error: `There is no such ${what}.`, code: "not_found" });
+  new NotFound({ error: `${capitalized(what)} not found.`, code: "not_found" });
+
+/**
+ * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
+ *
+ * @param path of the field; empty for the whole of `part`
+ * @param message "must be …", "unknown field", or a sentence of its own
+ */
+export const faultSentence = (path: string, message: string, part = "body"): string => {
+  const text = message.replace(/\.$/, "");
+  if (path === "") return text.startsWith("must ") ? `The ${part} ${text}.` : `Invalid ${part}: ${text}.`;
+  if (text.startsWith("must ")) return `\`${path}\` ${text}.`;
+  if (/^(?:unknown|missing) /.test(text)) return `${capitalized(text)} \`${path}\`.`;
+  return `Invalid \`${path}\`: ${text}.`;
+};
 
 export const badRequest = (path: string, message: string): BadRequest =>
   new BadRequest({
-    error: `The request is not valid: ${path}: ${message.replace(/\.$/, "")}.`,
+    error: faultSentence(path, message),
     code: "invalid_request",
     details: { issues: [{ path, message }] },
   });

@@ -45,12 +45,11 @@ export const SessionWire = Schema.Struct({
   stopped_at: nullable(Instant),
 }).annotate({ identifier: "Session" });
 
-/** A session at its start, with what it may miss. */
+/** A session at its start, with warnings about missing secrets. */
 const StartedSession = Schema.Struct({
   ...SessionWire.fields,
   warnings: Schema.Array(Warning).annotate({
-    description:
-      "What the session may miss, such as required secrets without a value. Empty where nothing is.",
+    description: "Possible problems of the session, such as required secrets without a value.",
   }),
 }).annotate({ identifier: "StartedSession" });
 
@@ -63,13 +62,13 @@ export const SandboxWire = Schema.Struct({
   created_at: Instant,
   boot_started_at: nullable(Instant).annotate({
     description:
-      "When its boot began. Null while it waits: a node boots a limited number of sandboxes at once.",
+      "When the boot started. Null while the sandbox waits, because a node boots a limited number of sandboxes at once.",
   }),
   active_at: nullable(Instant),
   ended_at: nullable(Instant),
 }).annotate({ identifier: "Sandbox" });
 
-/** 96 KiB, since the prompt is also one environment string (api.md 4 "Rendering"). */
+/** 96 KiB, because the prompt must also fit one environment string (api.md 4 "Rendering"). */
 const PROMPT_MAX = 96 * 1024;
 
 const CreateSession = Schema.Struct({

@@ -1,4 +1,4 @@
-/** What handlers have in common: rows become 404s where they are not there, outages become 503s. */
+/** Code that handlers share: missing rows become 404s, outages become 503s. */
 import * as Effect from "effect/Effect";
 import { AdmissionBusy } from "../../services/admission.ts";
 import { ActorUnavailable } from "../../actors/actors.ts";
@@ -20,7 +20,7 @@ import {
 } from "../api/errors.ts";
 import { reaches } from "../access.ts";
 
-/** What can go wrong beneath any handler, none of it the caller's doing but a forged cursor or a stale id. */
+/** Errors that can occur below any handler. Only a forged cursor or a stale id is the caller's fault. */
 type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;
 
 const isBeneath = (error: unknown): error is Beneath =>
@@ -31,7 +31,7 @@ const isBeneath = (error: unknown): error is Beneath =>
   error instanceof MailboxFull ||
   error instanceof AdmissionBusy;
 
-/** Gives an outage beneath a handler its answer: 503, or 400 for a cursor that no page gave (threats.md T07). */
+/** Maps an outage below a handler to 503, and an invalid cursor to 400 (threats.md T07). */
 export const answering = <A, E, R>(
   handler: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, Exclude<E, Beneath> | BadRequest | NotFound | Unavailable, R> =>
@@ -43,16 +43,16 @@ export const answering = <A, E, R>(
 
 const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound | Unavailable> => {
   if (error instanceof BadCursor)
-    return Effect.fail(badRequest("cursor", "this is not a cursor that a page gave"));
+    return Effect.fail(badRequest("cursor", "must be the cursor of an earlier page"));
   if (error instanceof ActorNotFound) return Effect.fail(notFound("session"));
   const answer =
     error instanceof StoreError
-      ? { error: "The database cannot be reached; try again in a moment.", code: "database_unavailable" }
-      : { error: "The service is busy with this account or session; try again in a moment.", code: "busy" };
+      ? { error: "The database cannot be reached. Try again in a moment.", code: "database_unavailable" }
+      : { error: "The service is busy with this account or session. Try again in a moment.", code: "busy" };
   return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
 };
 
-/** Sees a raw route's decision to an answer: `refuse` tells the caller what it failed with, a defect as 500. */
+/** Runs a raw route's decision to its answer: `refuse` sends the caller its error, a defect as 500. */
 export const answeredBy = <E, R>(
   decision: Effect.Effect<void, E, R>,
   refuse: (error: ApiError) => void,
@@ -65,13 +65,18 @@ export const answeredBy = <E, R>(
       Effect.andThen(
         Effect.logError("a relayed request failed", cause),
         Effect.sync(() =>
-          refuse(new Internal({ error: "The service failed to answer.", code: "internal_error" })),
+          refuse(
+            new Internal({
+              error: "Internal error. The cause is in the service's log.",
+              code: "internal_error",
+            }),
+          ),
         ),
       ),
     ),
   );
 
-/** The project of the path, where the caller's account and token reach it. */
+/** The project of the path, if the caller's account and token reach it. */
 export const projectFor = Effect.fnUntraced(function* (
   caller: Principal,
   id: string,
@@ -83,7 +88,7 @@ export const projectFor = Effect.fnUntraced(function* (
   return project;
 });
 
-/** The session of the path; a deleted one is not there. */
+/** The session of the path. A deleted session is not found. */
 export const sessionFor = Effect.fnUntraced(function* (
   caller: Principal,
   params: { readonly pid: string; readonly sid: string },

@@ -17,7 +17,7 @@ import { closeRequest, mergeRequest, refGone } from "./merging.ts";
 import { gitFailed } from "./sessions.ts";
 import { changeRequestWire, pageOf } from "./wire.ts";
 
-/** A diff is for reading; what is longer is cut with a line that says so. */
+/** A diff is for reading. A longer one is cut, with a line that says so. */
 const DIFF_LIMIT_BYTES = 1024 * 1024;
 
 interface OpenRequest {
@@ -46,7 +46,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
   if (commits.length === 0) {
     return yield* new Unprocessable({
-      error: `The branch ${head.ref} has no commit of its own yet.`,
+      error: `The branch ${head.ref} has no new commits yet. Push a commit first.`,
       code: "no_changes",
     });
   }
@@ -67,7 +67,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
       Effect.catchTag("Taken", () =>
         Effect.fail(
           new Conflict({
-            error: `The branch ${head.ref} has an open change request already.`,
+            error: `The branch ${head.ref} already has an open change request.`,
             code: "already_open",
           }),
         ),
@@ -77,15 +77,15 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   return changeRequestWire(opened);
 });
 
-/** The branch that is proposed: a session's, or one by name. A trigger's token proposes its own session's alone. */
+/** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */
 const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
   const named = request.session_id ?? request.head_ref;
   if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
-    return yield* badRequest("session_id", "expected either session_id or head_ref");
+    return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
   }
   if (caller.origin === "trigger" && named !== caller.sessionId) {
     return yield* new Forbidden({
-      error: "A trigger token proposes its own session's branch alone.",
+      error: "A trigger token can only open a change request for the branch of its own session.",
       code: "forbidden",
     });
   }
@@ -106,7 +106,10 @@ const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
   return request ?? (yield* notFound("change request"));
 });
 
-/** What is compared: the branches; once they are merged they hold the same, and what was merged is shown. */
+/**
+ * The compared sides: the branches. After a merge they have the same content, so the merged commits are compared
+ * instead.
+ */
 const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
   status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
 

@@ -74,24 +74,24 @@ const get = Effect.fnUntraced(function* (path: FirePath) {
 
 const notStored = () =>
   new Conflict({
-    error: "What this fire came with is not stored (any more), so it cannot be fired again.",
+    error: "The request of this fire is no longer stored, so it cannot be replayed.",
     code: "request_not_stored",
   });
 
-/** A stored message obeys the limits of one that is sent: it may be older than they are. */
+/** A stored message must satisfy today's limits: it may be older than they are. */
 const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(HandMessage));
 
 const invalidMessage = () =>
   new Unprocessable({
     error:
-      "The stored text or source of this fire is longer than a manual fire may send. Fire the trigger anew.",
+      "The stored text or source of this fire is too long for a manual fire. Fire the trigger again by hand.",
     code: "message_too_large",
   });
 
 /**
- * The prompt of a fire that is fired again, by the trigger as it is now.
+ * The prompt of a replayed fire, rendered by the trigger as it is now.
  *
- * @returns null where there is nothing to render it from; `invalid` where a manual fire's message breaks its limits.
+ * @returns null if there is no request to render it from; `invalid` if a manual fire's message exceeds its limits.
  */
 const promptAgain = (
   fire: Fire,
@@ -123,7 +123,10 @@ const promptAgain = (
   return firePrompt(trigger.prompt, variables);
 };
 
-/** Fires it again from what it came with, as a person's fire of its kind: a row of its own that names this one. */
+/**
+ * Replays a fire from its stored request, as a person's fire of the same kind. It gets a row of its own that names this
+ * one.
+ */
 export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
   const request = yield* (yield* Fires).request(fire.id);
@@ -150,12 +153,15 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
   const now = yield* Clock.currentTimeMillis;
   if (yield* (yield* Admissions).cancel(fire.id, now)) return;
   return yield* new Conflict({
-    error: "Only a fire that waits can be cancelled; this one does not wait (any more).",
+    error: "Only a queued fire can be cancelled. This fire is no longer queued.",
     code: "not_queued",
   });
 });
 
-/** A page begins behind the fire that its cursor names; where that one has started, all before it have, and it is the first. */
+/**
+ * A page begins after the fire that its cursor names. If that fire has started, all fires before it have too, so the
+ * page begins with the first one.
+ */
 const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
   const { limit, cursor } = pageOf(query);
   if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });

@@ -35,13 +35,13 @@ interface CreateToken {
   readonly expires_at?: string;
 }
 
-/** The new token inherits `user`, the only origin that reaches this endpoint, for good. */
+/** The new token permanently has the origin `user`, the only one that reaches this endpoint. */
 const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
   const caller = yield* Caller;
   const now = yield* Clock.currentTimeMillis;
   const expiresAt = payload.expires_at === undefined ? null : Date.parse(payload.expires_at);
   if (expiresAt !== null && !(expiresAt > now))
-    return yield* badRequest("expires_at", "expected an instant in the future");
+    return yield* badRequest("expires_at", "must be an instant in the future");
   if (payload.project_id !== undefined) yield* projectFor(caller, payload.project_id);
   const token = yield* newAccessToken;
   const row = yield* (yield* Identity).createToken({

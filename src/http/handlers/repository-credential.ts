@@ -1,7 +1,7 @@
 /**
- * What opens a project's repository at another server, sealed, replaced and taken away. A new one takes the place of the
- * former only after the server has let it in; backends ask for it with each use, on every node, so that it holds from
- * the answer on. No answer, log or error has a word of either (threats.md S06).
+ * Seals, replaces and removes the credential of a project's repository at another server. A new one replaces the former
+ * only after the server has accepted it. Backends read it for each use, on every node, so it is in force as soon as the
+ * answer is sent. No answer, log or error contains any part of either (threats.md S06).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -28,7 +28,7 @@ import { projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { projectWire } from "./wire.ts";
 
-/** As it lies in the database: as project secrets do (api.md 5). */
+/** Sealed for the database, like project secrets (api.md 5). */
 export const sealedCredential = Effect.fnUntraced(function* (
   projectId: string,
   credential: RepositoryCredential,
@@ -39,23 +39,23 @@ export const sealedCredential = Effect.fnUntraced(function* (
   return sealSecret(keyring.secrets, credentialPlace(projectId), { value, nonce: entropy(NONCE_BYTES) });
 });
 
-/** The caller's project, and the server that has its repository. */
+/** The caller's project, and the server of its repository. */
 const externalProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const source = project.repository;
   if (source.kind !== "hosted") return { project, source };
   return yield* new Conflict({
-    error: "The project's repository is hosted here: no credential opens it but this service's tokens.",
+    error: "This service hosts the project's repository. It needs no repository credential.",
     code: "repository_hosted",
   });
 });
 
 const notTaken = ({ code, message }: GitError): Unprocessable => {
   const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "repository_failed";
-  return new Unprocessable({ error: `The repository's credential stays as it was: ${message}`, code: known });
+  return new Unprocessable({ error: `The repository credential was not changed: ${message}`, code: known });
 };
 
-/** Puts it in the place of the former one, once the server lets it in; null: nobody's name and password. */
+/** Replaces the former credential, once the server accepts the new one. Null means anonymous access. */
 const put = Effect.fnUntraced(function* (
   project: Project,
   source: ExternalSource,
@@ -75,7 +75,7 @@ const put = Effect.fnUntraced(function* (
     by: user.id,
     kind: credential?.kind ?? "none",
   });
-  // A manifest that could not be read meanwhile is in force with the answer.
+  // If the manifest could not be read with the former credential, it is read and in force before the answer.
   yield* (yield* Manifests).sync(replaced);
   return (yield* projects.get(project.id)) ?? replaced;
 });
@@ -93,7 +93,7 @@ export const removeCredential = Effect.fnUntraced(function* (pid: string) {
   const { project, source } = yield* externalProject(pid);
   if (!opensWithout(source)) {
     return yield* new Conflict({
-      error: "This repository cannot be reached without a credential: put another one in its place.",
+      error: "This repository cannot be read without a credential. Replace the credential instead.",
       code: "credential_required",
     });
   }

@@ -53,7 +53,7 @@ export const capReached = ({
   readonly activeSessions: number;
 }) =>
   new TooMany({
-    error: `The account runs ${activeSessions} of ${limit} sessions; stop one or wait.`,
+    error: `The account has ${activeSessions} of ${limit} sessions running. Stop one or wait.`,
     code: "session_cap_reached",
     details: { limit, active_sessions: activeSessions },
   });
@@ -65,16 +65,22 @@ export const gitFailed = ({ code, message }: GitError): Internal | Unavailable |
   return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
 };
 
-/** Checks a wish against the names' rules and the repository; nothing is written (api.md 3: no row in any of these). */
+/**
+ * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
+ * these).
+ */
 const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) {
   const baseRef = wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
   const agentName = wish.agent_name ?? DEFAULT_AGENT;
   if (!isAgentName(agentName))
-    return yield* badRequest("agent_name", "expected letters, digits, _ and -, at most 64");
+    return yield* badRequest(
+      "agent_name",
+      "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
+    );
   if (wish.agent_model !== undefined && !isAgentModel(wish.agent_model)) {
-    return yield* badRequest("agent_model", "expected provider/model");
+    return yield* badRequest("agent_model", "must have the form provider/model");
   }
   const repository = { projectId: project.id };
   const commit = yield* baseCommit(repository, baseRef);
@@ -110,7 +116,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
       UnknownAgent: ({ path }) =>
         new Unprocessable({
-          error: `The repository has no file ${path} at that ref.`,
+          error: `The repository has no file ${path} at this ref.`,
           code: "unknown_agent",
         }),
       NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
@@ -131,14 +137,17 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
 });
 
 export const projectInactive = () =>
-  new Conflict({ error: "The project is archived; make it active first.", code: "project_not_active" });
+  new Conflict({
+    error: "The project is archived. Set its status to active first.",
+    code: "project_not_active",
+  });
 
 const reread = Effect.fnUntraced(function* (id: string) {
   const session = yield* (yield* Sessions).get(id);
   return session === null ? yield* notFound("session") : sessionWire(session);
 });
 
-/** The session that begins to boot, with what it may miss. */
+/** The session that begins to boot, with its warnings. */
 const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
   const known = (yield* Directory).known(projectId);
   yield* logMissingSecrets(known, { session: id });
@@ -147,7 +156,7 @@ const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "i
 
 type SessionPath = { readonly pid: string; readonly sid: string };
 
-/** A stop of a session that is not live is answered with the session as it is (api.md 3). */
+/** Stopping a session that is not live returns the session unchanged (api.md 3). */
 export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
@@ -158,12 +167,12 @@ export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   return yield* reread(session.id);
 });
 
-/** Between two looks at a session that ends; its events wake who waits sooner. */
+/** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
 const ENDED_POLL = "250 millis";
-/** How long the actors may take beside the saving. */
+/** How long the actors may take in addition to the save. */
 const ENDING_GRACE_MS = 10_000;
 
-/** A running session ends when its work is saved, or could not be. */
+/** A running session ends when its work is saved, or the save has failed. */
 const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
   const sessions = yield* Sessions;
   const events = yield* Events;
@@ -177,7 +186,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
     duration: saveTimeoutMs + ENDING_GRACE_MS,
     orElse: () =>
       Effect.fail(
-        new Unavailable({ error: "The session is being stopped and has not ended yet.", code: "stopping" }),
+        new Unavailable({ error: "The session is still stopping. Try again in a moment.", code: "stopping" }),
       ),
   });
 });
@@ -196,11 +205,11 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
     "CapReached",
     (error: CapReached) => capReached(error),
   );
-  // Deleted while this request was on its way.
+  // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {
     return yield* new Conflict({
-      error: `The session is ${told.snapshot.state}; only a stopped or failed one can be restarted.`,
+      error: `The session is ${told.snapshot.state}. Only a stopped or failed session can be restarted.`,
       code: "not_restartable",
     });
   }

@@ -19,7 +19,7 @@ interface LiveParams {
   readonly sid: string | null;
 }
 
-/** Authenticates, checks that the caller may read, and hands over the ids of the path. */
+/** Authenticates, checks that the caller may read, and passes on the ids of the path. */
 const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
@@ -28,16 +28,18 @@ const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Ef
     const { params } = yield* HttpRouter.RouteContext;
     const pid = parseUuid(params["pid"] ?? "");
     const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
-    if (pid === null) return yield* badRequest("pid", "expected a lower-case UUID");
+    if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
     if (params["sid"] !== undefined && sid === null)
-      return yield* badRequest("sid", "expected a lower-case UUID");
+      return yield* badRequest("sid", "must be a lower-case UUID");
     return yield* handler(caller, { pid, sid });
   });
 
-/** Streams that one token may have open (api.md 1 "Live data"). */
+/** How many streams one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;
 
-/** Counts a token's open streams; each is counted until its request's scope closes, with the last byte of the answer. */
+/**
+ * Counts a token's open streams. A stream counts until its request's scope closes, after the last byte of the answer.
+ */
 const streamCounter = () => {
   const open = new Map<string, number>();
   const enter = (tokenId: string) =>
@@ -58,12 +60,12 @@ const streamCounter = () => {
 
 const tooManyStreams = () =>
   new TooMany({
-    error: `This token has ${STREAMS_MAX} event streams open; close one of them.`,
+    error: `This token already has ${STREAMS_MAX} open event streams. Close one first.`,
     code: "too_many_streams",
     details: { limit: STREAMS_MAX },
   });
 
-/** Completes when the caller's token ends: what it opened must not outlive it (threats.md T03). */
+/** Completes when the caller's token ends: a stream must not outlive its token (threats.md T03). */
 const endOf = (caller: Principal, projectId: string) =>
   Effect.flatMap(Openings, ({ ending }) =>
     Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
@@ -82,7 +84,7 @@ const events = (counted: ReturnType<typeof streamCounter>) =>
     }),
   );
 
-/** What the sandboxes of a session wrote: as it comes, or (`?follow=0`) as text. */
+/** A session's sandbox logs: as a live stream, or (`?follow=0`) as text. */
 const logs = (counted: ReturnType<typeof streamCounter>) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
@@ -90,7 +92,7 @@ const logs = (counted: ReturnType<typeof streamCounter>) =>
       const request = yield* HttpServerRequest.HttpServerRequest;
       const follow = new URL(request.url, "http://service").searchParams.get("follow") ?? "1";
       if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
-      if (follow !== "1") return yield* badRequest("follow", "expected 0 or 1");
+      if (follow !== "1") return yield* badRequest("follow", "must be 0 or 1");
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);
@@ -106,7 +108,7 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
 
 export const liveRoutes = Layer.unwrap(
   Effect.sync(() => {
-    // One count for both kinds: the limit is a token's (api.md 1).
+    // Both kinds share one count, because the limit is for the token (api.md 1).
     const counted = streamCounter();
     const live = answered(events(counted));
     return HttpRouter.addAll([

@@ -1,4 +1,4 @@
-/** What the webhook receiver answers (spec 4.1, 7.1), and the reasons that it gives to the people of a project alone. */
+/** The webhook receiver's answers (spec 4.1, 7.1), and the reasons that only a project's people see. */
 import * as Cause from "effect/Cause";
 import type { Directory } from "../../services/directory.ts";
 import type { SignatureRefusal } from "../../domain/signature.ts";
@@ -16,47 +16,47 @@ import {
 } from "../api/errors.ts";
 import { fireFailed } from "../handlers/triggers.ts";
 
-/** An answer: an outcome, which also names it in the counts, or an error. */
+/** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =
   | { readonly status: 200 | 202; readonly is: string; readonly body: object }
-  /** `reason` is not for the sender; null: the ledger has a row that says why. */
+  /** `reason` is never sent to the sender. Null: the ledger has a row with the reason. */
   | { readonly error: ApiError; readonly reason: string | null };
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
-export const noSuchTrigger = () =>
-  new NotFound({ error: "There is no such webhook trigger.", code: "not_found" });
+export const noSuchTrigger = () => new NotFound({ error: "Webhook trigger not found.", code: "not_found" });
 
 export const badAddress = () =>
   new BadRequest({
-    error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
+    error: "Invalid webhook address. It must be /v1/webhooks/projects/<project id>/<trigger slug>.",
     code: "invalid_webhook_address",
   });
 
 export const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
   new Conflict({
-    error: `The secret ${secretEnv} of this trigger is not configured in the project's secrets.`,
+    error: `The trigger's secret ${secretEnv} has no value. Set it in the project's secrets.`,
     code: "secret_not_configured",
   });
 
 const badSignature = () =>
   new Unauthorized({
-    error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
+    error:
+      "Missing or invalid signature. It must be the HMAC-SHA256 of the body, with the trigger's secret as the key.",
     code: "invalid_signature",
   });
 
-/** Not to be told apart by the sender. */
+/** The sender cannot distinguish the reasons. */
 export const notAuthentic = (refusal: SignatureRefusal): Answer => ({
   error: badSignature(),
   reason: `signature_${refusal}`,
 });
 
-/** GitHub's question whether the address answers. */
+/** The answer to GitHub's check of the address. */
 export const PONG: Answer = { status: 200, is: "pong", body: { status: "pong" } };
 
 const FILTERED = { status: "skipped", reason: "filtered" };
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
-/** A delivery that came again: what became of the first one, as it is now. */
+/** The answer to a repeated delivery: the present state of the first one. */
 const again = ({ fire }: Extract<Admission, { readonly outcome: "duplicate" }>): Answer => {
   const isFiltered = fire.status === "skipped";
   const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
@@ -82,7 +82,7 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
     case "queue_full":
       return {
         error: new Unavailable({
-          error: `The account's queue is full (${admission.limit} fires); send it again later.`,
+          error: `The account's queue is full (${admission.limit} fires). Send the delivery again later.`,
           code: "queue_full",
         }),
         reason: "queue_full",
@@ -91,7 +91,7 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
       return { error: noSuchTrigger(), reason: "project_archived" };
     case "refused":
       return {
-        error: new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }),
+        error: new Internal({ error: "The account has no free session.", code: "session_failed" }),
         reason: "session_failed",
       };
   }
@@ -101,27 +101,27 @@ const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
   const error = Cause.squash(cause);
   if (error instanceof StoreError) {
     return new Unavailable({
-      error: "The database cannot be reached; try again in a moment.",
+      error: "The database cannot be reached. Try again in a moment.",
       code: "database_unavailable",
     });
   }
   return Cause.hasDies(cause)
     ? new Internal({
-        error: "The service failed to answer; the failure is in its log.",
+        error: "Internal error. The cause is in the service's log.",
         code: "internal_error",
       })
     : new Unavailable({
-        error: "The service is busy with this account; try again in a moment.",
+        error: "The service is busy with this account. Try again in a moment.",
         code: "busy",
       });
 };
 
-/** The code says all there is to say. */
+/** The code is the whole reason. */
 export const refusedWith = (error: ApiError): Answer => ({ error, reason: error.code });
 
 export const failureFor = (cause: Cause.Cause<unknown>): Answer => refusedWith(errorOf(cause));
 
-/** Why nothing listens at an address, for the people of its project. It is looked up after the answer (threats.md W36). */
+/** Why no trigger listens at an address, for the people of its project. Looked up after the answer (threats.md W36). */
 export const whyNotListening = (directory: Directory["Service"], pid: string, slug: string): string => {
   if (!isTriggerSlug(slug)) return "invalid_webhook_address";
   const known = directory.known(pid);

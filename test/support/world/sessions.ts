@@ -29,7 +29,7 @@ export const newSession = (world: World, fields: Partial<NewSession> = {}): NewS
 });
 
 export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire => ({
-  // As the service makes them: they rise with time.
+  // In the service's form: they rise with time.
   id: uuidV7(fields.receivedAt ?? NOON, randomBytes(16)),
   accountId: world.accountId,
   projectId: world.projectId,
@@ -46,7 +46,7 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
   ...fields,
 });
 
-/** A person's wish. */
+/** A person's request. */
 export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
   session: newSession(world, fields),
   fire: null,
@@ -55,7 +55,7 @@ export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionR
   now: NOON,
 });
 
-/** A trigger's wish, which waits at the cap. */
+/** A trigger's request, which waits at the cap. */
 export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): AdmissionRequest => {
   const fire = newFire(world, { receivedAt: now, ...fields });
   return {
@@ -71,7 +71,7 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
   };
 };
 
-/** A cron trigger's wish for the instant `scheduledFor` (ms since the epoch). */
+/** A cron trigger's request for the instant `scheduledFor` (ms since the epoch). */
 export const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
   const template = {
     prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
@@ -91,7 +91,7 @@ export const admitOne = Effect.fnUntraced(function* (world: World, request: Admi
   return answer;
 });
 
-/** A session that was admitted: its id. */
+/** Admits a session and returns its id. */
 export const admitSession = Effect.fnUntraced(function* (world: World, fields: Partial<NewSession> = {}) {
   const answer = yield* admitOne(world, wish(world, fields));
   if (answer.outcome !== "admitted") return yield* Effect.die(`not admitted: ${answer.outcome}`);
@@ -133,7 +133,7 @@ export const tellSandbox = Effect.fnUntraced(function* (id: string, event: Sandb
   });
 });
 
-/** Has a session wait for this sandbox, and no other. */
+/** Makes a session wait for this sandbox, and no other. */
 const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string, now: number) {
   const { memory } = yield* Sessions;
   const snapshot = (yield* memory.load(id))?.snapshot;
@@ -143,7 +143,7 @@ const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string
   return yield* tellSession(id, { type: "restart.requested", sandboxId }, now);
 });
 
-/** Opens a sandbox for a session that is provisioning or has ended: its id and the hashes of its two tokens. */
+/** Opens a sandbox for a session that is provisioning or has ended. Returns its id and the hashes of its two tokens. */
 export const openSandbox = Effect.fnUntraced(function* (sessionId: string, now: number = NOON) {
   const sandboxes = yield* Sandboxes;
   const { snapshot, commands } = sandbox.start({});
