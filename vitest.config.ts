@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
-import { ClosingLine } from "./test/support/reporter.ts";
-import { RealPartsFirst } from "./test/support/sequencer.ts";
+import { ClosingLine } from "./test/support/vitest/reporter.ts";
+import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
 
 /** Of every test, here and in the deep ones. */
 export const LIMITS = {
@@ -25,13 +25,14 @@ const TOGETHER = [
   "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
   "test/real-faults/slope.test.ts",
   "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,run-directory,seccomp,simulated}.test.ts",
-  "test/support/{reporter,webhook-ledger}.test.ts",
+  "test/support/vitest/reporter.test.ts",
+  "test/support/webhooks/webhook-ledger.test.ts",
 ];
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/temporary-files.ts", "test/support/postgres-offer.ts"],
+    globalSetup: ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"],
     // Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer.
     maxWorkers: 4,
     sequence: { sequencer: RealPartsFirst },

@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { ClosingLine } from "./test/support/reporter.ts";
+import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { DEEP, LIMITS } from "./vitest.config.ts";
 
 /** Simulated runs take most of the time. They begin first, a file a core. */
@@ -12,7 +12,7 @@ const SIMULATION = "test/simulation/{simulation,fresh-seeds}.test.ts";
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/temporary-files.ts"],
+    globalSetup: ["test/support/vitest/temporary-files.ts"],
     maxWorkers: 2,
     reporters: ["default", new ClosingLine()],
     projects: [

@@ -13,7 +13,7 @@ import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
-import { answered, openActorsWorld, opened, until } from "../support/actors-world.ts";
+import { answered, openActorsWorld, opened, until } from "../support/world/actors.ts";
 
 /** An account's actor whose drains a test lets go one by one. */
 const scene = Effect.gen(function* () {

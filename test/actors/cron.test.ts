@@ -4,7 +4,16 @@ import * as Effect from "effect/Effect";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { PROJECT, everything, fired, manifest, overService, projectWith, push, rows } from "./cron-world.ts";
+import {
+  PROJECT,
+  everything,
+  fired,
+  manifest,
+  overService,
+  projectWith,
+  push,
+  rows,
+} from "../support/world/service.ts";
 import { advance } from "../support/world/clock.ts";
 
 describe("a cron trigger", () => {

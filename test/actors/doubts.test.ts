@@ -12,7 +12,7 @@ import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitOne, fired, wish } from "../support/world/sessions.ts";
 import { makeWorldWithRepository, NOON } from "../support/world/world.ts";
-import { inLife, twins } from "./cron-world.ts";
+import { inLife, twins } from "../support/world/service.ts";
 import { advance } from "../support/world/clock.ts";
 
 /** Less than the interval of recovery's looks, more than a doubt waits for others. */

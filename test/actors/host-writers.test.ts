@@ -18,7 +18,7 @@ import { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";
-import { recordingMemory } from "../support/recording-memory.ts";
+import { recordingMemory } from "../support/actors/recording-memory.ts";
 
 const failure = { code: "branch_failed", message: "no" } as const;
 const branchCreated = (sandboxId: string): SessionEvent => ({

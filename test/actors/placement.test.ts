@@ -14,7 +14,7 @@ import {
   push,
   seconds,
   trigger,
-} from "../duties/scheduler-world.ts";
+} from "../support/world/scheduler.ts";
 import { advance } from "../support/world/clock.ts";
 
 describe("a trigger that moves to another node", () => {

@@ -7,7 +7,7 @@ import { GitError } from "../../src/git/port.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { BOOT_MS, NOON } from "../support/world/world.ts";
-import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
+import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/world/actors.ts";
 
 /** A session that was admitted and woken. */
 const begun = Effect.gen(function* () {

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { HealthReport } from "../../daemon/report.ts";
 import { chooseModel, MODEL_PROVIDERS } from "../../src/domain/model.ts";
-import { freePort } from "../support/free-port.ts";
-import { ModelStub } from "../support/model-stub.ts";
+import { freePort } from "../support/machine/free-port.ts";
+import { ModelStub } from "../support/servers/model-stub.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { WAIT_MS } from "../support/patience.ts";
 

@@ -19,7 +19,7 @@ import {
   serviceOver,
   twins,
   type Services,
-} from "../actors/cron-world.ts";
+} from "../support/world/service.ts";
 import { advance } from "../support/world/clock.ts";
 
 /** The clock of the service, which a test sets by `skew.ms` without any time going by. */

@@ -3,7 +3,17 @@ import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import { Projects } from "../../src/store/ports/projects.ts";
-import { begin, isTimer, ledger, LOCKED, over, PROJECT, push, seconds, trigger } from "./scheduler-world.ts";
+import {
+  begin,
+  isTimer,
+  ledger,
+  LOCKED,
+  over,
+  PROJECT,
+  push,
+  seconds,
+  trigger,
+} from "../support/world/scheduler.ts";
 import { advance } from "../support/world/clock.ts";
 import { newProject, NUMBERED } from "../support/world/world.ts";
 

@@ -21,7 +21,7 @@ import { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 import { userPolicy } from "./policies.ts";

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { startTestService } from "../support/service.ts";
-import { openActorsWorld } from "../support/actors-world.ts";
+import { startTestService } from "../support/service/service.ts";
+import { openActorsWorld } from "../support/world/actors.ts";
 
 /** State of a TCP socket that listens, as the kernel's tables write it. */
 const LISTEN = "0A";

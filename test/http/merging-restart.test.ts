@@ -6,11 +6,19 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { gitOk } from "../git/git-client.ts";
-import { runPostgres } from "../support/postgres.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { eventually, expectStatus, fields, listOf, makeProject, pushFiles, webhookEntry } from "./world.ts";
+import { runPostgres } from "../support/postgres/postgres.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  pushFiles,
+  webhookEntry,
+} from "../support/service/requests.ts";
 
-const program = fileURLToPath(new URL("../support/cut-database-main.ts", import.meta.url));
+const program = fileURLToPath(new URL("../support/programs/cut-database-main.ts", import.meta.url));
 
 let service: TestService;
 /** The address of the server that the service's database is on. */

@@ -1,10 +1,18 @@
 /** The database goes away under a running service: callers are told to come back, and it recovers by itself. */
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runPostgres } from "../support/postgres.ts";
-import { administer } from "../support/postgres-databases.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { deliver, eventually, fields, listOf, makeHookProject, runSession, stopSession } from "./world.ts";
+import { runPostgres } from "../support/postgres/postgres.ts";
+import { administer } from "../support/postgres/databases.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  deliver,
+  eventually,
+  fields,
+  listOf,
+  makeHookProject,
+  runSession,
+  stopSession,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -14,11 +14,11 @@ import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-cases.ts";
-import { recordedActivity } from "../support/activity.ts";
-import { exchange } from "../support/raw-http.ts";
-import { Recording, requestsIn, OK } from "../support/recording.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { makeProject, runSession } from "./world.ts";
+import { recordedActivity } from "../support/service/activity.ts";
+import { exchange } from "../support/service/raw-http.ts";
+import { Recording, requestsIn, OK } from "../support/servers/recording.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { makeProject, runSession } from "../support/service/requests.ts";
 
 let service: TestService;
 let daemon: Recording;

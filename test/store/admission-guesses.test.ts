@@ -19,7 +19,7 @@ import type { NewFire } from "../../src/store/ports/records.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession, fired } from "../support/world/sessions.ts";
 import { accountOf, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
-import { nodesOfFile, someoneWaits } from "../support/postgres.ts";
+import { nodesOfFile, someoneWaits } from "../support/postgres/postgres.ts";
 
 const [firstNode, secondNode] = nodesOfFile();
 

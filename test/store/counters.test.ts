@@ -14,7 +14,7 @@ import { checkCounters, type Distort } from "../conformance/store-counters.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { accountOf, makeWorld } from "../support/world/world.ts";
-import { someoneWaits, storeOfFile } from "../support/postgres.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 
 const checkOver =
   <Side>(layer: Layer.Layer<Store | Side, unknown>) =>

@@ -12,7 +12,7 @@ import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld, type World } from "../support/world/world.ts";
-import { freshDatabase, storeOfFile } from "../support/postgres.ts";
+import { freshDatabase, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
 

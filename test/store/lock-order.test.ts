@@ -14,7 +14,7 @@ import { Secrets } from "../../src/store/ports/secrets.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { someoneWaits, storeOfFile } from "../support/postgres.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
 

@@ -11,7 +11,7 @@ import { Sessions } from "../../src/store/ports/sessions.ts";
 import { checkWith } from "../conformance/store-fixture.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { storeOfFile } from "../support/postgres.ts";
+import { storeOfFile } from "../support/postgres/postgres.ts";
 
 const kindOf = <A, E>(exit: Exit.Exit<A, E>): string => {
   if (Exit.isSuccess(exit)) return "success";

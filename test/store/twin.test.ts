@@ -13,7 +13,7 @@ import { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import { makeAccount, newProject, NOON } from "../support/world/world.ts";
-import { nodesOfFile } from "../support/postgres.ts";
+import { nodesOfFile } from "../support/postgres/postgres.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const RUNS = 25;

@@ -13,7 +13,7 @@ import {
   installationFindings,
 } from "../../../src/cli/operator/doctor-installation.ts";
 import { readConfig } from "../../../src/config.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { freshDatabase } from "../../support/postgres/postgres.ts";
 
 const dataDir = mkdtempSync(path.join(tmpdir(), "doctor-"));
 const scope = Effect.runSync(Scope.make());

@@ -13,7 +13,7 @@ import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
 import { identify } from "../../../src/sandbox/local/processes.ts";
 import { Service } from "./service.ts";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../support/machine/free-port.ts";
 
 const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("entry.ts", import.meta.url));
