@@ -16,6 +16,14 @@ import { makeAccount, NUMBERED, numbered } from "../support/world/world.ts";
 /** Beside those of the account. */
 const tokenId = (index: number): string => numbered(10 + index);
 
+const held = (index: number, expiresAt: number | null = null): Held => ({
+  credential: { kind: "token", id: tokenId(index) },
+  projectId: null,
+  session: null,
+  endsWith: [tokenId(index)],
+  expiresAt,
+});
+
 /** A world of one account, whose store tells how often it is asked, and can be made deaf or broken. */
 const world = Effect.gen(function* () {
   const store = yield* Layer.build(memoryStore);
@@ -48,13 +56,6 @@ const world = Effect.gen(function* () {
       expiresAt,
       now: 0,
     });
-  const held = (index: number, expiresAt: number | null = null): Held => ({
-    credential: { kind: "token", id: tokenId(index) },
-    projectId: null,
-    session: null,
-    endsWith: [tokenId(index)],
-    expiresAt,
-  });
   const cuts: string[] = [];
   const hold = (index: number, name: string, expiresAt: number | null = null) =>
     openings.hold(held(index, expiresAt), () => void cuts.push(name));

@@ -1,6 +1,6 @@
 /**
  * Vitest's global set-up: it offers the run's Postgres and does not start it. The offer is an address that answers one HTTP
- * request. The first request starts the server (postgres-server.ts), and each request gets the same answer. So a run whose
+ * request. The first request starts the server (server.ts), and each request gets the same answer. So a run whose
  * tests ask for no database starts none.
  */
 import { createServer, get } from "node:http";

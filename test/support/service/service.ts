@@ -115,7 +115,7 @@ const asker = (pool: Pool, ownToken: string): Ask => {
       body: stream ?? (isPlain(body) ? (body ?? null) : JSON.stringify(body)),
     });
     const isLive = response.headers["content-type"] === "text/event-stream";
-    // A live stream has no end to wait for (support/event-stream.ts reads them).
+    // A live stream has no end to wait for (event-stream.ts reads them).
     if (isLive) response.body.on("error", () => undefined).destroy();
     const text = isLive ? "" : await response.body.text();
     return {
