@@ -34,6 +34,7 @@ export const setup = (): (() => void) => {
   // As open as /tmp, because some tests run as another user.
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
+  process.env["TEST_RUN_DIRECTORY"] = directory;
   // Programs that the tests start compile each module once a run. The cache holds code: only this user may write to it.
   const compiled = path.join(directory, "compiled");
   mkdirSync(compiled, { mode: 0o700 });
