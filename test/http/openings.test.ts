@@ -60,7 +60,7 @@ const world = Effect.gen(function* () {
   const hold = (index: number, name: string, expiresAt: number | null = null) =>
     openings.hold(held(index, expiresAt), () => void cuts.push(name));
   const revoke = (index: number) => identity.deleteToken(accountId, tokenId(index), 0);
-  return { openings, asked, state, makeToken, held, hold, cuts, revoke };
+  return { openings, asked, state, makeToken, hold, cuts, revoke };
 });
 
 describe("what is held open", () => {
@@ -163,7 +163,7 @@ describe("what is held open", () => {
 
   it.effect("is not cut when it is over, and completes what waits for its end when it is not", () =>
     Effect.gen(function* () {
-      const { makeToken, hold, cuts, revoke, openings, held } = yield* world;
+      const { makeToken, hold, cuts, revoke, openings } = yield* world;
       yield* makeToken(1);
       hold(1, "over")();
       const ending = yield* openings.ending(held(1));
