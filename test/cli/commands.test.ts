@@ -26,11 +26,11 @@ import {
   SECRET_NAME,
   stopSession,
   webhookEntry,
-} from "../http/world.ts";
+} from "../support/service/requests.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { CommandLine, type Running } from "../support/command-line.ts";
+import { CommandLine, type Running } from "../support/service/command-line.ts";
 import { ID, rowsOf, type Row, type World } from "./rows.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 
 /** Two for each row that proposes something. */
 const BRANCHES = 12;

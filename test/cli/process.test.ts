@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandLine, type Running } from "../support/command-line.ts";
+import { CommandLine, type Running } from "../support/service/command-line.ts";
 
 const TOKEN = `platform_pat_${"a".repeat(43)}`;
 const PID = "0190f3b2-0000-7000-8000-000000000001";

@@ -1,7 +1,13 @@
 /** What each command is tried with (commands.test.ts): one row a command. */
 import { expect } from "vitest";
-import { makeUserToken, putSecret, runSession, SECRET_NAME, type Fields } from "../http/world.ts";
-import type { TestService } from "../support/service.ts";
+import {
+  makeUserToken,
+  putSecret,
+  runSession,
+  SECRET_NAME,
+  type Fields,
+} from "../support/service/requests.ts";
+import type { TestService } from "../support/service/service.ts";
 
 /** The id of nothing. */
 const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { callHttp, callJson, type HttpCall } from "../../daemon/http-client.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 
 let server: Server;
 let base: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
-import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
+import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
 const world = () => makeWorld(Date.now());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
+import { makeWorld, PROJECT_ID, QUEUED_ID } from "./sample-project.ts";
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
 const world = () => {

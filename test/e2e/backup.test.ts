@@ -15,11 +15,18 @@ import { backup } from "../../src/cli/operator/backup.ts";
 import { ArchiveWriter, entriesOf, entryText } from "../../src/cli/operator/archive.ts";
 import { restore } from "../../src/cli/operator/restore.ts";
 import { gitOk } from "../git/git-client.ts";
-import { countedOf, emptied, eventually, filled, ledgerOf, sessionsOf } from "../support/account-view.ts";
-import { BackupLoad, pausingGit } from "../support/backup-load.ts";
-import { Installation, type Life } from "../support/process-service.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
-import { type RequestLog, WebhookSender } from "../support/webhook-sender.ts";
+import {
+  countedOf,
+  emptied,
+  eventually,
+  filled,
+  ledgerOf,
+  sessionsOf,
+} from "../support/service/account-view.ts";
+import { BackupLoad, pausingGit } from "../support/service/backup-load.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
+import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");

@@ -8,8 +8,8 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { LiveSession } from "../support/live-session.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
+import { LiveSession } from "../support/service/live-session.ts";
+import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 

@@ -11,8 +11,8 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { loadMigrations } from "../../src/store/postgres/migrate.ts";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, type Life, TOKEN } from "../support/process-service.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, type Life, TOKEN } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { plainRemote } from "../../src/git/upstream/external.ts";
 import type { GitError } from "../../src/git/port.ts";
 import { passwordTeller } from "../../src/git/upstream/remote.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 import { startUpstream } from "./upstream-server.ts";

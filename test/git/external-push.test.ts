@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { plainRemote } from "../../src/git/upstream/external.ts";
 import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 import { sessionPolicy, userPolicy } from "./policies.ts";

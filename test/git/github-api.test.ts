@@ -18,7 +18,7 @@ import type { GitError } from "../../src/git/port.ts";
 import type { ApiFault, Heard } from "./github-host.ts";
 import { gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
-import { asApp, makeGithubWorld } from "./github-world.ts";
+import { asApp, makeGithubWorld } from "./github-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));

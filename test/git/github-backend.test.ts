@@ -14,7 +14,7 @@ import type { Upstream } from "../../src/domain/repository-credential.ts";
 import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { git, gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
-import { asApp, makeGithubWorld } from "./github-world.ts";
+import { asApp, makeGithubWorld } from "./github-setup.ts";
 import { readerPolicy } from "./policies.ts";
 
 const scope = Effect.runSync(Scope.make());

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { beginPush, isReceiving } from "../git/slow-push.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   eventually,
@@ -18,7 +18,7 @@ import {
   mintPassword,
   runSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let upstream: UpstreamServer;

@@ -7,7 +7,7 @@ import http from "isomorphic-git/http/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   expectStatus,
@@ -17,7 +17,7 @@ import {
   pushFiles,
   runSession,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

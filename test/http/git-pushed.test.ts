@@ -3,8 +3,8 @@ import { mkdtempSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
-import { readEvents } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   expectStatus,
@@ -14,7 +14,7 @@ import {
   pushFiles,
   runSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const PUBLIC_URL = "https://agents.example.org";
 let service: TestService;

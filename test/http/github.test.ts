@@ -7,8 +7,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { git, gitOk } from "../git/git-client.ts";
 import { GithubHost } from "../git/github-host.ts";
 import { OWNER } from "../git/github-host-pulls.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { commitFiles, eventually, expectStatus, fields, runSession, type Fields } from "./world.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import {
+  commitFiles,
+  eventually,
+  expectStatus,
+  fields,
+  runSession,
+  type Fields,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let host: GithubHost;

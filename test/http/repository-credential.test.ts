@@ -8,9 +8,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Projects } from "../../src/store/ports/projects.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import { expectNowhere } from "./leaks.ts";
-import { commitFiles, expectStatus, fields, makeProject, webhookEntry, type Fields } from "./world.ts";
+import {
+  commitFiles,
+  expectStatus,
+  fields,
+  makeProject,
+  webhookEntry,
+  type Fields,
+} from "../support/service/requests.ts";
 
 const OLD = "canary-old-5c1e";
 const NEW = "canary-new-90ab";

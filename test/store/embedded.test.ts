@@ -16,7 +16,7 @@ import * as Client from "../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { processStartedAt } from "../../src/store/process.ts";
 
-const SERVICE = fileURLToPath(new URL("../support/embedded-service.ts", import.meta.url));
+const SERVICE = fileURLToPath(new URL("../support/programs/embedded-service.ts", import.meta.url));
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 

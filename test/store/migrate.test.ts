@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { loadMigrations, migrate, runMigrations } from "../../src/store/postgres/migrate.ts";
-import { testDatabase } from "../support/postgres.ts";
-import { dumpSchema } from "../support/schema-dump.ts";
+import { testDatabase } from "../support/postgres/postgres.ts";
+import { dumpSchema } from "../support/postgres/schema-dump.ts";
 
 const onEmptyDatabase = <E>(name: string, test: Effect.Effect<void, E, SqlClient.SqlClient>) => {
   it.live(name, () => Effect.provide(test, testDatabase("empty"), { local: true }));

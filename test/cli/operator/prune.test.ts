@@ -15,8 +15,8 @@ import {
   runSession,
   stopSession,
   type Fields,
-} from "../../http/world.ts";
-import { startTestService, type TestService } from "../../support/service.ts";
+} from "../../support/service/requests.ts";
+import { startTestService, type TestService } from "../../support/service/service.ts";
 
 let service: TestService;
 let pid = "";
