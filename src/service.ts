@@ -17,6 +17,7 @@ import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { requestBranchesLayer } from "./duties/change-requests.ts";
+import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
@@ -178,9 +179,9 @@ export const actorLayers = <E>({
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(
-    recoveryLayer({ intervalMs: config.recoveryIntervalMs, ready }),
-    schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
-    reconcileLayer({ intervalMs: config.manifestSyncMs }),
+    recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
+    schedulerLayer({ intervalMs: DUTIES.scheduler.periodMs(config) }),
+    reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
     retentionLayer(config),
     orphansLayer,
     unclaimedLayer,
@@ -257,7 +258,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
-      requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
+      requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
     ).pipe(
       Layer.provideMerge(openingsLayer),
       Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),

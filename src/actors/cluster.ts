@@ -205,10 +205,10 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
 );
 
 /** How often a node looks at which shards it has. It costs some microseconds. */
-const MOVES_POLL = "250 millis";
+export const MOVES_POLL_MS = 250;
 
 /** Of the library's default; all nodes must agree on it. */
-const SHARDS = 300;
+export const SHARDS = 300;
 
 const groupOf = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
 
@@ -228,7 +228,7 @@ export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = 
     return Placement.of({
       isHere: (id) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), groupOf(id))),
       moves: Effect.asVoid(
-        Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL) }),
+        Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL_MS) }),
       ),
     });
   }),
@@ -272,10 +272,10 @@ export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
  * each second, and who is registered is looked at four times a second, which is what a node that ends in order is waited
  * for. Shorter, and a database that is slow for a moment would move actors about.
  */
-const TAKEOVER = {
-  shardLockExpiration: "3 seconds",
-  shardLockRefreshInterval: "1 second",
-  refreshAssignmentsInterval: "250 millis",
+export const TAKEOVER = {
+  shardLockExpiration: 3_000,
+  shardLockRefreshInterval: 1_000,
+  refreshAssignmentsInterval: 250,
 } as const;
 
 /** The address at which the other nodes reach this runner: `host`, and the port that it was given. */

@@ -59,15 +59,19 @@ export type Handlers<Event, Command extends Named> = {
   readonly [Type in Command["type"]]: Handler<Event, Extract<Command, { readonly type: Type }>>;
 };
 
-export interface HostOptions<S, Event, Command extends Named> {
-  readonly id: string;
-  readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
-  readonly memory: Memory<S, Event, Command>;
-  readonly handlers: Handlers<Event, Command>;
+/** The numbers that one kind of actor runs under. */
+export interface ActorLimits {
   /** How many events may be under way or waiting. */
   readonly mailbox: number;
   /** Crashes of one command's handler that are forgiven. */
   readonly restarts: RestartBudget;
+}
+
+export interface HostOptions<S, Event, Command extends Named> extends ActorLimits {
+  readonly id: string;
+  readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
+  readonly memory: Memory<S, Event, Command>;
+  readonly handlers: Handlers<Event, Command>;
 }
 
 export interface Actor<S, Event> {

@@ -16,6 +16,7 @@ import * as Schedule from "effect/Schedule";
 import type { NextInstant } from "../machines/trigger.ts";
 import { Actors, Placement } from "./actors.ts";
 import { Schedules, type Scheduled } from "./schedules.ts";
+import type { Pauses } from "./supervisor.ts";
 
 export class Timers extends Context.Service<
   Timers,
@@ -34,11 +35,12 @@ export class Timers extends Context.Service<
 >()("platform/actors/Timers") {}
 
 /** A sleep is cut into pieces of this length, so that a clock that was set is noticed (threats.md C14, C15). */
-const LONGEST_SLEEP_MS = 60_000;
+export const LONGEST_SLEEP_MS = 60_000;
 
-/** Between two messages of one timer: 100 ms doubling to 5 s. */
-const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential("100 millis"), ({ duration }) =>
-  Effect.succeed(Duration.min(duration, Duration.seconds(5))),
+/** Between two messages of one timer. */
+export const TELL_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
+const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential(TELL_PAUSES.firstMs), ({ duration }) =>
+  Effect.succeed(Duration.min(duration, Duration.millis(TELL_PAUSES.longestMs))),
 );
 
 /** After so many timers that elapse at once others have their turn: the first rows are committed before the last is told. */

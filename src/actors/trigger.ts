@@ -19,10 +19,12 @@ import { CursorReads } from "../services/cursors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Firing } from "../services/firing.ts";
-import { startActor, type Handlers } from "./host.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { nextDue, scheduleOf } from "./schedules.ts";
 import { Timers } from "./timers.ts";
 import { volatileMemory } from "./volatile.ts";
+
+export const TRIGGER_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
 export interface TriggerActorOptions extends EntityOptions {
   /** An instant that was missed for longer is not fired any more, ms (PLATFORM_CATCHUP_WINDOW_MS). */
@@ -56,8 +58,7 @@ export const triggerActors = (options: TriggerActorOptions) =>
         machine: trigger,
         memory: volatileMemory(trigger.start({})),
         handlers: yield* handlersOf(id, options),
-        mailbox: 64,
-        restarts: { restarts: 5, withinMs: 30_000 },
+        ...TRIGGER_LIMITS,
       });
     }),
     options,

@@ -24,10 +24,9 @@ import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/ports
 import { answeredInTime, linked } from "../services/answered.ts";
 import { Keyring } from "../services/keyring.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
-/** How long a lost signal may leave a sandbox behind. */
-const POLL = "5 seconds";
 /** Between two questions whether a turn is over. */
 const TURN_POLL = "1 second";
 /** Runtimes that are restarted at a time. */
@@ -121,7 +120,7 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
       });
       // What changed while a sandbox was told of something else is looked for when that is done.
       const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
-      yield* Effect.forkScoped(dutyRounds(dutyRound("secrets", look), { poll: POLL, signal }));
+      yield* runDuty("secrets", { round: look, periodMs: DUTIES.secrets.periodMs, signal });
     }),
   );
 
@@ -171,6 +170,6 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
       Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
     );
-    return dutyRound("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
+    return dutyPart("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
   };
 });

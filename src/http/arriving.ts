@@ -7,6 +7,8 @@ import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import { BadRequest, RequestTimeout, TooLarge, Unavailable, type ApiError } from "./api/errors.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { runDuty } from "../duties/duty.ts";
 import { BodyBudget, type Hold, type Sender } from "./body-budget.ts";
 import { BodyTime } from "./body.ts";
 
@@ -34,9 +36,6 @@ const late = () => new RequestTimeout({ error: "The body did not arrive in time.
 const incomplete = () =>
   new BadRequest({ error: "The body ended before it was complete.", code: "malformed_request" });
 
-/** How often bodies that take too long are looked for, at most. */
-const LOOK_MS = 1000;
-
 interface Reading {
   readonly deadline: number;
   readonly end: (error: ApiError) => void;
@@ -52,7 +51,8 @@ export const makeArriving = Effect.gen(function* () {
     const now = clock.currentTimeMillisUnsafe();
     for (const reading of underWay) if (reading.deadline <= now) reading.end(late());
   });
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(Math.min(LOOK_MS, timeMs / 4)), look)));
+  const periodMs = Math.min(DUTIES.webhook_bodies.periodMs, timeMs / 4);
+  yield* runDuty("webhook_bodies", { round: look, first: "a period", periodMs });
 
   const read: Arriving["read"] = (request, { limitBytes, sender }, then) => {
     const hold: Hold = budget.open(sender);

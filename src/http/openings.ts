@@ -17,6 +17,8 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type { Grant } from "../store/ports/grants.ts";
 import { Identity } from "../store/ports/identity.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { runDuty } from "../duties/duty.ts";
 import type { Principal } from "../store/ports/records.ts";
 
 /** What is held, and by what it ends. */
@@ -50,10 +52,10 @@ export class Openings extends Context.Service<
   }
 >()("platform/http/Openings") {}
 
-/** How long a lost signal may leave something open. */
-const POLL_MS = 1000;
-/** Timers of Node's cannot be set for longer than 24 days: a later expiry is looked at again. */
-const LONGEST_SLEEP_MS = 60 * 60 * 1000;
+/** How long a lost signal may leave a connection open. */
+const POLL_MS = DUTIES.open_connections.periodMs;
+/** Node's timers cannot be set for longer than 24 days: a later expiry is looked at again. */
+const LONGEST_SLEEP_MS = DUTIES.expiring_tokens.periodMs;
 
 /** Everything that is held alike. It leaves at a poll, so that a caller who comes again and again finds it there. */
 class Group {
@@ -188,7 +190,7 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
     yield* identity.endings((id) => register.hear(id));
 
     let nextPollAt = 0;
-    const check = Effect.gen(function* () {
+    const untilCheck = Effect.gen(function* () {
       const wasIdle = register.isIdle;
       yield* register.isHeld.await;
       const before = yield* Clock.currentTimeMillis;
@@ -198,6 +200,8 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       if (nextPollAt - before > POLL_MS) nextPollAt = before;
       const waitMs = Math.max(0, nextPollAt - before);
       yield* Effect.raceFirst(Effect.sleep(waitMs), register.isNamed.await);
+    });
+    const check = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
       const isTime = now >= nextPollAt;
       if (isTime) nextPollAt = now + POLL_MS;
@@ -211,22 +215,26 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       );
       yield* cutAll(register.cut(groups.filter(({ held }) => ended.has(held))));
     });
-    const rounds = check.pipe(
-      Effect.catch((error) => Effect.logDebug("open connections could not be checked", { error })),
-      Effect.catchDefect((defect) => Effect.logError("a check of open connections crashed", defect)),
+    // The next check asks again.
+    const round = Effect.catch(check, (error) =>
+      Effect.logDebug("open connections could not be checked", { error }),
     );
-    yield* Effect.forkScoped(Effect.forever(rounds));
+    yield* runDuty("open_connections", { round, first: untilCheck, wait: untilCheck });
 
+    let next = Infinity;
     const expire = Effect.gen(function* () {
+      const expired = register.expired(yield* Clock.currentTimeMillis);
+      next = expired.next;
+      yield* cutAll(register.cut(expired.groups));
+    });
+    const untilExpiry = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      const { groups, next } = register.expired(now);
-      yield* cutAll(register.cut(groups));
       const sleepMs = Math.min(next - now, LONGEST_SLEEP_MS);
       yield* next === Infinity
         ? register.isSooner.await
         : Effect.raceFirst(Effect.sleep(sleepMs), register.isSooner.await);
     });
-    yield* Effect.forkScoped(Effect.forever(expire));
+    yield* runDuty("expiring_tokens", { round: expire, wait: untilExpiry });
 
     const hold = (held: Held, cut: () => void) => register.hold(held, cut);
     return Openings.of({

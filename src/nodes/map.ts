@@ -10,13 +10,11 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { dutyRound, runDuty } from "../duties/duty.ts";
 import type { Stored } from "../store/ports/journal.ts";
 import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
-/** Between two signs of life, and two looks at the others', ms. */
-const BEAT_MS = 1000;
 /** Looks without a sign of life after which a node is not asked any more. */
 const AWAY_LOOKS = 5;
 
@@ -94,7 +92,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
       const { beat, all, bury, ownerOf } = yield* Nodes;
       const silence = new Silence();
       let known = new Map<string, NodeRecord>();
-      const deadAfter = Math.ceil(graceMs / BEAT_MS);
+      const deadAfter = Math.ceil(graceMs / DUTIES.nodes.periodMs);
 
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
@@ -108,9 +106,8 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
           yield* Effect.logError("a node is silent and counts as dead; what it had is lost", { node: id });
         }
       });
-      const round = dutyRound("nodes", look);
-      yield* round;
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, BEAT_MS), Schedule.forever));
+      yield* dutyRound("nodes", look);
+      yield* runDuty("nodes", { round: look, first: "a period", periodMs: DUTIES.nodes.periodMs });
 
       const placeOf = (id: string): Place => {
         if (id === nodeId) return { is: "here" };

@@ -3,6 +3,7 @@
  * other commands start without it.
  */
 import { command, type Command, type Outcome } from "../command.ts";
+import type { Environment } from "../configuration.ts";
 import { EXIT, usage } from "../failure.ts";
 import { table } from "../terminal.ts";
 import { anyId } from "../words.ts";
@@ -27,20 +28,31 @@ const orphans = async (wish: OrphanWish): Promise<Outcome> => {
   return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
 };
 
+const tree = async (environment: Environment): Promise<Outcome> => {
+  const { perform } = await import("./perform.ts");
+  const { supervisionTree, treeText } = await import("./tree.ts");
+  const root = await perform(supervisionTree(environment));
+  return { json: JSON.stringify(root), text: treeText(root) };
+};
+
 const doctor = command({
   name: "doctor",
   about: "Check this installation, start one real sandbox here and say what isolates it",
   options: {
+    tree: { about: "Print what the service supervises: actors, duties, periods and restart intensities" },
     orphans: { about: "List what services that do not run left here: sandboxes, databases, control groups" },
     end: { about: "With --orphans: end and remove it" },
     of: { value: "DIR", about: "With --orphans: only what belongs to this data directory or run directory" },
   },
-  notes: `Ends with 1 where no sandbox can be started, or where something that is left cannot be ended.
+  notes: `--tree asks no database and no running service; it shows the settings of this environment.
+
+Ends with 1 where no sandbox can be started, or where something that is left cannot be ended.
 
 A service that is stopped finds its sandboxes again at its next start; --orphans lists them too. Look at the list before you
 add --end, and name the data directory with --of where other installations are on the machine. What belongs to a service that
 runs is never listed. Run it as the service's user, or as root for every user's.`,
   run: async ({ environment, options }) => {
+    if (options.tree) return tree(environment);
     if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
     if (options.end || options.of !== undefined) throw usage("--end and --of go with --orphans.");
     const { perform } = await import("./perform.ts");

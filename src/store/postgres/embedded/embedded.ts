@@ -58,7 +58,9 @@ const STOP_TIMEOUT = "6 seconds";
 const QUIT_TIMEOUT = "2 seconds";
 const POLL = "10 millis";
 /** Orphaned backends of a killed postmaster hold its shared memory for a moment. */
-const START_RETRIES = { times: 5, schedule: Schedule.spaced("500 millis") } as const;
+export const START_TRIES = { again: 5, afterMs: 500 } as const;
+const START_RETRIES = { times: START_TRIES.again, schedule: Schedule.spaced(START_TRIES.afterMs) } as const;
+export const RESTART_AFTER_MS = 1_000;
 const LOG_TAIL_BYTES = 2_000;
 
 interface Place {
@@ -334,7 +336,7 @@ const keepRunning = Effect.fnUntraced(function* (place: Place) {
   yield* life.pipe(
     Effect.tapError((error) => Deferred.fail(ready, error)),
     Effect.tapError((error) => Effect.logError(error.message)),
-    Effect.retry(Schedule.spaced("1 second")),
+    Effect.retry(Schedule.spaced(RESTART_AFTER_MS)),
     Effect.forkScoped,
   );
   yield* Deferred.await(ready);
