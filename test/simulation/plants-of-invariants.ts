@@ -137,9 +137,9 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "filtered-delivery-retried",
-    file: "src/store/admission/plan.ts",
-    find: 'new Set(["failed", "expired", "cancelled"])',
-    put: 'new Set(["failed", "expired", "cancelled", "skipped"])',
+    file: "src/domain/fire.ts",
+    find: "  skipped: {},",
+    put: "  skipped: RETRIED,",
     seed: 136,
   },
   {

@@ -194,14 +194,14 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-dedupe",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };',
+    find: '    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };',
     put: '    return { is: "none" };',
     seed: 3,
   },
   {
     name: "refused-delivery-answers-for-ever",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };',
+    find: '    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };',
     put: '    return { is: "retry", fire: known };',
     seed: 4,
   },

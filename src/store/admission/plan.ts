@@ -9,6 +9,7 @@
  *  N5 A wish that was decided by a former version of its project is not decided at all.
  */
 import * as Result from "effect/Result";
+import { isRetried, requireMove, requireWaits } from "../../domain/fire.ts";
 import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
 import {
   DELIVERY_WINDOW_MS,
@@ -16,7 +17,7 @@ import {
   type AdmissionRequest,
   type FireFailure,
 } from "../ports/admissions.ts";
-import type { Fire, FirePrompt, FireStatus, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
+import type { Fire, FirePrompt, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
 
 export interface AdmissionFacts {
   readonly cap: number;
@@ -89,9 +90,6 @@ export const identityOf = (
 /** Whether a row answers for its delivery id (the unique index goes by it). */
 export const answersDelivery = (fire: Fire): boolean =>
   fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null && fire.status !== "duplicate";
-
-/** Rows of these are tried again when their delivery comes again (api.md 4 "Webhook"). */
-const SETTLED: ReadonlySet<FireStatus> = new Set(["failed", "expired", "cancelled"]);
 
 /** A fire's row before anything became of it. */
 const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
@@ -223,13 +221,14 @@ class Planner {
       this.#outlived.push(known.id);
       return { is: "none" };
     }
-    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };
+    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };
   }
 
   /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
   #duplicate(fire: NewFire, former: Fire): Admission {
     if (fire.kind !== "cron") {
       const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+      requireMove("new", row.status);
       this.#fires.set(row.id, row);
     }
     return { outcome: "duplicate", fire: former };
@@ -248,8 +247,11 @@ class Planner {
   }
 
   #write(row: PlannedFire): void {
-    this.#fires.set(row.id, row);
     const identity = identityOf(row);
+    const known = identity === null ? undefined : this.#known.get(identity);
+    const former = this.#fires.get(row.id) ?? (known?.id === row.id ? known : undefined);
+    requireMove(former?.status ?? "new", row.status);
+    this.#fires.set(row.id, row);
     const { accountId: _account, firedAt: _firedAt, decidedAt: _decidedAt, ...fire } = row;
     if (identity !== null) this.#known.set(identity, fire);
   }
@@ -349,11 +351,13 @@ export const planDrain = (
         : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
+    const next = Result.isFailure(prompted) ? "failed" : "fired";
+    requireWaits(fire.status, next);
     if (Result.isFailure(prompted)) {
-      rows.push({ ...row, status: "failed", reason: prompted.failure, firedAt: null });
+      rows.push({ ...row, status: next, reason: prompted.failure, firedAt: null });
     } else {
       sessions.push({ session: prompted.success, fireId: fire.id, now });
-      rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: now });
+      rows.push({ ...row, status: next, reason: null, sessionId: id, firedAt: now });
       admitted.push({ fireId: fire.id, sessionId: id });
       moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
     }

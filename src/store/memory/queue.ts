@@ -1,5 +1,5 @@
 /** The queue in memory: the order in which fires start, and taking them out for good. */
-import type { FireStatus } from "../ports/records.ts";
+import { requireWaits, type WaitEnd } from "../../domain/fire.ts";
 import { fireEvents } from "../event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
 
@@ -20,20 +20,27 @@ export const queueInOrder = (tables: TableSet, accountId: string): readonly Queu
     .map(({ row }) => row);
 };
 
-/** A waiting fire that will not start: its row says why. The account's counter is the caller's to move. */
+/**
+ * Takes fires out of the queue. Their rows say why they will not start. The caller moves the account's counter. If a row does not
+ * have the status `queued`, nothing changes.
+ */
 export const takeOut = (
   tables: TableSet,
-  end: {
-    readonly fireId: string;
-    readonly status: FireStatus;
-    readonly reason: string;
-    readonly now: number;
-  },
+  fireIds: readonly string[],
+  { status, reason, now }: { readonly status: WaitEnd; readonly reason: string; readonly now: number },
 ): void => {
-  const row = tables.fires.get(end.fireId);
-  tables.queue = tables.queue.filter(({ fireId }) => fireId !== end.fireId);
-  if (row === undefined) return;
-  const ended = { ...row, status: end.status, reason: end.reason };
-  tables.fires.set(end.fireId, ended);
-  tables.events.append(fireEvents([fireOf(ended)], end.now));
+  requireAllWait(tables, fireIds, status);
+  tables.queue = tables.queue.filter(({ fireId }) => !fireIds.includes(fireId));
+  for (const id of fireIds) {
+    const row = tables.fires.get(id);
+    if (row === undefined) continue;
+    const ended = { ...row, status, reason };
+    tables.fires.set(id, ended);
+    tables.events.append(fireEvents([fireOf(ended)], now));
+  }
+};
+
+/** @throws ForbiddenMove */
+export const requireAllWait = (tables: TableSet, fireIds: readonly string[], next: WaitEnd): void => {
+  for (const id of fireIds) requireWaits(tables.fires.get(id)?.status ?? "new", next);
 };

@@ -1,5 +1,6 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../../domain/failure.ts";
+import type { FireStatus } from "../../domain/fire.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Saved } from "../../domain/saved.ts";
@@ -262,7 +263,6 @@ export interface OwnerlessSession {
 }
 
 export type FireKind = "cron" | "webhook" | "manual";
-export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 
 /** Which value of its secret a webhook was verified with. */
 export type VerifiedWith = "current" | "previous";
