@@ -152,7 +152,7 @@ const settleOne = Effect.fnUntraced(function* (look: Look, request: ChangeReques
 });
 
 const told = (project: Project) => (error: GitError) =>
-  Effect.logWarning("pull requests could not be looked at; trying again", {
+  Effect.logWarning("pull requests could not be checked; trying again", {
     project: project.id,
     reason: error.message,
   });

@@ -1,6 +1,6 @@
 /**
  * What stands between the service and the world: every call of a port passes here, before it takes effect and after it has.
- * At both places it is written to the trace, may take its time, may fail, and the service may die (threats.md, "Steps before
+ * At both places it is written to the trace, may take its time, may fail, and the service may die (threats.md "Steps before
  * and after which the process is killed").
  */
 import * as Effect from "effect/Effect";

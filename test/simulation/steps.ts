@@ -111,7 +111,7 @@ export const downtimeOf = (how: number): number => {
   return (how - 990) * 7 * HOUR;
 };
 
-/** For how long a node stands still, ms: up to two minutes (threats.md, Faults). */
+/** For how long a node stands still, ms: up to two minutes (threats.md "Faults"). */
 export const frozenFor = (how: number): number => (how < 700 ? 50 * how : (how - 700) * 350) + 50;
 
 /** By how much a clock is set, ms: some seconds to a day, either way. */

@@ -51,7 +51,7 @@ const AFTERMATH_MS = 6_000;
 const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 2, 3, 1] as const;
 /** By the same remainder: worlds whose actors have places. */
 const PLACED: ReadonlySet<number> = new Set([5, 8]);
-/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md, Faults: nodes 5 min apart). */
+/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md "Faults": nodes 5 min apart). */
 const SKEW_MAX_MS = 5 * 60_000;
 
 /** What an endpoint's effect may ask for. */
@@ -72,7 +72,7 @@ export interface Node {
   readonly id: string;
   readonly wall: WallClock;
   process: Process;
-  /** null: it does not answer yet, or any more. */
+  /** null: it does not respond yet, or any more. */
   life: Life | null;
   /** When it is started again, or thawed, in ms of `elapsed`. */
   backAt: number;

@@ -46,7 +46,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
   if (commits.length === 0) {
     return yield* new Unprocessable({
-      error: `The branch ${head.ref} has no commit of its own yet.`,
+      error: `The branch ${head.ref} has no new commits yet. Push a commit first.`,
       code: "no_changes",
     });
   }
@@ -67,7 +67,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
       Effect.catchTag("Taken", () =>
         Effect.fail(
           new Conflict({
-            error: `The branch ${head.ref} has an open change request already.`,
+            error: `The branch ${head.ref} already has an open change request.`,
             code: "already_open",
           }),
         ),
@@ -81,11 +81,11 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
 const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
   const named = request.session_id ?? request.head_ref;
   if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
-    return yield* badRequest("session_id", "expected either session_id or head_ref");
+    return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
   }
   if (caller.origin === "trigger" && named !== caller.sessionId) {
     return yield* new Forbidden({
-      error: "A trigger token proposes its own session's branch alone.",
+      error: "A trigger token can only open a change request for the branch of its own session.",
       code: "forbidden",
     });
   }

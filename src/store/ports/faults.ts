@@ -1,5 +1,5 @@
 /**
- * Named places at which a test may end the process (threats.md, "Steps before and after which the process is killed").
+ * Named places at which a test may end the process (threats.md "Steps before and after which the process is killed").
  * Where nothing is armed a place is a call of an empty function.
  */
 import * as Context from "effect/Context";
@@ -37,9 +37,9 @@ export const FAULT_POINTS = [
   "upstream.answered",
   /** A merge's commits are noted in its row; git was not asked (merging.ts K1). */
   "merge.noted",
-  /** The default branch has moved; nothing says so (K2). */
+  /** The default branch has moved; nothing says so (merging.ts K2). */
   "merge.made",
-  /** The manifest was read; the row is still open (K3). */
+  /** The manifest was read; the row is still open (merging.ts K3). */
   "merge.read",
   /** A new master key is on the disk; the database does not know it. */
   "rotation.drafted",
