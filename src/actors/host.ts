@@ -72,6 +72,8 @@ export interface HostOptions<S, Event, Command extends Named> extends ActorLimit
   readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
   readonly memory: Memory<S, Event, Command>;
   readonly handlers: Handlers<Event, Command>;
+  /** The event for the machine if the memory had no slot for a step (`CapReached`). The machine must stay as it is. */
+  readonly slotRefused?: Event;
 }
 
 export interface Actor<S, Event> {
@@ -239,7 +241,10 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       }
       const now = yield* Clock.currentTimeMillis;
       const change = { id, version: this.#version, event, before, after, commands, completes, now };
-      const saved = yield* Effect.onError(memory.save(change), () => this.#distrust);
+      const saved = yield* memory.save(change).pipe(
+        Effect.tapErrorTag("CapReached", () => this.#refuseSlot),
+        Effect.onError(() => this.#distrust),
+      );
       this.#snapshot = after;
       this.#version = saved.version;
       yield* this.#inspected(event, true, commands);
@@ -250,6 +255,15 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       // Others write this row faster than it can be read: to the asker that is a store that cannot be had now.
       Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
     );
+  }
+
+  /** The step was not saved. The machine's answer changes nothing, so it is inspected and not saved either (H3). */
+  get #refuseSlot(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { machine, slotRefused } = this.#options;
+      if (slotRefused === undefined) return Effect.void;
+      return this.#inspected(slotRefused, machine.step(this.#snapshot, slotRefused).accepted, []);
+    });
   }
 
   get #distrust(): Effect.Effect<void> {

@@ -40,6 +40,7 @@ export const sessionActors = (options: SessionActorOptions) =>
         machine: session,
         memory,
         handlers,
+        slotRefused: { type: "slot.refused" },
         ...SESSION_LIMITS,
       });
     }),

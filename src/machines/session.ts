@@ -7,6 +7,7 @@
  *  S4 Leaving provisioning for stopped tears the current sandbox down; a failed one has done so itself. A running session
  *     that is to end runs on, with its slot and its credentials, until its sandbox has saved its work and ended.
  *  S5 A terminal session moves only by a restart, and a deleted one never again. To be deleted moves no terminal one.
+ *  S6 A restart needs a slot. If the account has none, the session stays as it is.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -36,7 +37,9 @@ export type SessionEvent =
   | { readonly type: "stop.requested" }
   | { readonly type: "delete.requested" }
   | { readonly type: "idle.elapsed" }
-  | { readonly type: "restart.requested"; readonly sandboxId: string };
+  | { readonly type: "restart.requested"; readonly sandboxId: string }
+  /** The account had no slot for a restart, so the restart was not saved. */
+  | { readonly type: "slot.refused" };
 
 /** `tearDownSandbox.as` is the final state of the sandbox's record (api.md 3 "Sandbox transitions"). */
 export type SessionCommand =
@@ -140,11 +143,19 @@ export const sessionMachine = setup({
     },
     stopped: {
       entry: "signalFreeSlot",
-      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },
+      on: {
+        ...restart,
+        "slot.refused": { guard: "isRestartable", target: "stopped" },
+        "delete.requested": { target: "stopped", actions: "markDeleted" },
+      },
     },
     failed: {
       entry: "signalFreeSlot",
-      on: { ...restart, "delete.requested": { target: "failed", actions: "markDeleted" } },
+      on: {
+        ...restart,
+        "slot.refused": { guard: "isRestartable", target: "failed" },
+        "delete.requested": { target: "failed", actions: "markDeleted" },
+      },
     },
   },
 });
