@@ -115,13 +115,12 @@ const makeRows = Effect.gen(function* () {
       deliveryId: null,
       scheduledFor: at,
       replayOf: null,
-      atCap: "queue" as const,
+      by: "instant" as const,
     };
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
-    // Another node wrote its row, or a former schedule had the same instant: the cursor moves past it, and no row is added.
-    if (admission.outcome === "duplicate" && admission.fire.scheduledFor === at)
-      yield* skip(due, "missed", [at]);
+    // The cursor moves past it, and no row is added.
+    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);
   });
 
   return { fire, skip };

@@ -7,7 +7,12 @@ import * as Schedule from "effect/Schedule";
 import { uuidV7 } from "../../src/domain/ids.ts";
 import { session, type SessionEvent } from "../../src/machines/session.ts";
 import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
-import { Admissions, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
+import {
+  Admissions,
+  type AdmissionRequest,
+  type FireWish,
+  type SessionWish,
+} from "../../src/store/ports/admissions.ts";
 import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import type { Fires } from "../../src/store/ports/fires.ts";
@@ -161,18 +166,19 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
 });
 
 /** A person's wish. */
-export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
+export const wish = (world: World, fields: Partial<NewSession> = {}): SessionWish => ({
+  kind: "session",
   session: newSession(world, fields),
   fire: null,
   projectVersion: null,
-  atCap: "refuse",
   now: NOON,
 });
 
 /** A trigger's wish, which waits at the cap. */
-export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): AdmissionRequest => {
+export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): FireWish => {
   const fire = newFire(world, { receivedAt: now, ...fields });
   return {
+    kind: fire.kind === "cron" ? "instant" : "delivery",
     session: newSession(world, {
       projectId: fire.projectId,
       triggerSlug: fire.triggerSlug,
@@ -180,7 +186,6 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
     }),
     fire,
     projectVersion: null,
-    atCap: "queue",
     now,
   };
 };

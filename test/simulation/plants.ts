@@ -208,7 +208,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "fires-overtake-the-queue",
     file: "src/store/admission/plan.ts",
-    find: '(request.atCap === "refuse" || this.#waiting === 0)',
+    find: "(!mayWait || this.#waiting === 0)",
     put: "true",
     seed: 1,
   },

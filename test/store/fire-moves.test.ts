@@ -10,7 +10,9 @@ import { FIRE_MOVES, type FireStatus } from "../../src/domain/fire.ts";
 import { PROMPT_LIMIT_BYTES } from "../../src/domain/prompt.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables } from "../../src/store/memory/tables.ts";
-import { Admissions, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
+import { makeWrite } from "../../src/store/postgres/admission-writes.ts";
+import * as EventLog from "../../src/store/postgres/event-log.ts";
+import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
@@ -71,9 +73,7 @@ const stepsOf = (world: World, deliveryId: string) => {
   const send = (fields: Partial<NewFire> = {}): Step =>
     admitOne(world, fired(world, { deliveryId, ...fields }));
   const wait: Step = admitOne(world, request);
-  const cancel: Step = Effect.flatMap(Admissions, (admissions) =>
-    admissions.cancel(request.fire?.id ?? "", NOON),
-  );
+  const cancel: Step = Effect.flatMap(Admissions, (admissions) => admissions.cancel(request.fire.id, NOON));
   const reach: Readonly<Record<"failed" | "expired" | "cancelled", readonly Step[]>> = {
     failed: [send(TOO_LARGE)],
     expired: [wait, drainAt(world, LATER, 0)],
@@ -124,12 +124,12 @@ const everything = Effect.gen(function* () {
   // A fire by hand meanwhile: the waiting one's prompt is over its limit when its turn comes.
   yield* capAt(world, 1000);
   const byHand = fired(world, { kind: "manual", triggerSlug: "big" });
-  yield* watch(admitOne(world, { ...byHand, atCap: "refuse" }));
+  yield* watch(admitOne(world, { ...byHand, kind: "hand" }));
   yield* watch(drainAt(world, LATER, 1));
   yield* capAt(world, 0);
   yield* watch(admitOne(world, fired(world)));
   yield* capAt(world, 1000);
-  yield* watch(drainAt(world, LATER, 10));
+  yield* watch(drainAt(world, NOON, 10));
   // A due instant of a time when the service stood still.
   yield* watch(skipOne(world));
   return seen;
@@ -155,9 +155,9 @@ const checkMoves = <Side>(
 
   const waiting = Effect.fnUntraced(function* (status: FireStatus) {
     const world = yield* makeWorld(0);
-    const request: AdmissionRequest = fired(world, { deliveryId: "d-1" });
+    const request = fired(world, { deliveryId: "d-1" });
     yield* admitOne(world, request);
-    const id = request.fire?.id ?? "";
+    const id = request.fire.id;
     yield* force(id, status);
     return { world, id };
   });
@@ -188,7 +188,7 @@ const checkMoves = <Side>(
       const world = yield* makeWorld(0);
       const first = due(world, NOON);
       yield* admitOne(world, first);
-      yield* force(first.fire?.id ?? "", "cancelled");
+      yield* force(first.fire.id, "cancelled");
       const later = newFire(world).id;
       const exit = yield* Effect.exit(admitOne(world, due(world, NOON + 1, { id: later })));
       expect(Exit.isFailure(exit) && Cause.hasDies(exit.cause)).toBe(true);
@@ -213,10 +213,29 @@ describe("the store in memory", () => {
 });
 
 describe("the store in Postgres", () => {
-  checkMoves(checkOver(storeOfFile()), (id, status) =>
+  const store = storeOfFile();
+  checkMoves(checkOver(store), (id, status) =>
     Effect.flatMap(
       SqlClient.SqlClient,
       (sql) => sql`UPDATE fires SET status = ${status} WHERE id = ${id}`,
     ).pipe(Effect.orDie, Effect.asVoid),
+  );
+
+  it.live("refuses a batch that moves a row whose status is final", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const { fire } = fired(world);
+      yield* admitOne(world, { ...fired(world), fire });
+      const { get } = yield* Fires;
+      const row = yield* get(fire.id);
+      if (row?.status !== "fired") return yield* Effect.die("the fire has not fired");
+      const { accountId } = world;
+      const again = { ...row, accountId, status: "queued", firedAt: null, decidedAt: NOON } as const;
+      const move = { sessions: 0, queued: 0, requestBytes: 0 };
+      const batch = { sessions: [], fires: [], moved: [again], queue: [], requests: new Map(), move };
+      const exit = yield* Effect.exit((yield* makeWrite)(accountId, batch));
+      expect(Exit.isFailure(exit) && Cause.hasDies(exit.cause)).toBe(true);
+      expect(yield* get(fire.id)).toMatchObject({ status: "fired" });
+    }).pipe(Effect.provide(Layer.fresh(Layer.provideMerge(EventLog.layer, store)))),
   );
 });

@@ -15,7 +15,8 @@ import {
   DELIVERY_WINDOW_MS,
   type Admission,
   type AdmissionRequest,
-  type FireFailure,
+  type FireWish,
+  type PromptFailure,
 } from "../ports/admissions.ts";
 import type { Fire, FirePrompt, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
 
@@ -122,7 +123,7 @@ export const promptedSession = (
   session: NewSession,
   prompt: Exclude<FirePrompt, { readonly is: "filtered" }>,
   lastFiredAt: number | null,
-): Result.Result<NewSession, FireFailure> => {
+): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
   if (prompt.is === "no_model") return Result.fail("no_model");
   const rendered =
@@ -180,7 +181,7 @@ class Planner {
   }
 
   decide(request: AdmissionRequest): Admission {
-    const { session, fire, projectVersion, now } = request;
+    const { kind, session, fire, projectVersion, now } = request;
     const version = this.#facts.activeProjects.get(session.projectId);
     if (version === undefined) return { outcome: "inactive" };
     if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
@@ -189,8 +190,9 @@ class Planner {
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
     const row = rowOf(fire, former.is === "retry" ? former.fire : null);
     if (fire.prompt.is === "filtered") return this.#filter(row, fire);
-    const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
-    if (!hasSlot && request.atCap === "refuse") return this.#refusal();
+    const mayWait = kind !== "hand";
+    const hasSlot = this.#slots > 0 && (!mayWait || this.#waiting === 0);
+    if (!hasSlot && !mayWait) return this.#refusal();
     this.#keep(row, fire);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
@@ -226,11 +228,10 @@ class Planner {
 
   /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
   #duplicate(fire: NewFire, former: Fire): Admission {
-    if (fire.kind !== "cron") {
-      const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
-      requireMove("new", row.status);
-      this.#fires.set(row.id, row);
-    }
+    if (fire.kind === "cron") return { outcome: "accounted" };
+    const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+    requireMove("new", row.status);
+    this.#fires.set(row.id, row);
     return { outcome: "duplicate", fire: former };
   }
 
@@ -241,7 +242,7 @@ class Planner {
     return { outcome: "filtered", fireId: row.id };
   }
 
-  #fail(row: PlannedFire, reason: FireFailure): Admission {
+  #fail(row: PlannedFire, reason: PromptFailure): Admission {
     this.#write({ ...row, status: "failed", reason });
     return { outcome: "failed", fireId: row.id, reason };
   }
@@ -267,7 +268,7 @@ class Planner {
     return { outcome: "admitted", sessionId: session.id, fireId: row?.id ?? null };
   }
 
-  #wait({ session, now }: AdmissionRequest, fire: NewFire, row: PlannedFire): Admission {
+  #wait({ session, now }: FireWish, fire: NewFire, row: PlannedFire): Admission {
     const trigger = triggerKey(fire);
     const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
     if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
@@ -292,9 +293,13 @@ class Planner {
 
   /** A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row. */
   #queueFull(fire: NewFire, row: PlannedFire): Admission {
-    if (fire.kind === "cron") return this.#fail(row, "queue_full");
+    const reason = "queue_full";
+    if (fire.kind === "cron") {
+      this.#write({ ...row, status: "failed", reason });
+      return { outcome: "dropped", fireId: row.id, reason };
+    }
     this.#requests.delete(row.id);
-    return { outcome: "queue_full", limit: fire.queueMax };
+    return { outcome: reason, limit: fire.queueMax };
   }
 
   /** The waiting fire gives its place to a later instant of its trigger. */
