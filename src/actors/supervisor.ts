@@ -1,6 +1,6 @@
 /**
- * Restarts work that crashed, within a budget that stands where the work is started.
- * A database outage is not a crash: it is logged once a minute at most and waited out, as long as it takes.
+ * Restarts work that crashed, within a budget that is stated where the work starts. A
+ * database outage is not a crash: it is logged at most once a minute and waited out for as long as it takes.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema";
 import { failure, type Failure } from "../domain/failure.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 
-/** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
+/** Restart intensity: `restarts` crashes within `withinMs` are tolerated. The next one is not. */
 export interface RestartBudget {
   readonly restarts: number;
   readonly withinMs: number;
@@ -24,7 +24,7 @@ export class RestartsExhausted extends Schema.TaggedError<RestartsExhausted>()("
   reason: Schema.String,
 }) {}
 
-/** `base` doubling up to `cap`, each between 80 % and 120 % of it, so that crashed actors do not come back in step. */
+/** `base` doubling up to `cap`, each with a jitter of 20 %, so that crashed actors do not restart in step. */
 export const backoff = (base: Duration.Input, cap: Duration.Input) =>
   Schedule.exponential(base).pipe(
     Schedule.modifyDelay(({ duration }) =>
@@ -44,7 +44,7 @@ export const OUTAGE_PAUSES: Pauses = { firstMs: 50, longestMs: 5_000 };
 export const CRASH_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
 
 const pausing = ({ firstMs, longestMs }: Pauses) => backoff(firstMs, longestMs);
-/** Made once: it is asked for with every command of every actor. */
+/** Created once, since every command of every actor uses it. */
 const OUTAGE = pausing(OUTAGE_PAUSES);
 
 /** Waits out a database outage (`OUTAGE_PAUSES`). */
@@ -66,7 +66,7 @@ export const waitOutOutage = <A, E, R>(
 
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
-/** What a person is told of work that was given up: `reason` is the last crash's message. */
+/** The failure that people see for work that was given up. `reason` is the last crash's message. */
 export const givenUp = (reason: string): Failure =>
   failure("internal_error", `the service failed: ${reason}`);
 

@@ -38,6 +38,6 @@ export const promptTooLarge = (): Internal =>
     details: { limit_bytes: PROMPT_LIMIT_BYTES },
   });
 
-/** What a fire that left a failed row is answered with. */
+/** The answer to a fire that left a failed row. */
 export const fireFailed = (reason: PromptFailure): Internal | Unprocessable =>
   reason === "no_model" ? new Unprocessable({ error: NO_MODEL, code: "no_model" }) : promptTooLarge();

@@ -9,21 +9,21 @@ import { addProject, makeWorld, NOON, type Check, type World } from "./store-fix
 
 const newest = { limit: 10, cursor: null } as const;
 /**
- * Follows a project with so many requests. @returns what reads its events from there on, to the opening of the request with
- * this number.
+ * Follows a project that has this many requests. @returns a function that reads its later events, up to the opening of
+ * the request with this number.
  */
 const follow = Effect.fnUntraced(function* (projectId: string, known: number) {
   const { after } = yield* Events;
   const read = (cursor: string | null) => after({ projectId, sessionId: null, cursor, limit: 100 });
   const { cursor } = yield* read(null);
   return (last: number) =>
-    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    // A commit becomes visible when no older transaction runs on the server, including other tests'. So readers retry.
     Effect.repeat(read(cursor), {
       until: ({ events }) =>
         events.some(({ type, data }) => type === "change_request.opened" && data["number"] === last),
       schedule: Schedule.spaced("10 millis"),
     }).pipe(
-      // An opening from before may show only now, where another transaction of the server held it back.
+      // An earlier opening may become visible only now, if another transaction on the server delayed it.
       Effect.map(({ events }) =>
         events.filter(({ type, data }) => type !== "change_request.opened" || Number(data["number"]) > known),
       ),
@@ -156,7 +156,7 @@ export const checkChangeRequests = (check: Check): void => {
         const merged = yield* recordMerge(projectId, 2, merge);
         expect(merged?.status).toBe("merged");
         expect(yield* close(projectId, 2, NOON + 8)).toEqual(merged);
-        // The branch is free for another one.
+        // The branch is free for another request.
         expect((yield* open(request(world, { headRef: "one", now: NOON + 9 }))).number).toBe(3);
         expect(yield* events(3)).toEqual([
           ["change_request.closed", NOON + 5, { number: 1, status: "closed" }],
@@ -175,7 +175,7 @@ export const checkChangeRequests = (check: Check): void => {
         yield* open(request(world, { headRef: "one" }));
         yield* beginMerge(projectId, 1, SIDES);
         yield* close(projectId, 1, NOON + 1);
-        // The branch has its next request when git's answer comes.
+        // The branch has its next request when git's answer arrives.
         const next = yield* open(request(world, { headRef: "one", now: NOON + 2 }));
         const merge = { ...SIDES, commit: "m1", by: world.userId, now: NOON + 3 };
         expect(yield* recordMerge(projectId, 1, merge)).toMatchObject({ number: 1, status: "merged" });
@@ -282,7 +282,7 @@ export const checkChangeRequests = (check: Check): void => {
         expect((yield* get(projectId, 1))?.status).toBe("merged");
         yield* open(request(world, { headRef: "last" }));
         const told = (yield* events(2)).map(([type]) => type);
-        // A close that came first counts until the merge is recorded, and is told of.
+        // A close that came first counts until the merge is recorded, and has its event.
         expect([
           ["change_request.merged", "change_request.opened"],
           ["change_request.closed", "change_request.merged", "change_request.opened"],

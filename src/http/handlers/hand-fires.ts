@@ -13,7 +13,7 @@ import { projectFor } from "./answers.ts";
 
 export type TriggerPath = { readonly pid: string; readonly slug: string };
 
-/** The trigger of the path as it is in force, with the project's version that it is of. */
+/** The trigger of the path as it is in force, with its project's version. */
 export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   const asked = yield* projectFor(yield* Caller, pid);
   yield* (yield* Manifests).current(asked);
@@ -26,13 +26,13 @@ export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPat
     : { project: known.project, trigger };
 });
 
-/** So often a fire is decided anew when its project changed while it was on its way. */
+/** How often a fire is decided again because its project changed meanwhile. */
 const STALE_MAX = 5;
 
 /**
  * A person's fire: at the cap it is refused, not queued (api.md 4).
  *
- * @param make the fire by the trigger as it is in force.
+ * @param make creates the fire from the trigger as it is in force.
  */
 export const fireByHand = Effect.fnUntraced(function* <E, R>(
   path: TriggerPath,

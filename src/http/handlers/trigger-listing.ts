@@ -29,8 +29,8 @@ interface Known {
 }
 
 /**
- * Due instants ahead; a paused project or a disabled trigger has none. Those that are accounted for are not ahead, also when
- * the clock was set back before them.
+ * The next due instants. A paused project or a disabled trigger has none. Instants that are accounted for are left out,
+ * even if the clock was set back before them.
  */
 const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known): readonly string[] => {
   if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
@@ -75,7 +75,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   };
 };
 
-/** The listing of a project's triggers, good ones beside the errors (spec 4.4). */
+/** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;

@@ -25,7 +25,7 @@ import { answering, projectFor } from "./answers.ts";
 import { fireByHand, handPrompt, triggerFor, type HandMessage, type TriggerPath } from "./hand-fires.ts";
 import { triggerListing } from "./trigger-listing.ts";
 
-/** A fire by hand works on a disabled or paused trigger too (api.md 4). */
+/** A manual fire also works on a disabled or paused trigger (api.md 4). */
 export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
   const caller = yield* Caller;
   const firedAtMs = yield* Clock.currentTimeMillis;
@@ -50,11 +50,11 @@ interface PreviewRequest {
   readonly at?: string;
 }
 
-/** A request's headers, by their names in lower case. */
+/** A request's headers, with names in lower case. */
 const headersOf = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** The body as the receiver reads it: that of a form comes as its text. */
+/** The body as the receiver reads it. A form's body is given as text. */
 const bodyOf = (request: PreviewRequest): JsonValue => {
   const { body = {} } = request;
   const contentType = headersOf(request)["content-type"];
@@ -63,7 +63,7 @@ const bodyOf = (request: PreviewRequest): JsonValue => {
     : (body as JsonValue);
 };
 
-/** What becomes of such a delivery once its signature is found right. */
+/** The outcome of this delivery if its signature is valid. */
 const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variables: JsonObject) => {
   if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
   const headers = headersOf(request);
@@ -71,7 +71,7 @@ const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variable
   return isFiltered(trigger.filter, { headers, body: bodyOf(request), variables }) ? "filtered" : "fires";
 };
 
-/** The prompt and its variables as such a fire would have them, and whether it would fire; starts nothing. */
+/** The prompt and variables of the described fire, and its outcome. Starts nothing. */
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);
@@ -84,7 +84,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const outcome = outcomeOf(trigger, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
   if (Result.isSuccess(prompt)) return { prompt: prompt.success, variables, outcome } as const;
-  // What does not fire is not rendered either.
+  // A request that does not fire has no rendered prompt.
   return outcome === "fires" ? yield* promptTooLarge() : ({ prompt: "", variables, outcome } as const);
 });
 

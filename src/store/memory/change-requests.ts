@@ -37,7 +37,7 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** As they are read in pages: see `allOpen` of the port. */
+/** The order of their pages: see `allOpen` of the port. */
 const inOrder = (
   a: Pick<ChangeRequest, "projectId" | "headRef">,
   b: Pick<ChangeRequest, "projectId" | "headRef">,
@@ -48,14 +48,14 @@ interface TipsTold {
   readonly now: number;
 }
 
-/** Brings a request to another status. */
+/** Moves a request to another status. */
 const move = (tables: TableSet, request: ChangeRequest): ChangeRequest => {
   tables.changeRequests.set(request.id, request);
   tables.events.append([changeRequestEvent(request)]);
   return request;
 };
 
-/** Those that have a pull request beside them, or are to have one; what has ended here comes first. */
+/** Requests that have a pull request, or should get one. Ended ones come first. */
 const withPulls = (requests: readonly ChangeRequest[], limit: number): readonly ChangeRequest[] =>
   requests
     .filter(({ status, pull }) => status === "open" || pull?.status === "wanted" || pull?.status === "open")

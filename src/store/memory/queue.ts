@@ -1,4 +1,4 @@
-/** The queue in memory: the order in which fires start, and taking them out for good. */
+/** The queue in memory: the order in which fires start, and their removal. */
 import { requireWaits, type WaitEnd } from "../../domain/fire.ts";
 import { fireEvents } from "../event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
@@ -21,8 +21,8 @@ export const queueInOrder = (tables: TableSet, accountId: string): readonly Queu
 };
 
 /**
- * Takes fires out of the queue. Their rows say why they will not start. The caller moves the account's counter. If a row does not
- * have the status `queued`, nothing changes.
+ * Removes waiting fires that will not start and writes the reason to their rows. The caller moves the account's counter.
+ * If a row does not have the status `queued`, nothing changes.
  */
 export const takeOut = (
   tables: TableSet,

@@ -1,4 +1,4 @@
-/** What the service remembers of change requests (api.md 6). Adapters keep the invariants of journal.ts. */
+/** Stored change requests (api.md 6). Adapters keep the invariants of journal.ts. */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { BadCursor, Taken } from "./errors.ts";
@@ -7,7 +7,7 @@ import type { BranchTips, ChangeRequest, MergeSides, Page, PageRequest, PullBesi
 export class ChangeRequests extends Context.Service<
   ChangeRequests,
   {
-    /** Numbers from 1 per project. `Taken` when the head branch has an open one. */
+    /** Numbers count from 1 in each project. `Taken` if the head branch has an open request. */
     readonly open: (request: {
       readonly id: string;
       readonly projectId: string;
@@ -21,17 +21,17 @@ export class ChangeRequests extends Context.Service<
       readonly now: number;
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
-    /** The open one of a branch. */
+    /** The open request of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
-    /** Open ones by project and head branch, from behind `after` on: of one project, or of all of them. */
+    /** Open requests by project and head branch, after `after`: of one project, or of all. */
     readonly allOpen: (request: {
       readonly projectId: string | null;
       readonly after: Pick<ChangeRequest, "projectId" | "headRef"> | null;
       readonly limit: number;
     }) => Stored<readonly ChangeRequest[]>;
     /**
-     * Says where its branches stand. Where that is news of an open request its readers are told in the same transaction
-     * (`change_request.updated`); else nothing happens.
+     * Records where a request's branches are. If that is new for an open request, the same transaction tells its
+     * readers (`change_request.updated`). Otherwise nothing happens.
      */
     readonly noteTips: (
       projectId: string,
@@ -43,28 +43,28 @@ export class ChangeRequests extends Context.Service<
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<ChangeRequest>, BadCursor>;
     /**
-     * Notes what a merge is about to bring together, before git is asked (save, then act): whoever finds the work in the
-     * base branch later knows by this that it was this request's merge that put it there. False where it is not open.
+     * Records the two commits of a merge before git is called (save, then act). If the base branch later contains the
+     * work, this record shows that this request's merge put it there. False if the request is not open.
      */
     readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
     /**
-     * Says that git has merged it. A request that was closed in the meantime becomes merged too, since the work is in
-     * the base branch; one that is merged already stays as it is.
-     * @returns the request as it is then; null where there is none.
+     * Records that git has merged it. A request that was closed in the meantime becomes merged too, since its work is
+     * in the base branch. One that is merged already stays unchanged.
+     * @returns the request after that. Null if it does not exist.
      */
     readonly recordMerge: (
       projectId: string,
       number: number,
       merge: MergeSides & { readonly commit: string; readonly by: string | null; readonly now: number },
     ) => Stored<ChangeRequest | null>;
-    /** Closes it where it is open. @returns the request as it is then; null where there is none. */
+    /** Closes it if it is open. @returns the request after that. Null if it does not exist. */
     readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
     /**
-     * Those of a project that are open, or whose pull request at the code host may be: what has ended first, in the order
-     * of their numbers, at most `limit`.
+     * A project's requests that are open, or whose pull request at the code host may be open. Ended ones first, by
+     * number, at most `limit`.
      */
     readonly withPulls: (projectId: string, limit: number) => Stored<readonly ChangeRequest[]>;
-    /** Notes what stands beside one at the code host; no event tells of it. */
+    /** Records a request's pull request at the code host. Causes no event. */
     readonly recordPull: (projectId: string, number: number, pull: PullBeside | null) => Stored<void>;
   }
 >()("platform/store/ChangeRequests") {}

@@ -33,13 +33,15 @@ type Row = Omit<ChangeRequest, "mergeSides" | "merged" | "tips" | "pull"> & {
   readonly pullStatus: PullBeside["status"] | null;
 };
 
-/** Number and address are there where there is a status but `wanted` (constraint of migration 0022). */
+/** Number and address are set for every status except `wanted` (constraint of migration 0022). */
 const pullOf = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
   if (status === null || status === "wanted") return status === null ? null : { status };
   return number === null || url === null ? null : { status, number, url };
 };
 
-/** The columns of each of the first two are all null or none, but for who merged (migrations 0010 and 0022). */
+/**
+ * The columns of each of the first two groups are all null or all set, except who merged (migrations 0010 and 0022).
+ */
 const requestOf = (row: Row): ChangeRequest => {
   const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...others } = row;
   const { baseTip, headTip, pullNumber, pullUrl, pullStatus, ...rest } = others;
@@ -78,7 +80,7 @@ const makeOpen = Effect.gen(function* () {
   });
 });
 
-/** The two ways out of `open`. Each is one conditional update: a second one of the same kind changes nothing. */
+/** The two ways out of `open`. Each is one conditional update, so repeating it changes nothing. */
 const makeMoves = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
@@ -88,7 +90,7 @@ const makeMoves = Effect.gen(function* () {
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.get"),
     );
-  /** Tells of the row that a move changed; where it changed none, the request is read as it is. */
+  /** Writes the event of the row that a move changed. If it changed none, reads the request as it is. */
   const moved = <E>(
     changed: Effect.Effect<readonly Row[], E>,
     [projectId, number]: readonly [string, number],
@@ -118,7 +120,7 @@ const makeMoves = Effect.gen(function* () {
   return { get, recordMerge, close };
 });
 
-/** What is looked at of open requests, and said of where their branches stand. */
+/** Reads open requests, and records where their branches are. */
 const makeLooks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
