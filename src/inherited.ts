@@ -21,7 +21,8 @@ const passesOn = (descriptor: number): boolean => {
 
 /**
  * Waits for Node's own thread that reads certificates at start (NODE_EXTRA_CA_CERTS, --use-system-ca). It opens its files without
- * close-on-exec, so they look inherited. A file closed under it is read as garbage, and so is the source file that gets its number.
+ * close-on-exec, so they look inherited. If a file is closed under it, the
+ * thread reads garbage, or steals the bytes of the source file that gets its number.
  */
 const awaitCertificates = (): void => {
   const { env, execArgv } = process;

@@ -46,7 +46,7 @@ const FIXED = JSON.stringify({
 /** How long a prompt waits for the listener. After that it is sent anyway. */
 const FOLLOWED_WITHIN = "10 seconds";
 
-/** What an agent that asks all the same is told. */
+/** The answer to an agent that asks a question anyway. */
 const DECIDE = "No person can answer. Decide yourself, continue, and state your assumptions in your answer.";
 const NOT_ALLOWED =
   "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service.ts";
 import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "./world.ts";
 
 let service: TestService;

@@ -17,7 +17,6 @@ import type { PendingCommand } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type {
   ChangeRequest,
-  CloneCredential,
   Fire,
   GivenSecrets,
   GoodManifest,
@@ -34,6 +33,7 @@ import type {
   StoredSecret,
   TriggerCursor,
 } from "../ports/records.ts";
+import type { CloneCredential } from "../ports/clone-credentials.ts";
 import { Waiting } from "../waiting.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 

@@ -17,7 +17,7 @@ export const ALLOWED_MOVES = FIRE_STATUSES.flatMap((former) =>
   Object.keys(FIRE_MOVES[former]).map((next) => `('${former}', '${next}')`),
 ).join(", ");
 
-/** The status of a fire that waits (F2). */
+/** The status of a fire that waits (domain/fire.ts, F2). */
 const QUEUED: FireStatus = "queued";
 
 /**

@@ -4,10 +4,8 @@
  *
  *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
  *  P2 If the service runs as root, the server runs as `nobody`, since Postgres refuses root. The directory is passed as
- *     an open descriptor (`/proc/self/fd/3`), so it works below directories that `nobody` cannot enter, such as a 0700
- *     home.
- *  P3 A postmaster that a killed service left running is stopped before the directory is used again (threats.md fact
- *     1).
+ *     an open descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which `nobody` cannot enter.
+ *  P3 A postmaster that a killed service left running is stopped before the directory is reused (threats.md fact 1).
  *  P4 fsync stays on. A server that exits by itself is restarted on the same address.
  */
 import { spawn, type ChildProcess } from "node:child_process";
