@@ -29,7 +29,7 @@ export interface Config {
   readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
-  readonly sandboxProvider: "auto" | "local" | "simulated";
+  readonly sandboxProvider: Defined["PLATFORM_SANDBOX_PROVIDER"]["values"][number];
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly agentCommand: readonly string[];
