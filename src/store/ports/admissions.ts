@@ -36,11 +36,11 @@ export type Admission =
   /** `slotIsFree`: others wait before it, and could start. */
   | { readonly outcome: "queued"; readonly fireId: string; readonly slotIsFree: boolean }
   | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
-  /** The sender is told and sends the delivery again. Nothing was written. */
+  /** The sender is told and sends the delivery again. No row was written. */
   | { readonly outcome: "queue_full"; readonly limit: number }
   /** No sender can repeat an instant, so it has its row, with the reason `queue_full`. */
   | { readonly outcome: "dropped"; readonly fireId: string; readonly reason: "queue_full" }
-  /** The delivery id was seen within 24 h on a fired or queued row: that row as it is now. */
+  /** The delivery id was seen within 24 h, and its row is not tried again: that row as it is now. */
   | { readonly outcome: "duplicate"; readonly fire: Fire }
   /** The instant has its row: another node wrote it, or a former schedule had the same instant. */
   | { readonly outcome: "accounted" }
