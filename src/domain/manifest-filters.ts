@@ -63,7 +63,10 @@ const strayErrors = ({ triggers, places }: Entries, webhooks: Table, text: strin
     const type = types.get(slug);
     if (type !== undefined && type !== "webhook")
       return [
-        { slug, message: `The trigger ${slug} is a ${type} trigger. Only webhook triggers can have filters.` },
+        {
+          slug,
+          message: `The trigger ${slug} is a ${type} trigger. Only webhook triggers can have filters.`,
+        },
       ];
     // An entry that is itself wrong is reported as such.
     return places.has(slug) ? [] : [{ slug, message: "No trigger has this slug." }];

@@ -60,7 +60,7 @@ export const dutyPart = <E, R>(
   Effect.catchDefect(waitOutOutage(name, effect), (defect) =>
     Effect.flatMap(DutyRuns, (runs) => {
       runs.crashed(name);
-      return Effect.annotateLogs(Effect.logError("a round of a background duty crashed", defect), {
+      return Effect.annotateLogs(Effect.logError("a background duty crashed", defect), {
         work: name,
       });
     }),

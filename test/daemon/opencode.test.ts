@@ -207,6 +207,6 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
         model: null,
       }),
     );
-    expect(refused).toEqual({ refused: 'the agent runtime knows no agent "nobody"' });
+    expect(refused).toEqual({ refused: 'the agent runtime has no agent "nobody"' });
   });
 });

@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit("#/queue");
     const cancel = page.getByRole("button", { name: "Cancel on-push at position 1" });
     await cancel.click();
-    await page.getByRole("dialog").getByRole("button", { name: "Let it wait" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Keep waiting" }).click();
     expect(fake.writes).toEqual([]);
     await cancel.click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();

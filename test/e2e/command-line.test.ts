@@ -72,7 +72,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(request).toMatchObject({ status: "open", session_id: sessionId() });
 
       const refused = await inSandbox("platform cr merge 1");
-      expect(refused).toContain("A session token may not do this.");
+      expect(refused).toContain("A session token does not have permission to do this.");
       expect(refused).toContain("ended with 3");
       const { status } = await life.call("GET", `${projectPath()}/change-requests/1`);
       expect(status).toBe("open");

@@ -142,7 +142,9 @@ describe("a start without the right master key", () => {
       const wrong = randomBytes(32).toString("hex");
       const right = keyIn(installation);
       writeFileSync(file(), wrong);
-      await expect(installation.start(SIMULATED)).rejects.toThrow(`The key in ${file()} is not the one`);
+      await expect(installation.start(SIMULATED)).rejects.toThrow(
+        `The key in ${file()} is not the key of this database's secrets`,
+      );
       expect(keyIn(installation)).toBe(wrong);
       writeFileSync(file(), right);
       await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: wrong })).rejects.toThrow(
@@ -201,7 +203,9 @@ describe("a rotation of the master key", () => {
         path.join(installation.directory, "former"),
         path.join(installation.dataDir, "master-key"),
       );
-      await expect(installation.start(SIMULATED)).rejects.toThrow("is not the one");
+      await expect(installation.start(SIMULATED)).rejects.toThrow(
+        "is not the key of this database's secrets",
+      );
     },
     TEST_MS,
   );

@@ -82,7 +82,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         await life.end("SIGKILL");
         await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
         expect(readFileSync(path.join(runDir, "s", sandboxId, "log"), "utf8")).toContain(
-          "the service was silent for 8000 ms",
+          "the service did not respond for 8000 ms",
         );
       },
       TEST_MS,

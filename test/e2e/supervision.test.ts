@@ -144,7 +144,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
       readonly url: string;
     };
     expect(said).toContain(`HEAD -> ${sessionId}`);
-    expect(said).toContain(`remote: To have ${sessionId} merged, open a change request:`);
+    expect(said).toContain(`remote: To merge ${sessionId}, open a change request:`);
     const looked = ["config", "FETCH_HEAD", "logs/HEAD"].map((name) => `/workspace/.git/${name}`);
     expect(files).toEqual(expect.arrayContaining(looked));
     expect(held).toEqual([]);

@@ -98,7 +98,7 @@ describe("an upgrade", () => {
       expect(code).toBe(1);
       expect(stdout).toBe("");
       expect(stderr).toContain(
-        "The database has migration 9999_later.sql, which this version of the service does not know: " +
+        "The database has the migration 9999_later.sql, which this version of the service does not have: " +
           "a newer version has used the database. Start that version, or restore an older backup.",
       );
       // No stack, and no token.

@@ -75,7 +75,7 @@ describe("a token", () => {
     const error = await failure(world.bare.create(request({ kind: "token", token: host.token() })));
     expect([error.code, error.message]).toEqual([
       "refused",
-      expect.stringContaining("may read the repository and not write to it"),
+      expect.stringContaining("can read the repository but not write to it"),
     ]);
     expect(await run(world.bare.create(request(asApp(host))))).toEqual({ defaultBranch: "main" });
   });

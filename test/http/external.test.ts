@@ -140,7 +140,7 @@ describe("a project whose repository is kept at another git server", () => {
     await gitOk(work, "push", "--quiet", "origin", "HEAD");
     expect(await tip(sid)).toBe(head);
     const straight = await git(work, "push", "origin", "HEAD:refs/heads/trunk");
-    expect(straight.stderr).toContain("may push to its own branch");
+    expect(straight.stderr).toContain("can push only to its own branch");
     expect(await tip("trunk")).toBe(base);
 
     // Meanwhile somebody else works at the server.

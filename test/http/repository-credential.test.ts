@@ -105,7 +105,7 @@ describe("a new credential", () => {
     const before = await service.request("GET", at(""));
     const answer = await put("canary-wrong");
     expect(codeOf(answer)).toEqual([422, "repository_refused"]);
-    expect(fields(answer)["error"]).toMatch(/^The repository's credential stays as it was: .*Authentication/);
+    expect(fields(answer)["error"]).toMatch(/^The repository credential was not changed: .*Authentication/);
     expect(answer.text).not.toMatch(/canary/);
     expect((await service.request("GET", at(""))).text).toBe(before.text);
     expectStatus(await newSession(), 201);

@@ -35,7 +35,7 @@ const listing = async (pid: string) =>
   fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/triggers`), 200));
 const missing = (message: string) => [{ code: "secret_missing", message }];
 const NEEDED = missing(
-  "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.",
+  "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.",
 );
 /** The operator's lines about this. */
 const logged = (named: string): readonly string[] =>

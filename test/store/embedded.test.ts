@@ -212,7 +212,7 @@ describe("the embedded Postgres", () => {
         await writeFile(join(path, "postgres/PG_VERSION"), "15\n");
       });
       const error = yield* Effect.flip(startEmbedded(path));
-      expect(error.message).toMatch(/made by Postgres 15, this is 18/);
+      expect(error.message).toMatch(/Postgres 15 created the database, but this is 18/);
     }).pipe(Effect.scoped),
   );
 

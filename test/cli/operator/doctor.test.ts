@@ -53,7 +53,7 @@ describe("doctor looks at the installation", () => {
     expect(of("data directory")).toMatchObject({ state: "warn" });
     expect(of("database")).toMatchObject({ state: "fail" });
     expect(of("agent")?.todo).toBe("Install it, or set PLATFORM_AGENT_COMMAND.");
-    expect(of(`port ${port}`)?.todo).toBe("Stop the program that holds it, or set PLATFORM_PORT.");
+    expect(of(`port ${port}`)?.todo).toBe("Stop the program that uses it, or set PLATFORM_PORT.");
     expect(of("public URL")?.text).toContain(`not set: links begin with http://127.0.0.1:${port}`);
   });
 
