@@ -274,7 +274,7 @@ export const checkAdmission = (check: Check): void => {
       "refuses a person's fire at the cap and leaves no row of it",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
-        const request = { ...fired(world, { kind: "manual" }), atCap: "refuse" } as const;
+        const request = { ...fired(world, { kind: "manual" }), kind: "hand" } as const;
         expect((yield* admitOne(world, request)).outcome).toBe("refused");
         const { get } = yield* Fires;
         expect(yield* get(request.fire?.id ?? "")).toBe(null);

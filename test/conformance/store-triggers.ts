@@ -196,7 +196,7 @@ const checkCursors = (check: Check): void => {
         yield* admitOne(world, due(world, NOON + 1));
         expect(yield* skipping(world, [NOON, NOON + 1, NOON + 2])).toBe(true);
         expect(yield* skipping(world, [NOON + 2], { reason: "paused" })).toBe(true);
-        expect((yield* admitOne(world, due(world, NOON + 2))).outcome).toBe("duplicate");
+        expect((yield* admitOne(world, due(world, NOON + 2))).outcome).toBe("accounted");
         expect(yield* ledger(world)).toEqual([
           ["nightly", NOON, "skipped", "missed"],
           ["nightly", NOON + 1, "fired", null],
@@ -225,7 +225,7 @@ const checkCronInstants = (check: Check): void => {
         const world = yield* makeWorld(5);
         const instant = { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON } as const;
         expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("admitted");
-        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("duplicate");
+        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("accounted");
         const next = yield* admitOne(world, fired(world, { ...instant, scheduledFor: NOON + 1 }));
         expect(next.outcome).toBe("admitted");
       }),
@@ -277,7 +277,7 @@ const checkCronPrompts = (check: Check): void => {
         yield* setTier(world.accountId, "free", 4);
         yield* admitOne(world, {
           ...fired(world, { kind: "manual", triggerSlug: "nightly" }, NOON + 8),
-          atCap: "refuse",
+          kind: "hand",
         });
         const { admitted } = yield* drain(world.accountId, {
           sessionIds: [randomUUID()],
@@ -310,7 +310,7 @@ const checkCronPrompts = (check: Check): void => {
         yield* setTier(world.accountId, "free", 2);
         yield* admitOne(world, {
           ...fired(world, { kind: "manual", triggerSlug: "nightly" }),
-          atCap: "refuse",
+          kind: "hand",
         });
         const sessionIds = [randomUUID(), randomUUID()];
         const drained = yield* drain(world.accountId, { sessionIds, now: NOON, bootTimeoutMs: 1000 });
@@ -330,7 +330,7 @@ const checkCronPrompts = (check: Check): void => {
       const world = yield* makeWorld(0);
       yield* admitOne(world, fired(world, { queueMax: 1 }));
       const answer = yield* admitOne(world, due(world, NOON, { queueMax: 1 }));
-      expect(answer).toMatchObject({ outcome: "failed", reason: "queue_full" });
+      expect(answer).toMatchObject({ outcome: "dropped", reason: "queue_full" });
       expect(yield* accountOf(world)).toMatchObject({ queuedFires: 1 });
     }),
   );

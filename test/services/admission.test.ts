@@ -14,7 +14,7 @@ import { wish } from "../support/world/sessions.ts";
 import { type World } from "../support/world/world.ts";
 
 const world: World = { accountId: "account-1", userId: "user-1", projectId: "project-1", tokenHash: "" };
-const wishOf = (initialPrompt = "Say hello."): AdmissionRequest => wish(world, { initialPrompt });
+const wishOf = (initialPrompt = "Say hello.") => wish(world, { initialPrompt });
 
 /** An admitter whose first decision waits for `release`; notes the size of each batch and who was woken. */
 const scene = Effect.gen(function* () {

@@ -119,7 +119,7 @@ describe("a guess", () => {
         Effect.gen(function* () {
           const projectVersion = (yield* (yield* Projects).get(world.projectId))?.version ?? null;
           const waits = { ...fired(world), projectVersion };
-          const refused = { ...fired(world), projectVersion, atCap: "refuse" } as const;
+          const refused = { ...fired(world), projectVersion, kind: "hand" } as const;
           return yield* (yield* Admissions).admit(world.accountId, [waits, refused]);
         }),
         nodes.here,

@@ -98,7 +98,7 @@ describe("a lock of", () => {
       );
       expect(isDone).toBe(true);
       const again = fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON });
-      expect((yield* admitOne(world, again)).outcome).toBe("duplicate");
+      expect((yield* admitOne(world, again)).outcome).toBe("accounted");
     }),
   );
 

@@ -32,7 +32,7 @@ import { answering } from "../handlers/answers.ts";
 import { pushHeard } from "./git-pushed.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
 import { apiErrorResponse, wrongMethod } from "../respond.ts";
-import { gitFailed } from "../handlers/sessions.ts";
+import { gitFailed } from "../refusals.ts";
 
 /** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}

@@ -189,7 +189,7 @@ export const makeReceive = Effect.gen(function* () {
       verifiedWith: value,
       scheduledFor: null,
       replayOf: null,
-      atCap: "queue" as const,
+      by: "delivery" as const,
     };
   };
 

@@ -4,7 +4,12 @@ import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../../src/domain/ids.ts";
 import { sandbox, type SandboxEvent } from "../../../src/machines/sandbox.ts";
 import { session, type SessionEvent } from "../../../src/machines/session.ts";
-import { Admissions, type AdmissionRequest } from "../../../src/store/ports/admissions.ts";
+import {
+  Admissions,
+  type AdmissionRequest,
+  type FireWish,
+  type SessionWish,
+} from "../../../src/store/ports/admissions.ts";
 import type { NewFire, NewSession } from "../../../src/store/ports/records.ts";
 import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";
@@ -47,18 +52,19 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
 });
 
 /** A person's request. */
-export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
+export const wish = (world: World, fields: Partial<NewSession> = {}): SessionWish => ({
+  kind: "session",
   session: newSession(world, fields),
   fire: null,
   projectVersion: null,
-  atCap: "refuse",
   now: NOON,
 });
 
 /** A trigger's request, which waits at the cap. */
-export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): AdmissionRequest => {
+export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): FireWish => {
   const fire = newFire(world, { receivedAt: now, ...fields });
   return {
+    kind: fire.kind === "cron" ? "instant" : "delivery",
     session: newSession(world, {
       projectId: fire.projectId,
       triggerSlug: fire.triggerSlug,
@@ -66,7 +72,6 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
     }),
     fire,
     projectVersion: null,
-    atCap: "queue",
     now,
   };
 };

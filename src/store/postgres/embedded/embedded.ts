@@ -4,10 +4,8 @@
  *
  *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
  *  P2 If the service runs as root, the server runs as `nobody`, since Postgres refuses root. The directory is passed as
- *     an open descriptor (`/proc/self/fd/3`), so it works below directories that `nobody` cannot enter, such as a 0700
- *     home.
- *  P3 A postmaster that a killed service left running is stopped before the directory is used again (threats.md fact
- *     1).
+ *     an open descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which `nobody` cannot enter.
+ *  P3 A postmaster that a killed service left running is stopped before the directory is reused (threats.md fact 1).
  *  P4 fsync stays on. A server that exits by itself is restarted on the same address.
  */
 import { spawn, type ChildProcess } from "node:child_process";
@@ -60,7 +58,9 @@ const STOP_TIMEOUT = "6 seconds";
 const QUIT_TIMEOUT = "2 seconds";
 const POLL = "10 millis";
 /** Orphaned backends of a killed postmaster hold its shared memory for a moment. */
-const START_RETRIES = { times: 5, schedule: Schedule.spaced("500 millis") } as const;
+export const START_TRIES = { again: 5, afterMs: 500 } as const;
+const START_RETRIES = { times: START_TRIES.again, schedule: Schedule.spaced(START_TRIES.afterMs) } as const;
+export const RESTART_AFTER_MS = 1_000;
 const LOG_TAIL_BYTES = 2_000;
 
 interface Place {
@@ -336,7 +336,7 @@ const keepRunning = Effect.fnUntraced(function* (place: Place) {
   yield* life.pipe(
     Effect.tapError((error) => Deferred.fail(ready, error)),
     Effect.tapError((error) => Effect.logError(error.message)),
-    Effect.retry(Schedule.spaced("1 second")),
+    Effect.retry(Schedule.spaced(RESTART_AFTER_MS)),
     Effect.forkScoped,
   );
   yield* Deferred.await(ready);
