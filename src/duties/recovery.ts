@@ -3,7 +3,7 @@
  * and when an outcome is in doubt, and takes no input (style.md). Each part may be done at any time, by any number of nodes.
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 a session that was
- *     provisioning reaches running or failed by this alone.
+ *     provisioning reaches running or failed by this alone, and a merge that was under way is finished.
  *  L2 A live session for which nobody has anything left to do is ended, with a reason (threats.md I7).
  *  L3 An account's counters are what they count (I1, I12); what differs is set right under the account's lock, and said.
  *  L4 Whoever waits while a slot is free is started (I13).
@@ -15,13 +15,14 @@ import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
 import { failure } from "../domain/failure.ts";
+import { ChangeRequests } from "../store/ports/change-requests.ts";
 import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import type { OwnerlessSession } from "../store/ports/records.ts";
-import { Actors } from "../actors/actors.ts";
+import { Actors, type ActorKind } from "../actors/actors.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
 export interface RecoveryOptions {
@@ -80,7 +81,7 @@ const LOADED_WITHIN = "1 second";
  * Loads actors bit by bit (L5). After each that was not in memory the database is asked for nothing: its answer comes when what was
  * asked before has been answered, so that a slow machine takes up its sessions slowly and serves between them.
  */
-const load = Effect.fnUntraced(function* (kind: "session" | "sandbox", ids: readonly string[]) {
+const load = Effect.fnUntraced(function* (kind: ActorKind, ids: readonly string[]) {
   const actors = yield* Actors;
   const { ping } = yield* StoreHealth;
   yield* Effect.forEach(
@@ -98,6 +99,7 @@ export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
   const { unsettled: sessions, ownerless } = yield* Sessions;
   const { unsettled: sandboxes } = yield* Sandboxes;
+  const { unsettled: changeRequests } = yield* ChangeRequests;
   const { waitingAccounts } = yield* Admissions;
   yield* mendCounters;
   for (const id of yield* waitingAccounts) {
@@ -106,6 +108,7 @@ export const recover = Effect.gen(function* () {
   for (const session of yield* ownerless) yield* endOwnerless(session);
   yield* load("session", yield* sessions);
   yield* load("sandbox", yield* sandboxes);
+  yield* load("changeRequest", yield* changeRequests);
 });
 
 /** Makes doubts heard; beneath whoever has them. */

@@ -13,29 +13,12 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { GIT_FAILURE_CODES } from "../domain/git-failure.ts";
 import type { Upstream } from "../domain/repository-credential.ts";
 
 /** What went wrong with a repository, as a person is told it: no credential, no path of this machine. */
 export class GitError extends Schema.TaggedError<GitError>()("GitError", {
-  code: Schema.Literals([
-    "unknown_repository",
-    "unknown_ref",
-    "branch_conflict",
-    "ref_moved",
-    // A session's branch cannot be the default one.
-    "reserved_branch",
-    "import_failed",
-    "file_too_large",
-    "not_a_file",
-    "timeout",
-    // The node that has the repository cannot be reached now: nothing is known to have happened, and it passes.
-    "away",
-    // Of a repository that is kept elsewhere: its server cannot be reached, or does not do its work; it passes.
-    "unavailable",
-    // Its server said no: to the credential, or to what was asked.
-    "refused",
-    "git_failed",
-  ]),
+  code: Schema.Literals(GIT_FAILURE_CODES),
   message: Schema.String,
 }) {}
 

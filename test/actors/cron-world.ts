@@ -30,6 +30,7 @@ export const serviceOver = (memory: typeof twins) =>
   actorLayers({
     config: readConfig({}, "/"),
     nodeId: id(9),
+    publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       simulatedProvider({ bootMs: 10 }),
       simulatedDaemon,

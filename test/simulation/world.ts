@@ -59,7 +59,7 @@ export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
 const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
-  actorLayers({ config: CONFIG, nodeId, ports, addressBook });
+  actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook });
 
 /** A life of the service that has started. */
 export interface Life {

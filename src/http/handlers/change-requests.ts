@@ -3,8 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
+import { Actors } from "../../actors/actors.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { PullRequestDuty } from "../../duties/pull-requests.ts";
 import { parseBranchName } from "../../domain/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
@@ -73,7 +73,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
         ),
       ),
     );
-  yield* (yield* PullRequestDuty).wake(pid);
+  yield* (yield* Actors).wake("changeRequest", opened.id);
   return changeRequestWire(opened);
 });
 
@@ -134,8 +134,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
 
 const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
   const request = yield* found(path);
-  const project = yield* projectFor(yield* Caller, path.pid);
-  return changeRequestWire(yield* mergeRequest(project, request, message));
+  return changeRequestWire(yield* mergeRequest(request, message));
 });
 
 export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests", (handlers) =>

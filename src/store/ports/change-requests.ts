@@ -1,13 +1,25 @@
-/** What the service remembers of change requests (api.md 6). Adapters keep the invariants of journal.ts. */
+/** What the service remembers of change requests and their merges (api.md 6). Adapters keep the invariants of journal.ts. */
 import * as Context from "effect/Context";
-import type { Stored } from "./journal.ts";
+import type {
+  ChangeRequestCommand,
+  ChangeRequestEvent,
+  ChangeRequestSnapshot,
+} from "../../machines/change-request.ts";
+import type { Memory, Stored } from "./journal.ts";
 import type { BadCursor, Taken } from "./errors.ts";
-import type { BranchTips, ChangeRequest, MergeSides, Page, PageRequest, PullBeside } from "./records.ts";
+import type { BranchTips, ChangeRequest, Page, PageRequest, PullBeside } from "./records.ts";
 
 export class ChangeRequests extends Context.Service<
   ChangeRequests,
   {
-    /** Numbers from 1 per project. `Taken` when the head branch has an open one. */
+    /**
+     * The memory of the requests' actors. A step that merges or closes writes the row's columns and its event in the same
+     * transaction; one that changes the state wakes readers that wait for the project's next event.
+     */
+    readonly memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
+    /** Ids of requests with commands that are not done: recovery loads their actors. */
+    readonly unsettled: Stored<readonly string[]>;
+    /** Opens it with its actor's first snapshot and commands. Numbers from 1 per project. `Taken` when the head branch has an open one. */
     readonly open: (request: {
       readonly id: string;
       readonly projectId: string;
@@ -21,6 +33,7 @@ export class ChangeRequests extends Context.Service<
       readonly now: number;
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
+    readonly byId: (id: string) => Stored<ChangeRequest | null>;
     /** The open one of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
     /** Open ones by project and head branch, from behind `after` on: of one project, or of all of them. */
@@ -42,23 +55,6 @@ export class ChangeRequests extends Context.Service<
       projectId: string,
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<ChangeRequest>, BadCursor>;
-    /**
-     * Notes what a merge is about to bring together, before git is asked (save, then act): whoever finds the work in the
-     * base branch later knows by this that it was this request's merge that put it there. False where it is not open.
-     */
-    readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
-    /**
-     * Says that git has merged it. A request that was closed in the meantime becomes merged too, since the work is in
-     * the base branch; one that is merged already stays as it is.
-     * @returns the request as it is then; null where there is none.
-     */
-    readonly recordMerge: (
-      projectId: string,
-      number: number,
-      merge: MergeSides & { readonly commit: string; readonly by: string | null; readonly now: number },
-    ) => Stored<ChangeRequest | null>;
-    /** Closes it where it is open. @returns the request as it is then; null where there is none. */
-    readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
     /**
      * Those of a project that are open, or whose pull request at the code host may be: what has ended first, in the order
      * of their numbers, at most `limit`.

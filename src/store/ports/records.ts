@@ -1,6 +1,7 @@
 /** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
 import type { Failure } from "../../domain/failure.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
+import type { MergeSides } from "../../domain/merge.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Saved } from "../../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
@@ -360,7 +361,7 @@ export interface ChangeRequest {
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The tips that the last merge was to bring together, of a merged request: did; null where none was begun. */
+  /** The commits that a merge brought together; of a request that is not merged, those of a merge whose outcome is unknown. */
   readonly mergeSides: MergeSides | null;
   readonly merged: {
     /** The base's commit that has the work. */
@@ -378,10 +379,6 @@ export interface ChangeRequest {
 export type PullBeside =
   | { readonly status: "wanted" }
   | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
-export interface MergeSides {
-  readonly base: string;
-  readonly head: string;
-}
 /** Tips of a change request's branches; null: there is no such branch, or it was not looked at yet. */
 export interface BranchTips {
   readonly base: string | null;
