@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
+import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
 import { triggerMachine } from "../src/machines/trigger.ts";
@@ -16,6 +17,7 @@ const MACHINES: readonly AnyStateMachine[] = [
   sandboxMachine,
   triggerMachine,
   accountMachine,
+  changeRequestMachine,
   agentRuntimeMachine,
 ];
 

@@ -6,6 +6,7 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { uuidV7 } from "../../src/domain/ids.ts";
 import { session, type SessionEvent } from "../../src/machines/session.ts";
+import { changeRequest, type ChangeRequestEvent } from "../../src/machines/change-request.ts";
 import { sandbox, type SandboxEvent } from "../../src/machines/sandbox.ts";
 import { Admissions, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
 import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
@@ -18,7 +19,7 @@ import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Secrets } from "../../src/store/ports/secrets.ts";
 import type { Counters } from "../../src/store/ports/counters.ts";
-import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import type { Accounts } from "../../src/store/ports/accounts.ts";
 import type { Nodes } from "../../src/store/ports/nodes.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
@@ -255,6 +256,21 @@ const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string
     return yield* tellSession(id, { type: "branch.created", commit: "a".repeat(40), sandboxId }, now);
   if (snapshot?.state === "provisioning") yield* tellSession(id, { type: "stop.requested" }, now);
   return yield* tellSession(id, { type: "restart.requested", sandboxId }, now);
+});
+
+/** Steps a change request's machine and saves, as its actor does. Null: the machine refuses the event. */
+export const tellRequest = Effect.fnUntraced(function* (
+  id: string,
+  event: ChangeRequestEvent,
+  now: number = NOON,
+) {
+  const { memory } = yield* ChangeRequests;
+  const loaded = yield* memory.load(id);
+  if (loaded === null) return yield* Effect.die("no such change request");
+  const { version, snapshot: before } = loaded;
+  const { snapshot: after, commands, accepted } = changeRequest.step(before, event);
+  if (!accepted) return null;
+  return yield* memory.save({ id, version, event, before, after, commands, completes: null, now });
 });
 
 /** Opens a sandbox for a session that is provisioning or has ended: its id and the hashes of its two tokens. */
