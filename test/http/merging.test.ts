@@ -1,4 +1,4 @@
-/** How change requests end (api.md 6, src/http/handlers/merging.ts K1 to K4): merged or closed. */
+/** How change requests end (api.md 6, src/machines/change-request.ts): merged or closed. */
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -35,11 +35,11 @@ export const FAULT_POINTS = [
   "upstream.begun",
   /** It has answered; neither the mirror nor whoever asked knows. */
   "upstream.answered",
-  /** A merge's commits are noted in its row; git was not asked (merging.ts K1). */
+  /** A merge's commits are noted in its row; git was not asked. */
   "merge.noted",
-  /** The default branch has moved; nothing says so (K2). */
+  /** Git has answered a merge; the row does not say so. */
   "merge.made",
-  /** The manifest was read; the row is still open (K3). */
+  /** The manifest was read after a merge; the row is still open. */
   "merge.read",
   /** A new master key is on the disk; the database does not know it. */
   "rotation.drafted",
