@@ -1,5 +1,5 @@
 /**
- * The import rules of the codebase (CONTRIBUTING.md, "Imports point one way"):
+ * The import rules of the codebase (CONTRIBUTING.md, "The shape"):
  *
  *   domain ← machines ← ports ← actors, duties, services ← http ← service ← serve ← main, cli
  *
@@ -244,7 +244,7 @@ module.exports = {
     {
       name: "command-line-loads-no-package",
       comment:
-        'It starts for every single call of an agent\'s: Node and nothing else (ARCHITECTURE.md, "The command line").',
+        "It starts for every single call of an agent's: Node and nothing else, so that it starts at once.",
       severity: "error",
       from: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
       to: { path: "^node_modules/", dependencyTypesNot: ["type-only"] },

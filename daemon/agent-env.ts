@@ -87,14 +87,14 @@ const refusal = (path: string, { code, message }: SecretIssue): Refused => inval
 
 /** Reads the body by hand: its keys are checked as they were sent, before any of them becomes a property. */
 export const readEnvChange = (body: unknown): EnvChange | Refused => {
-  if (!isObject(body)) return invalid("", "expected an object with revision and env");
+  if (!isObject(body)) return invalid("", "must be an object with revision and env");
   const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
-  if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "there is no such field");
+  if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "unknown field");
   const { revision, env, after_turn: afterTurn = false } = body;
   if (typeof revision !== "string" || !REVISION.test(revision))
-    return invalid("revision", "expected a string of up to 128 letters, digits and . _ + -");
-  if (typeof afterTurn !== "boolean") return invalid("after_turn", "expected true or false");
-  if (!isObject(env)) return invalid("env", "expected an object of variables by name");
+    return invalid("revision", "must be a string of up to 128 letters, digits and . _ + -");
+  if (typeof afterTurn !== "boolean") return invalid("after_turn", "must be true or false");
+  if (!isObject(env)) return invalid("env", "must be an object of variables by name");
   const read = new Map<string, string | null>();
   for (const [name, value] of Object.entries(env)) {
     const wrong = wrongWith(name, value);
@@ -110,7 +110,10 @@ const wrongWith = (name: string, value: unknown): SecretIssue | null => {
   if (value === null) return badName?.code === "unsafe_name" ? null : badName;
   if (badName !== null) return badName;
   if (typeof value === "string") return checkSecretValue(value);
-  return { code: "invalid_value", message: "A variable's value is a string, or null to take it away." };
+  return {
+    code: "invalid_value",
+    message: "The value of a variable must be a string, or null to remove it.",
+  };
 };
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

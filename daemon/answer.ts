@@ -69,7 +69,7 @@ export const answerHandshake = (response: ServerResponse, fault: HandshakeFault)
 
 export const answerUnauthenticated = (response: ServerResponse, reason: UserContextRefusal): void =>
   answerError(response, 401, {
-    error: "This request needs a valid signed user context.",
+    error: "This request needs a valid, signed user context.",
     code: "invalid_user_context",
     details: { reason },
   });
@@ -86,12 +86,12 @@ export const answerNotReady = (response: ServerResponse): void => {
 const FAILURES: Readonly<Record<Failure, (host: string) => { readonly status: number } & ErrorBody>> = {
   unreachable: (host) => ({
     status: 502,
-    error: `${host} in the sandbox did not answer: nothing listens there, or it hung up.`,
+    error: `${host} in the sandbox did not respond. No program listens there, or it closed the connection.`,
     code: "upstream_unreachable",
   }),
   silent: (host) => ({
     status: 504,
-    error: `${host} in the sandbox is there and does not answer.`,
+    error: `${host} in the sandbox did not respond in time.`,
     code: "upstream_timeout",
   }),
   body_stalled: () => ({ status: 408, error: "The body did not arrive in time.", code: "body_timeout" }),

@@ -19,7 +19,7 @@ const TOO_SLOW: ReadBody = {
 };
 const CUT_SHORT: ReadBody = {
   status: 400,
-  body: { error: "The body ended before it was complete.", code: "malformed_request" },
+  body: { error: "The request ended before its body was complete.", code: "malformed_request" },
 };
 const NO_JSON: ReadBody = invalid("", "it is not JSON");
 

@@ -2,7 +2,7 @@
  * Makes the one file that a sandbox's Node runs as `platform-agent`.
  *
  * CommonJS, although the sources are modules: Node starts it in about 10 ms less, and a file without an extension,
- * as spec.md names it, is CommonJS to Node without looking inside.
+ * as the sandbox layout names it, is CommonJS to Node without looking inside.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 `[runtime] config_dir`). */
+/** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 "Config directory"). */
 import { realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
@@ -27,7 +27,7 @@ export const configDirOf = async (manifest: string, workspace: string): Promise<
   const standard = join(workspace, DEFAULT_CONFIG_DIR);
   return {
     path: staysWithin(standard) ? standard : join(workspace, NO_CONFIG_DIR),
-    problem: "config_dir must not lead out of the repository through a link.",
+    problem: "config_dir must not point outside the repository through a symbolic link.",
   };
 };
 

@@ -75,20 +75,20 @@ const refusal = (status: number, code: string, error: string): Refused => ({
   body: { error, code },
 });
 
-const ENDING = refusal(503, "ending", "The daemon is ending.");
-const IN_PROGRESS = refusal(409, "refresh_in_progress", "The session branch is being fetched already.");
-const TURN_IN_PROGRESS = refusal(409, "turn_in_progress", "The agent is at work; nothing was changed.");
+const ENDING = refusal(503, "ending", "The sandbox is stopping.");
+const IN_PROGRESS = refusal(409, "refresh_in_progress", "A fetch of the session branch is already running.");
+const TURN_IN_PROGRESS = refusal(409, "turn_in_progress", "The agent is working. Nothing was changed.");
 const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository could not be checked out.");
 const NOT_PULLED = {
   diverged: refusal(
     409,
     "diverged",
-    "The session branch has commits here that its remote has not. Push or drop them; nothing was changed.",
+    "The workspace has commits that are not pushed. Push or drop them first. Nothing was changed.",
   ),
   uncommitted_changes: refusal(
     409,
     "uncommitted_changes",
-    "The workspace has changes that are not committed. Commit or drop them; nothing was changed.",
+    "The workspace has uncommitted changes. Commit or drop them first. Nothing was changed.",
   ),
 };
 
@@ -103,7 +103,7 @@ class Control {
 
   handle(name: ControlName, body: unknown): Effect.Effect<ControlAnswer> {
     if (name === "env") return this.#env(body);
-    if (!isEmpty(body)) return Effect.succeed(invalid("", "expected an empty object"));
+    if (!isEmpty(body)) return Effect.succeed(invalid("", "must be an empty object"));
     return name === "refresh" ? this.#refresh : this.#save;
   }
 
@@ -199,7 +199,7 @@ class Control {
     return {
       status: 502,
       body: {
-        error: "The agent runtime was restarted and does not answer; it is started again.",
+        error: "The agent runtime was restarted but does not respond. The service restarts it again.",
         code: "runtime_failed",
         details: { ...told, runtime },
       },

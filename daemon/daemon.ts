@@ -219,7 +219,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
     orElse: () =>
       Effect.suspend(() => {
         report.giveUpCheckout();
-        log("checkout given up");
+        log("checkout stopped");
         return Effect.never;
       }),
   });
@@ -250,10 +250,10 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
 const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
   wip === undefined
     ? null
-    : `Work that was not pushed before this session was restarted is kept in commit ${wip}, on refs/wip/${sessionId}. ` +
-      `To take it up: git fetch origin refs/wip/${sessionId}, then look at FETCH_HEAD. Its files are the work tree. ` +
-      "Other branches, tags, stashes, the index, worktrees and an operation in progress are kept with it where there were any: " +
-      "git show -s FETCH_HEAD says how to restore them.";
+    : `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
+      `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
+      "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
+      "git show -s FETCH_HEAD explains how to restore them.";
 
 const tell = ({ adapter, settings, log }: Parts, text: string) =>
   adapter
@@ -261,7 +261,7 @@ const tell = ({ adapter, settings, log }: Parts, text: string) =>
     .pipe(
       Effect.retry(Schedule.spaced(PROMPT_AGAIN)),
       Effect.orDie,
-      Effect.andThen(Effect.sync(() => log("the agent was told of saved work"))),
+      Effect.andThen(Effect.sync(() => log("the agent got a message about saved work"))),
     );
 
 /** The clock as the health report spells instants. */
@@ -269,7 +269,9 @@ const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString
 
 const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, prompt: InitialPrompt) {
   const attempt = Effect.tapError(adapter.deliverPrompt(prompt), ({ message }) =>
-    Effect.sync(() => report.setError("bootstrap", `the initial prompt was not taken yet: ${message}`)),
+    Effect.sync(() =>
+      report.setError("bootstrap", `the agent runtime has not accepted the initial prompt yet: ${message}`),
+    ),
   );
   // The schedule has no end, so neither has the retry one that fails.
   const outcome = yield* Effect.orDie(Effect.retry(attempt, Schedule.spaced(PROMPT_AGAIN)));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# PID 1 of a sandbox (spec.md, "Sandbox layout": /usr/local/bin/platform-entrypoint). It reaps orphans, passes
+# PID 1 of a sandbox (spec.md, sandbox layout: /usr/local/bin/platform-entrypoint). It reaps orphans, passes
 # SIGTERM and SIGINT on to the daemon, its child, and ends with the daemon's exit code; the kernel then ends
 # everything else in the sandbox. A shell reaps whatever it did not start while it waits; Node would not.
 

@@ -31,8 +31,8 @@ export const answerPage = (
   const page = [
     '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
     `<meta http-equiv="refresh" content="${REFRESH_SECONDS}">`,
-    "<title>Nothing answers on this port</title>",
-    "<h1>Nothing answers on this port</h1>",
+    "<title>No app is running on this port</title>",
+    "<h1>No app is running on this port</h1>",
     `<p>${escaped(error)}</p>`,
     `<p>Start the app in the session. This page reloads every ${REFRESH_SECONDS} seconds.</p>\n</html>\n`,
   ].join("\n");

@@ -1,5 +1,5 @@
 /**
- * Entry of `platform-agent` (spec.md, Sandbox layout). Runs by itself as `node platform-agent` (see bundle.ts), or faster
+ * Entry of `platform-agent` (spec.md, sandbox layout). Runs by itself as `node platform-agent` (see bundle.ts), or faster
  * by the launcher, from a code cache.
  */
 import { SANDBOX_LAYOUT } from "./settings.ts";

@@ -2,7 +2,7 @@
  * Ends a sandbox that its service has left for good: the service's machine was put to another use, or its files were
  * removed, and nobody is left to tear the sandbox down.
  *
- *  A1 Where the directory that the sandbox shares with its service is gone, no service can find the sandbox again: it ends
+ *  A1 Where the shared directory of the sandbox and its service was removed, no service can find the sandbox again: it ends
  *     within seconds.
  *  A2 A sandbox that has heard nothing of its service for PLATFORM_SANDBOX_ORPHAN_MS ends. It hears of it when something
  *     connects to the daemon's socket, and when the service's egress proxy takes a connection: only a service that
@@ -39,7 +39,7 @@ export const leftAlone = (orphanMs: number, signs: Signs): Effect.Effect<string>
   let silentMs = 0;
   let askedMs = 0;
   const look = Effect.gen(function* () {
-    if (!signs.isThere()) return "the directory that the sandbox shares with its service is gone";
+    if (!signs.isThere()) return "the shared directory of the sandbox and its service was removed";
     silentMs += LOOK_MS;
     askedMs += LOOK_MS;
     if (signs.wasHeard()) silentMs = 0;
@@ -47,7 +47,7 @@ export const leftAlone = (orphanMs: number, signs: Signs): Effect.Effect<string>
       askedMs = 0;
       if (yield* signs.answers) silentMs = 0;
     }
-    return silentMs >= orphanMs ? `the service was silent for ${silentMs} ms` : null;
+    return silentMs >= orphanMs ? `the service did not respond for ${silentMs} ms` : null;
   });
   return look.pipe(
     Effect.delay(LOOK_MS),
@@ -93,7 +93,7 @@ export const endWhenLeftAlone = ({ orphanMs, socket, wasHeard, log }: Orphaned):
     answers: takesConnections(join(dirname(socket), "proxy", "egress.sock")),
   }).pipe(
     Effect.map((reason) => {
-      log("the sandbox ends itself", { reason });
+      log("the sandbox stops", { reason });
       process.kill(process.pid, "SIGTERM");
     }),
   );

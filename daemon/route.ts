@@ -51,7 +51,7 @@ export const decideRoute = ({ method, url }: Target, blocked: readonly number[])
   const end = url.indexOf("?");
   const path = end === -1 ? url : url.slice(0, end);
   if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path, url);
-  if (method === "TRACE") return refused(405, "method_not_allowed", "TRACE is not offered.");
+  if (method === "TRACE") return refused(405, "method_not_allowed", "TRACE is not supported.");
   if (path.startsWith("/proxy/")) return portRoute(url, blocked);
   return { kind: "runtime", path: url };
 };
@@ -59,24 +59,24 @@ export const decideRoute = ({ method, url }: Target, blocked: readonly number[])
 const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/health") {
     if (method === "GET" || method === "HEAD") return { kind: "health" };
-    return refused(405, "method_not_allowed", "Health is read with GET or HEAD.");
+    return refused(405, "method_not_allowed", "Use GET or HEAD to read the health.");
   }
   if (path === "/platform/abort") {
     if (method === "POST") return { kind: "abort" };
-    return refused(405, "method_not_allowed", "Abort is asked for with POST.");
+    return refused(405, "method_not_allowed", "Use POST to abort.");
   }
   if (path === "/platform/logs") {
     if (method === "GET") return { kind: "logs" };
-    return refused(405, "method_not_allowed", "The log is read with GET.");
+    return refused(405, "method_not_allowed", "Use GET to read the log.");
   }
   if (path === "/platform/turn") {
     if (method === "GET") return turnRoute(url.slice(path.length));
-    return refused(405, "method_not_allowed", "The last turn is read with GET.");
+    return refused(405, "method_not_allowed", "Use GET to read the last turn.");
   }
   const name = CONTROLS.get(path);
-  if (name === undefined) return refused(404, "not_found", "The daemon has no such control path.");
+  if (name === undefined) return refused(404, "not_found", "Control path not found.");
   if (method === "POST") return { kind: "control", name };
-  return refused(405, "method_not_allowed", "This control path is asked with POST.");
+  return refused(405, "method_not_allowed", "Use POST for this control path.");
 };
 
 /** `/platform/turn?after={number}`. */
@@ -92,8 +92,9 @@ const portRoute = (url: string, blocked: readonly number[]): Route => {
   const [, digits = "", rest = ""] = /^\/proxy\/([^/?]*)(.*)$/s.exec(url) ?? [];
   const port = PORT.test(digits) ? Number(digits) : 0;
   if (port === 0 || port > MAX_PORT) {
-    return refused(400, "bad_port", "The port must be a plain decimal number from 1 to 65535.");
+    return refused(400, "bad_port", "The port must be a decimal number from 1 to 65535.");
   }
-  if (blocked.includes(port)) return refused(403, "port_blocked", `Port ${port} is the platform's own.`);
+  if (blocked.includes(port))
+    return refused(403, "port_blocked", `Port ${port} is reserved for the platform.`);
   return { kind: "port", port, path: rest.startsWith("/") ? rest : `/${rest}` };
 };

@@ -72,7 +72,7 @@ const CUT: TurnEnd = {
   state: "interrupted",
   error: {
     code: "runtime_ended",
-    message: "The agent runtime ended or was restarted in the middle of the turn. Send the message again.",
+    message: "The agent runtime ended or restarted during the turn. Send the message again.",
   },
 };
 const MAILBOX = 64;

@@ -91,7 +91,7 @@ export class DaemonServer {
       answerRefusal(responseOn(request, socket), {
         status: 405,
         code: "method_not_allowed",
-        error: "CONNECT is not offered.",
+        error: "CONNECT is not supported.",
       });
     });
     if (where.path !== undefined) server.on("connection", () => (this.#heard = true));
@@ -142,7 +142,7 @@ export class DaemonServer {
       return answerRefusal(response, {
         status: 400,
         code: "bad_request",
-        error: "Only proxied paths take a WebSocket.",
+        error: "This path does not accept WebSockets.",
       });
     }
     const to = this.#upstream(route, request);
@@ -179,7 +179,7 @@ export class DaemonServer {
       start();
     } catch {
       answerError(response, 400, {
-        error: "The request target or a header holds characters that cannot be passed on.",
+        error: "The request target or a header contains invalid characters.",
         code: "bad_request",
       });
     }
@@ -212,7 +212,7 @@ export class DaemonServer {
       (aborted) => answerJson(response, 200, { aborted }),
       () =>
         answerError(response, 502, {
-          error: "The agent runtime did not take the abort.",
+          error: "The agent runtime did not accept the abort.",
           code: "upstream_unreachable",
         }),
     );

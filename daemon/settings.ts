@@ -1,5 +1,5 @@
 /**
- * What the daemon is told at its start: the injected environment (spec.md appendix), the launch file beside it
+ * What the daemon is told at its start: the injected environment (spec.md, injected environment), the launch file beside it
  * (domain/launch.ts) and the layout of the sandbox. Read once; nothing here is read from the environment later.
  */
 import { readFileSync, rmSync } from "node:fs";

@@ -24,15 +24,15 @@ const OPTIONAL = { value: "", lines: 1, required: false };
 const FIRE_ACTIONS = {
   fire: async ({ project = "", slug = "", title = "" }, page) => {
     const typed = await askFor(
-      { title: `Fire "${title}" now`, text: "This starts a session.", confirm: "Fire now" },
+      { title: `Run "${title}" now`, text: "This starts a session.", confirm: "Run now" },
       {
         text: {
           ...OPTIONAL,
           label: "Message",
-          hint: "Optional; the prompt may use it as message.text.",
+          hint: "Optional. The prompt can use it as message.text.",
           lines: 3,
         },
-        source: { ...OPTIONAL, label: "Source", hint: "Optional; the prompt may use it as message.source." },
+        source: { ...OPTIONAL, label: "Source", hint: "Optional. The prompt can use it as message.source." },
       },
     );
     if (typed === null) return;
@@ -42,7 +42,7 @@ const FIRE_ACTIONS = {
       given,
     );
     page.notice(`"${title}" started a session.`, [
-      "Open it",
+      "Open the session",
       projectLink(project, `/sessions/${session_id}`),
     ]);
   },
@@ -60,7 +60,7 @@ const FIRE_ACTIONS = {
   /** With what a webhook once sent: the manifest may have changed since. */
   "preview-request": async ({ project = "", slug = "", fire = "" }) => {
     const { request } = await getJson(`${projectPath(project)}/fires/${fire}`);
-    if (request === null) throw new Error("The request is not stored any more.");
+    if (request === null) throw new Error("The request is no longer stored.");
     openPreview({
       projectId: project,
       slug,
@@ -73,32 +73,32 @@ const FIRE_ACTIONS = {
 
   replay: async ({ project = "", fire = "", title = "" }, page) => {
     const sure = await ask({
-      title: `Replay this fire of "${title}"?`,
-      text: "It fires once more, from what is stored of it, and starts a session of its own.",
+      title: `Replay this run of "${title}"?`,
+      text: "The trigger runs again with the stored input and starts a new session.",
       confirm: "Replay",
     });
     if (sure === null) return;
     const { status, session_id } = await post(`${projectPath(project)}/fires/${fire}/replay`);
     if (status === "fired") {
       page.notice("The replay started a session.", [
-        "Open it",
+        "Open the session",
         projectLink(project, `/sessions/${session_id}`),
       ]);
     } else {
-      page.notice("The replay waits for a free slot.", ["See the queue", "#/queue"]);
+      page.notice("The replay is waiting for a free slot.", ["Show the queue", "#/queue"]);
     }
   },
 
   "cancel-fire": async ({ project = "", fire = "", title = "" }, page) => {
     const sure = await ask({
-      title: `Cancel the waiting fire of "${title}"?`,
-      text: "It leaves the queue and starts no session. The ledger keeps it.",
-      confirm: "Cancel the fire",
-      decline: "Let it wait",
+      title: `Cancel the waiting run of "${title}"?`,
+      text: "The run leaves the queue and does not start a session. It stays in the list of runs.",
+      confirm: "Cancel the run",
+      decline: "Keep waiting",
     });
     if (sure === null) return;
     await remove(`${projectPath(project)}/fires/${fire}`);
-    page.notice("The fire was cancelled.", ["See it", fireLink(project, fire)]);
+    page.notice("The run was cancelled.", ["Show the run", fireLink(project, fire)]);
   },
 };
 
@@ -123,8 +123,8 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
       ...(rotates !== "" && {
         hours: {
           ...OPTIONAL,
-          label: "Hours for which the previous value verifies webhooks",
-          hint: `0 to ${PREVIOUS_HOURS_MAX}; with 0 it ends at once.`,
+          label: "Hours for which the previous value stays valid",
+          hint: `0 to ${PREVIOUS_HOURS_MAX}. With 0, the previous value becomes invalid at once.`,
           value: "0",
         },
       }),
@@ -133,12 +133,12 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
   if (typed === null) return;
   const hours = Number(typed["hours"] ?? 0);
   if (!(hours >= 0 && hours <= PREVIOUS_HOURS_MAX))
-    throw new Error(`The hours are a number from 0 to ${PREVIOUS_HOURS_MAX}.`);
+    throw new Error(`Enter a number of hours from 0 to ${PREVIOUS_HOURS_MAX}.`);
   const { previous_valid_until: until } = await put(
     `${projectPath(project)}/secrets/${encodeURIComponent(secret)}`,
     { value: typed["value"], previous_valid_ms: Math.round(hours * HOUR_MS) },
   );
-  const also = until === null ? "" : ` The previous value verifies webhooks until ${moment(until)}.`;
+  const also = until === null ? "" : ` The previous value stays valid until ${moment(until)}.`;
   page.notice(`${secret} is set.${also}`);
   page.refresh();
 };
@@ -162,7 +162,7 @@ export const ACTIONS = {
   "stop-session": async ({ project = "", session = "" }, page) => {
     const sure = await ask({
       title: "Stop this session?",
-      text: "Its sandbox is torn down. What the agent pushed stays on the session branch.",
+      text: "The sandbox is removed. Pushed commits stay on the session branch, and unpushed work is saved.",
       confirm: "Stop",
     });
     if (sure === null) return;
@@ -172,26 +172,26 @@ export const ACTIONS = {
 
   "restart-session": async ({ project = "", session = "" }, page) => {
     await post(`${projectPath(project)}/sessions/${session}/restart`);
-    page.notice("The session starts again, in a fresh sandbox on the same branch.");
+    page.notice("The session is restarting in a new sandbox on the same branch.");
   },
 
   "open-port": async ({ project = "", session = "" }, page) => {
     const port = await ask({
       title: "Open a port of the sandbox",
-      text: "What listens there is shown on an address of its own. The link to it can be followed once.",
+      text: "The server on this port gets its own address. The link to it works once.",
       field: {
         label: "Port",
-        hint: "Of a development server, for one: 5173.",
+        hint: "For example 5173, the port of a development server.",
         value: "",
         lines: 1,
         required: true,
       },
-      confirm: "Make a link",
+      confirm: "Create a link",
     });
     if (port === null) return;
-    if (!/^\d{1,5}$/.test(port)) throw new Error("A port is a number from 1 to 65535.");
+    if (!/^\d{1,5}$/.test(port)) throw new Error("Enter a port from 1 to 65535.");
     const { url } = await post(`${projectPath(project)}/sessions/${session}/preview`, { port: Number(port) });
-    page.notice(`There is a link to port ${port}.`, ["Open it", url]);
+    page.notice(`The link to port ${port} is ready.`, ["Open the port", url]);
   },
 
   "open-change-request": async ({ project = "", session = "", title = "" }, page) => {
@@ -218,7 +218,7 @@ export const ACTIONS = {
   merge: async ({ project = "", number = "", base = "" }, page) => {
     const sure = await ask({
       title: `Merge #${number} into ${base}?`,
-      text: "Its commits become part of that branch, and the triggers are read from there again.",
+      text: "Its commits become part of that branch. The service then reads the triggers again.",
       confirm: "Merge",
     });
     if (sure === null) return;
@@ -234,7 +234,7 @@ export const ACTIONS = {
   "close-change-request": async ({ project = "", number = "" }, page) => {
     const sure = await ask({
       title: `Close #${number} without merging it?`,
-      text: "The branch stays as it is, and another change request can be opened for it.",
+      text: "The branch does not change. You can open another change request for it.",
       confirm: "Close",
     });
     if (sure === null) return;

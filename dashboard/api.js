@@ -34,7 +34,7 @@ const call = async (method, path, body) => {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   } catch {
-    throw new ApiError(0, "unreachable", "The service does not answer.");
+    throw new ApiError(0, "unreachable", "The service does not respond.");
   }
   const text = await answer.text();
   if (answer.ok) return text;
@@ -42,7 +42,7 @@ const call = async (method, path, body) => {
   throw new ApiError(
     answer.status,
     refusal?.code ?? "unknown",
-    refusal?.error ?? `The service answered with status ${answer.status}.`,
+    refusal?.error ?? `The service responded with status ${answer.status}.`,
   );
 };
 

@@ -9,7 +9,7 @@ import { h, morph } from "./dom.js";
 import { fire, fires } from "./fires.js";
 import { follow } from "./live.js";
 import { accountView, overview } from "./overview.js";
-import { button, callout, empty } from "./parts.js";
+import { button, callout, empty, prose } from "./parts.js";
 import { sessions } from "./project.js";
 import { queue } from "./queue.js";
 import { refusals } from "./refusals.js";
@@ -41,8 +41,8 @@ const ROUTES = [
 ];
 const NOWHERE = {
   load: async () => ({}),
-  title: () => "Not here",
-  view: () => [empty("There is no such page.", h("a", { href: "#/" }, "See the projects"))],
+  title: () => "Page not found",
+  view: () => [empty("Page not found.", h("a", { href: "#/" }, "Show the projects"))],
 };
 
 /**
@@ -130,9 +130,10 @@ const problem = (error, shown) =>
     { role: "alert", "data-key": "problem" },
     callout(
       "bad",
-      h("strong", {}, error.status === 404 ? "It is not there. " : "This could not be read. "),
-      error.message,
-      shown && " What you see below may be out of date.",
+      error.status === 404
+        ? h("strong", {}, prose(error.message))
+        : [h("strong", {}, "The page could not be loaded. "), ...prose(error.message)],
+      shown && " The information below may be out of date.",
       h("p", { class: "actions" }, button("retry", "Try again")),
     ),
   );
@@ -240,7 +241,7 @@ const navigate = () => {
 /** @param {string} text @param {[string, string]} [link] */
 const notice = (text, link) => {
   region("notices").replaceChildren(
-    h("p", {}, text, link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
+    h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
   );
 };
 

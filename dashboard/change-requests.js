@@ -31,9 +31,9 @@ export const changeRequests = {
   view: ({ project, changes, more }) => [
     ...projectHead(project, "/change-requests"),
     changes.length === 0
-      ? empty("No change request.", "Open one from a session that has pushed its work.")
+      ? empty("No change requests yet.", "Open one from a session that has pushed commits.")
       : changeRows(project.id, changes),
-    more && h("p", { class: "quiet" }, "Only the newest 200 are shown."),
+    more && h("p", { class: "quiet" }, "Only the newest 200 change requests are shown."),
   ],
 };
 
@@ -87,11 +87,7 @@ export const changeRequest = {
       [
         "Session",
         change.session_id &&
-          h(
-            "a",
-            { href: projectLink(project.id, `/sessions/${change.session_id}`) },
-            "the session it comes from",
-          ),
+          h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session"),
       ],
     ]),
     change.description ? h("p", { class: "text" }, change.description) : null,
@@ -123,7 +119,7 @@ const shortCommit = (sha) => (sha ?? "").slice(0, 10);
 const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" : "files"}`;
 
 /** A heading that says where a list is cut. @param {string} what @param {number} shown @param {number} total */
-const listed = (what, shown, total) => (shown < total ? `${what}: the newest ${shown} of ${total}` : what);
+const listed = (what, shown, total) => (shown < total ? `${what} (the newest ${shown} of ${total})` : what);
 
 /** @param {ChangeRequestDetail} change */
 const commits = (change) =>
@@ -145,8 +141,14 @@ const commits = (change) =>
 const conflicts = (change) =>
   callout(
     "warn",
-    h("strong", {}, "It cannot be merged as it is."),
-    h("p", { class: "text" }, "Merge ", code(change.base_ref), " into the branch and push it; then it can."),
+    h("strong", {}, "This change request cannot be merged."),
+    h(
+      "p",
+      { class: "text" },
+      "Merge ",
+      code(change.base_ref),
+      " into the branch, resolve the conflicts and push.",
+    ),
     change.conflicts.length > 0 &&
       h(
         "ul",
@@ -158,7 +160,7 @@ const conflicts = (change) =>
 /** One block a file. @param {string} diff */
 const diffView = (diff) => {
   const lines = diff.replace(/\n$/, "").split("\n");
-  if (diff.trim() === "") return h("p", { class: "quiet" }, "The branches do not differ.");
+  if (diff.trim() === "") return h("p", { class: "quiet" }, "No differences.");
   /** @type {string[][]} */
   const files = [];
   for (const line of lines.slice(0, DIFF_LINES)) {

@@ -13,6 +13,7 @@ import {
   idTail,
   pick,
   projectLink,
+  prose,
   tag,
   time,
   trail,
@@ -30,11 +31,11 @@ const BODY_SHOWN = 256 * 1024;
 /** Reasons the service gives by a code, in words; others are words already. */
 const REASONS = new Map([
   ["account_session_cap", "All sessions of the account were in use."],
-  ["missed", "It was due while nothing could fire it, and is too old to be made up for."],
+  ["missed", "The run was due while the service could not start it, and is now too old to catch up."],
   ["paused", "The project's triggers were paused."],
-  ["overlapped", "A later instant of the same trigger took its place in the queue."],
-  ["filtered", "The trigger's filter does not match the delivery."],
-  ["queue_ttl", "It waited too long for a free slot."],
+  ["overlapped", "A later run of the same trigger replaced it in the queue."],
+  ["filtered", "The delivery does not match the trigger's filter."],
+  ["queue_ttl", "The run waited too long for a free slot."],
   ["project_archived", "The project was archived."],
   ["prompt_too_large", "The rendered prompt was too large."],
 ]);
@@ -75,7 +76,7 @@ export const fires = {
   },
 
   /** @param {Ledger} data */
-  title: ({ project }) => `Fires of ${project.name}`,
+  title: ({ project }) => `Runs of ${project.name}`,
 
   /** @param {Ledger} data */
   view: ({ project, fires: list, more, slugs, filter }) => [
@@ -85,7 +86,7 @@ export const fires = {
     h(
       "p",
       { class: "unseen", role: "status", "data-key": "count" },
-      `${counted(list.length, "fire")}${more ? ", and older ones" : ""}`,
+      `${counted(list.length, "run")}${more ? ", and older ones" : ""}`,
     ),
     list.length > 0
       ? h(
@@ -94,7 +95,7 @@ export const fires = {
           list.map((fire) => row(project.id, fire)),
         )
       : nothing(project.id, filter),
-    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older fires")),
+    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older runs")),
   ],
 };
 
@@ -114,11 +115,11 @@ const filters = (slugs, filter) => {
 const nothing = (projectId, filter) =>
   filter.status === "" && filter.slug === ""
     ? empty(
-        "Nothing has fired yet.",
-        "A trigger fires when its webhook is called, when it is due, or by hand. ",
-        h("a", { href: projectLink(projectId, "/triggers") }, "See the triggers"),
+        "No runs yet.",
+        "A trigger runs when its webhook receives a delivery, when its schedule is due, or when you run it by hand. ",
+        h("a", { href: projectLink(projectId, "/triggers") }, "Show the triggers"),
       )
-    : empty("No fire is like that.", h("a", { href: firesLink(projectId) }, "Show all fires"));
+    : empty("No runs match the filter.", h("a", { href: firesLink(projectId) }, "Show all runs"));
 
 /** @param {string} projectId @param {Fire} fire */
 const row = (projectId, fire) =>
@@ -143,7 +144,7 @@ const row = (projectId, fire) =>
         tag(fire.kind),
       ),
       fire.reason &&
-        h("span", { class: fire.status === "failed" ? "reason" : "quiet" }, reasonText(fire.reason)),
+        h("span", { class: fire.status === "failed" ? "reason" : "quiet" }, prose(reasonText(fire.reason))),
       origins(projectId, fire),
     ),
     badge(fire.status),
@@ -200,14 +201,14 @@ export const fire = {
   },
 
   /** @param {FirePage} data */
-  title: ({ fire: found }) => `Fire of ${found.trigger_slug} · ${found.status}`,
+  title: ({ fire: found }) => `Run of ${found.trigger_slug} · ${found.status}`,
 
   /** @param {FirePage} data */
   view: ({ project, fire: found }) => [
     trail([
       ["Projects", "#/"],
       [project.name, projectLink(project.id)],
-      ["Fires", firesLink(project.id)],
+      ["Runs", firesLink(project.id)],
       [found.trigger_slug, null],
     ]),
     h(
@@ -218,7 +219,7 @@ export const fire = {
       actions(project.id, found),
     ),
     found.reason && why(found, found.reason),
-    h("section", { "data-key": "facts" }, h("h2", {}, "Facts"), fireFacts(project.id, found)),
+    h("section", { "data-key": "facts" }, h("h2", {}, "Details"), fireFacts(project.id, found)),
     h("section", { "data-key": "prompt" }, h("h2", {}, "Prompt"), promptOf(found)),
     found.kind === "cron" && found.request === null
       ? null
@@ -240,10 +241,14 @@ const actions = (projectId, found) => {
       button("preview-request", "Preview", {
         ...target,
         "data-slug": found.trigger_slug,
-        title: "What the trigger's prompt is by now for this request",
+        title: "The prompt that the trigger renders today for this request",
       }),
     isLost &&
-      h("span", { id: "not-stored", class: "quiet" }, "It cannot be replayed: its request is not stored."),
+      h(
+        "span",
+        { id: "not-stored", class: "quiet" },
+        "This run cannot be replayed because its request is not stored.",
+      ),
   );
 };
 
@@ -256,14 +261,14 @@ const why = (found, reason) => {
   if (found.status === "queued") {
     return callout(
       "warn",
-      "It waits for a free slot. ",
-      reasonText(reason),
+      "Waiting for a free slot. ",
+      ...prose(reasonText(reason)),
       " ",
-      h("a", { href: "#/queue" }, "See the queue"),
+      h("a", { href: "#/queue" }, "Show the queue"),
     );
   }
   const tone = found.status === "failed" || found.status === "expired" ? "bad" : "";
-  return callout(tone, h("p", { class: "text" }, reasonText(reason)));
+  return callout(tone, h("p", { class: "text" }, prose(reasonText(reason))));
 };
 
 /** @param {string} projectId @param {FireDetail} found */
@@ -276,7 +281,7 @@ const fireFacts = (projectId, found) =>
     ["Session", found.session_id && sessionLink(projectId, found.session_id)],
     ["Attempts", String(found.attempts)],
     ["Delivery", found.delivery_id && code(found.delivery_id)],
-    ["Verified with", found.verified_with === "previous" && "the secret's previous value"],
+    ["Verified with", found.verified_with === "previous" && "the previous value of the secret"],
     [
       "Replay of",
       found.replay_of && h("a", { href: fireLink(projectId, found.replay_of) }, idTail(found.replay_of)),
@@ -287,7 +292,7 @@ const fireFacts = (projectId, found) =>
 
 /** @param {FireDetail} found */
 const promptOf = ({ prompt }) => {
-  if (prompt === null) return h("p", { class: "quiet" }, "No prompt is kept of it.");
+  if (prompt === null) return h("p", { class: "quiet" }, "No prompt is stored for this run.");
   return prompt === ""
     ? h("p", { class: "quiet" }, "The prompt is empty.")
     : h("pre", { class: "text", tabindex: 0, "aria-label": "Prompt" }, prompt);
@@ -299,7 +304,7 @@ const requestOf = ({ request }) => {
     return h(
       "p",
       { class: "quiet" },
-      "It is not stored: it was too large, or is among the oldest of the account.",
+      "The request is not stored. It was too large, or it was removed to make room for newer requests.",
     );
   }
   const { headers, body, encoding } = request;
@@ -311,7 +316,7 @@ const requestOf = ({ request }) => {
       ["User-Agent", headers.user_agent && code(headers.user_agent)],
       ["X-Forwarded-For", headers.forwarded_for && code(headers.forwarded_for)],
     ]),
-    encoding === "base64" && h("p", { class: "quiet" }, "The body is no text. This is its base64:"),
+    encoding === "base64" && h("p", { class: "quiet" }, "The body is not text. It is shown in base64."),
     body === ""
       ? h("p", { class: "quiet" }, "The body is empty.")
       : h("pre", { class: "text", tabindex: 0, "aria-label": "Body" }, shownBody(request)),

@@ -71,7 +71,7 @@ export const followLog = (path, changed) => {
 /** @param {Log | null} log */
 export const logView = (log) => {
   if (log === null || !log.heard) return h("p", { class: "quiet" }, "Loading…");
-  if (log.lines.length === 0) return h("p", { class: "quiet" }, "There are no logs.");
+  if (log.lines.length === 0) return h("p", { class: "quiet" }, "No logs yet.");
   return h(
     "pre",
     { class: "logs", tabindex: 0 },
@@ -81,7 +81,7 @@ export const logView = (log) => {
 
 /** @param {Line | null} line */
 const lineView = (line) => {
-  if (line === null) return [h("span", { class: "quiet" }, "… lines are missing here …"), "\n"];
+  if (line === null) return [h("span", { class: "quiet" }, "… some lines are missing …"), "\n"];
   const said = line.source === "daemon" ? line.line : `${line.source}: ${line.line}`;
   return [h("span", { class: "quiet" }, line.at === null ? "-" : line.at.slice(11, 23)), ` ${said}\n`];
 };
@@ -90,5 +90,5 @@ const lineView = (line) => {
 const borderBefore = (lines, index) => {
   const [before, line] = [lines[index - 1], lines[index]];
   if (!before || !line || before.sandbox_id === line.sandbox_id) return [];
-  return [h("span", { class: "quiet" }, "── the next sandbox ──"), "\n"];
+  return [h("span", { class: "quiet" }, "── new sandbox ──"), "\n"];
 };

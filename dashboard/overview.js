@@ -2,7 +2,7 @@
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
-import { callout, code, empty, projectLink, tag, time } from "./parts.js";
+import { callout, code, empty, projectLink, prose, tag, time } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Me} Me */
@@ -23,9 +23,9 @@ export const overview = {
     h("h1", { "data-key": "heading" }, "Projects"),
     me !== null && me.account.queued_fires > 0 && waiting(me.account),
     projects.length === 0
-      ? empty("There is no project yet.", "Make one with ", code("POST /v1/projects"), " or run the demo.")
+      ? empty("No projects yet.", "Create one with ", code("POST /v1/projects"), " or run the demo.")
       : h("ul", { class: "cards", "data-key": "projects" }, projects.map(card)),
-    more && h("p", { class: "quiet" }, "Only the newest 200 are shown."),
+    more && h("p", { class: "quiet" }, "Only the newest 200 projects are shown."),
   ],
 };
 
@@ -41,7 +41,7 @@ const card = (project) =>
       repositoryName(project),
       " · ",
       project.default_branch,
-      " · made ",
+      " · created ",
       time(project.created_at),
     ),
     h(
@@ -50,13 +50,13 @@ const card = (project) =>
       project.status === "archived" && tag("archived"),
       project.triggers_paused && tag("triggers paused", "warn"),
     ),
-    project.manifest.error && callout("bad", project.manifest.error),
+    project.manifest.error && callout("bad", prose(project.manifest.error)),
   );
 
 /** @param {Project} project */
 export const repositoryName = ({ repository }) => {
   if (repository.kind === "github") return `${repository.owner}/${repository.name}`;
-  return repository.url ?? "hosted here";
+  return repository.url ?? "hosted by this service";
 };
 
 /** @param {Me["account"]} account */
@@ -64,10 +64,10 @@ const waiting = ({ queued_fires: count, active_sessions: active, session_cap: ca
   h(
     "div",
     { class: "callout", "data-tone": "warn", "data-key": "waiting" },
-    h("strong", {}, `${counted(count, "fire")} ${count === 1 ? "waits" : "wait"} for a free slot.`),
+    h("strong", {}, `${counted(count, "run")} ${count === 1 ? "is" : "are"} waiting for a free slot.`),
     active >= cap && ` All ${counted(cap, "session")} of the account are in use.`,
     " ",
-    h("a", { href: "#/queue" }, "See the queue"),
+    h("a", { href: "#/queue" }, "Show the queue"),
   );
 
 /** What the header says about the account. @param {Me} me @param {boolean | null} live */

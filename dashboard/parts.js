@@ -19,6 +19,13 @@ export const time = (at, otherwise = "never") =>
 /** @param {string} text */
 export const code = (text) => h("code", {}, text);
 
+/** A sentence of the service: the parts that it puts in backticks are shown as code. @param {string} text @returns {Child[]} */
+export const prose = (text) =>
+  text
+    .split(/`([^`\n]+)`/)
+    .map((part, index) => (index % 2 === 1 ? code(part) : part))
+    .filter((part) => part !== "");
+
 /** @param {string} id */
 export const idTail = (id) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
 

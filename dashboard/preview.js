@@ -3,6 +3,7 @@ import { ApiError, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { counted, moment } from "./format.js";
+import { prose } from "./parts.js";
 import { projectPath } from "./project.js";
 import { isJson, prettyJson } from "./text.js";
 
@@ -31,8 +32,8 @@ const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /** What becomes of a delivery that does not fire. */
 const OUTCOMES = new Map([
-  ["pong", "This is a ping. The service answers it and starts nothing."],
-  ["filtered", "The delivery does not match the trigger's filter. It would start nothing."],
+  ["pong", "This is a ping. The service answers it and does not start a session."],
+  ["filtered", "The delivery does not match the trigger's filter. It would not start a session."],
 ]);
 
 /**
@@ -64,7 +65,7 @@ export const openPreview = (imagined) => {
       "form",
       {},
       h("h2", { id: "dialog-title" }, `Preview "${imagined.title}"`),
-      h("p", { class: "quiet" }, "The prompt as such a fire would have it. Nothing is started."),
+      h("p", { class: "quiet" }, "Shows the prompt that the trigger would render. No session starts."),
       kindChoice(imagined.kinds),
       imagined.kinds.map((kind) => fieldsOf(kind, imagined)),
       refusal,
@@ -95,11 +96,11 @@ export const openPreview = (imagined) => {
     // A later press has made this answer an old one.
     if (turn !== asked) return;
     const isRefused = typeof answer === "string";
-    refusal.replaceChildren(...(isRefused ? [h("span", {}, answer)] : []));
+    refusal.replaceChildren(...(isRefused ? [h("span", {}, prose(answer))] : []));
     outcome.textContent = isRefused
       ? ""
       : (OUTCOMES.get(answer.outcome ?? "") ??
-        `${counted([...answer.prompt].length, "character")}, nothing started.`);
+        `${counted([...answer.prompt].length, "character")}. No session was started.`);
     result.replaceChildren(...(isRefused ? [] : rendered(answer)));
     (isRefused ? refusal : result).scrollIntoView({ block: "nearest" });
   };
@@ -116,7 +117,7 @@ const previewOf = async ({ projectId, slug }, entered) => {
     );
   } catch (error) {
     if (error instanceof SyntaxError) {
-      return `The body is no JSON: ${error.message}. (A real webhook with such a body has it as body.raw.)`;
+      return `The body is not valid JSON: ${error.message}. (If a delivery has this body, the prompt can use it as body.raw.)`;
     }
     return error instanceof ApiError ? error.message : String(error);
   }
@@ -169,7 +170,7 @@ const rendered = ({ prompt, variables }) => [
 const kindChoice = (kinds) =>
   h(
     "div",
-    { class: "choices", role: "radiogroup", "aria-label": "Kind of fire" },
+    { class: "choices", role: "radiogroup", "aria-label": "Kind of run" },
     kinds.map((kind, index) =>
       h("label", {}, h("input", { type: "radio", name: "kind", value: kind, checked: index === 0 }), kind),
     ),

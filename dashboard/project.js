@@ -3,7 +3,19 @@ import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
 import { duration, now } from "./format.js";
 import { repositoryName } from "./overview.js";
-import { badge, button, callout, code, empty, idTail, projectLink, tag, time, trail } from "./parts.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  empty,
+  idTail,
+  projectLink,
+  prose,
+  tag,
+  time,
+  trail,
+} from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -43,8 +55,8 @@ export const projectHead = (project, tab) => [
       { class: "tabs", "aria-label": "Project" },
       tabLink(project, tab, ["", "Sessions"]),
       tabLink(project, tab, ["/triggers", "Triggers"]),
-      tabLink(project, tab, ["/fires", "Fires"]),
-      tabLink(project, tab, ["/webhook-refusals", "Refused webhooks"]),
+      tabLink(project, tab, ["/fires", "Runs"]),
+      tabLink(project, tab, ["/webhook-refusals", "Refused deliveries"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
     ),
   ),
@@ -73,14 +85,14 @@ export const sessions = {
   view: ({ project, sessions: list, more }) => [
     ...projectHead(project, ""),
     project.manifest.error &&
-      callout("bad", h("strong", {}, "The manifest was not read. "), project.manifest.error),
+      callout("bad", h("strong", {}, "The manifest could not be read. "), prose(project.manifest.error)),
     list.length === 0
       ? empty(
-          "No session yet.",
-          "A trigger starts one, or ",
+          "No sessions yet.",
+          "A trigger starts a session. To start one yourself, call ",
           code(`POST ${projectPath(project.id)}/sessions`),
           ". ",
-          h("a", { href: projectLink(project.id, "/triggers") }, "See the triggers"),
+          h("a", { href: projectLink(project.id, "/triggers") }, "Show the triggers"),
         )
       : h("ul", { class: "rows", "data-key": "sessions" }, list.map(row)),
     more && h("p", { class: "more" }, button("more", "Show older sessions")),
@@ -101,10 +113,10 @@ const row = (session) =>
         sessionName(session),
       ),
       h("span", { class: "quiet" }, idTail(session.id), " · ", session.agent_name),
-      session.failure && h("span", { class: "reason" }, session.failure.message),
+      session.failure && h("span", { class: "reason" }, prose(session.failure.message)),
       session.failure === null &&
         session.last_turn?.state === "failed" &&
-        h("span", { class: "reason" }, `Last turn failed: ${session.last_turn.error?.message ?? ""}`),
+        h("span", { class: "reason" }, prose(`Last turn failed: ${session.last_turn.error?.message ?? ""}`)),
     ),
     badge(session.status),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),

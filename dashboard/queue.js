@@ -42,12 +42,12 @@ export const queue = {
       h(
         "p",
         { class: "quiet" },
-        "Fires that wait for a free slot, in the order they will start.",
+        "Runs that wait for a free slot, in the order in which they will start.",
         me !== null && ` ${usage(me)}`,
       ),
     ),
     waiting.length === 0
-      ? empty("Nothing waits.", "A fire waits here while all sessions of the account are in use.")
+      ? empty("The queue is empty.", "Runs wait here while all sessions of the account are in use.")
       : h(
           "ol",
           { class: "rows", "data-key": "queue" },
@@ -58,7 +58,7 @@ export const queue = {
       h(
         "p",
         { class: "quiet", "data-key": "more" },
-        `${counted(me.account.queued_fires - waiting.length, "fire")} more behind these.`,
+        `The queue has ${counted(me.account.queued_fires - waiting.length, "more run")}.`,
       ),
   ],
 };

@@ -9,20 +9,20 @@ import { projectHead, projectPath } from "./project.js";
 
 /** Reasons by their codes; others are shown as they are. */
 const REASONS = new Map([
-  ["invalid_webhook_address", "The address is not that of a trigger."],
-  ["unknown_trigger", "The manifest has no trigger with this slug."],
-  ["trigger_in_error", "The manifest's entry for this trigger, or its filter, has an error."],
+  ["invalid_webhook_address", "No trigger has this webhook address."],
+  ["unknown_trigger", "platform.toml has no trigger with this slug."],
+  ["trigger_in_error", "The trigger's entry in platform.toml, or its filter, has an error."],
   ["trigger_disabled", "The trigger is disabled."],
   ["not_a_webhook_trigger", "The trigger is not a webhook trigger."],
   ["triggers_paused", "The project's triggers are paused."],
   ["project_archived", "The project is archived."],
   ["secret_not_configured", "The trigger's secret has no value."],
   ["signature_missing", "The request has no signature."],
-  ["signature_malformed", "The signature is not sha256= and 64 hexadecimal digits."],
-  ["signature_mismatched", "The signature does not match: the sender has another secret."],
+  ["signature_malformed", "The signature must be sha256= followed by 64 hexadecimal digits."],
+  ["signature_mismatched", "The signature does not match. Check that the sender uses the trigger's secret."],
   ["body_too_large", "The body is larger than 25 MiB."],
   ["body_timeout", "The body did not arrive in time."],
-  ["malformed_request", "The body ended before it was complete."],
+  ["malformed_request", "The request ended before its body was complete."],
   ["queue_full", "The account's queue was full."],
   ["busy", "The service was busy."],
   ["database_unavailable", "The database could not be reached."],
@@ -39,21 +39,21 @@ export const refusals = {
   },
 
   /** @param {Refusals} data */
-  title: ({ project }) => `Refused webhooks of ${project.name}`,
+  title: ({ project }) => `Refused deliveries of ${project.name}`,
 
   /** @param {Refusals} data */
   view: ({ project, refusals: list, more }) => [
     ...projectHead(project, "/webhook-refusals"),
     project.triggers_paused &&
-      callout("warn", "All triggers of this project are paused. Webhooks are answered 404."),
+      callout("warn", "All triggers of this project are paused. Webhook deliveries get a 404 response."),
     list.length === 0
       ? empty(
-          "No webhook was turned away.",
-          "The newest 500 of the last 7 days are shown here. ",
-          h("a", { href: projectLink(project.id, "/triggers") }, "See the triggers"),
+          "No refused deliveries.",
+          "This page shows up to 500 refused deliveries of the last 7 days. ",
+          h("a", { href: projectLink(project.id, "/triggers") }, "Show the triggers"),
         )
       : h("ul", { class: "rows", "data-key": "refusals" }, list.map(row)),
-    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older ones")),
+    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older deliveries")),
   ],
 };
 

@@ -3,7 +3,7 @@ import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { followLog, logView } from "./log.js";
-import { badge, button, callout, code, facts, idTail, projectLink, time, trail } from "./parts.js";
+import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { isLive, projectPath, sessionName } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -61,18 +61,22 @@ export const session = {
       h("p", { class: "actions" }, actions(found, changes)),
     ),
     found.failure &&
-      callout("bad", h("strong", {}, found.failure.code), h("p", { class: "text" }, found.failure.message)),
+      callout(
+        "bad",
+        h("strong", {}, found.failure.code),
+        h("p", { class: "text" }, prose(found.failure.message)),
+      ),
     found.last_turn?.error &&
       callout(
         found.last_turn.state === "failed" ? "bad" : "warn",
         h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
-        h("p", { class: "text" }, found.last_turn.error.message),
+        h("p", { class: "text" }, prose(found.last_turn.error.message)),
       ),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
-      h("section", {}, h("h2", {}, "What happened"), timeline(found, sandbox)),
-      h("section", {}, h("h2", {}, "Facts"), sessionFacts(found, sandbox)),
+      h("section", {}, h("h2", {}, "Timeline"), timeline(found, sandbox)),
+      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox)),
     ),
     changes.length > 0 &&
       h(
@@ -115,10 +119,10 @@ const timeline = (found, sandbox) => {
   /** @type {[string, string | null | undefined, string?][]} */
   const all = [
     ["Accepted", found.created_at],
-    ["Sandbox asked for", sandbox?.created_at, sandbox?.provider],
+    ["Sandbox requested", sandbox?.created_at, sandbox?.provider],
     ["Sandbox live", sandbox?.active_at],
     ["Running", found.running_at],
-    ["Sandbox gone", ended],
+    ["Sandbox ended", ended],
     ["Stopped", found.status === "stopped" ? found.stopped_at : null, found.stop_reason ?? ""],
     ["Failed", found.status === "failed" ? found.failure?.at : null, found.failure?.code],
   ];
@@ -152,7 +156,7 @@ const sessionFacts = (found, sandbox) =>
   facts([
     ["Branch", code(found.branch_name)],
     [
-      "Cut from",
+      "Created from",
       h(
         "span",
         {},
@@ -167,15 +171,21 @@ const sessionFacts = (found, sandbox) =>
       found.trigger_slug && h("a", { href: projectLink(found.project_id, "/triggers") }, found.trigger_slug),
     ],
     [
-      "Started by",
-      found.fire_id && h("a", { href: projectLink(found.project_id, `/fires/${found.fire_id}`) }, "its fire"),
+      "Triggered by",
+      found.fire_id &&
+        h(
+          "a",
+          { href: projectLink(found.project_id, `/fires/${found.fire_id}`) },
+          "run ",
+          idTail(found.fire_id),
+        ),
     ],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
     [
       "Last turn",
       found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
     ],
-    ["Saved", found.saved && savedWork(found, found.saved)],
+    ["Saved work", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
 
@@ -187,10 +197,10 @@ const savedWork = ({ id }, { wip, skipped, error }) =>
   h(
     "span",
     { class: "text" },
-    error !== null && `nothing: ${error}`,
-    error === null && (wip === null ? "nothing: all was pushed" : code(`refs/wip/${id}`)),
+    error !== null && `Not saved: ${error}`,
+    error === null && (wip === null ? "Nothing to save: all commits were pushed." : code(`refs/wip/${id}`)),
     skipped.length > 0 &&
-      ` without ${skipped
+      ` Skipped: ${skipped
         .slice(0, SKIPPED_SHOWN)
         .map(({ path, reason }) => `${path} (${reason})`)
         .join(", ")}`,

@@ -22,7 +22,7 @@ export const signInView = (refusal) => [
     h(
       "p",
       { id: "token-help", class: "quiet" },
-      "The service printed it at its first start. A one-time link signs in without it.",
+      "The service prints an access token when it starts for the first time. You can also sign in with the one-time link.",
     ),
     refusal !== null && h("p", { class: "refusal", role: "alert" }, refusal),
     h("button", { type: "submit", class: "primary" }, "Sign in"),

@@ -3,7 +3,7 @@ import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink, firesLink } from "./fires.js";
 import { counted, moment, ZONE } from "./format.js";
-import { badge, button, callout, code, empty, facts, projectLink, tag, time } from "./parts.js";
+import { badge, button, callout, code, empty, facts, projectLink, prose, tag, time } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Trigger} Trigger */
@@ -40,20 +40,23 @@ export const triggers = {
     listing.triggers_paused &&
       callout(
         "warn",
-        "All triggers of this project are paused. Webhooks are answered 404. 'Fire now' still works. ",
-        h("a", { href: projectLink(project.id, "/webhook-refusals") }, "See refused webhooks"),
+        "All triggers of this project are paused. Webhook deliveries get a 404 response. You can still run a trigger by hand. ",
+        h("a", { href: projectLink(project.id, "/webhook-refusals") }, "Show refused deliveries"),
       ),
     listing.manifest.stale &&
-      callout("warn", "The manifest does not parse. The triggers of its last good version go on."),
+      callout(
+        "warn",
+        "platform.toml has a syntax error. The triggers of its last valid version stay active.",
+      ),
     listing.scheduler?.late &&
-      callout("warn", "The scheduler is late: cron triggers fire later than they are due."),
+      callout("warn", "The scheduler is behind. Cron triggers run later than their schedule says."),
     ...listing.warnings.map(({ code: kind, message }) =>
-      callout("warn", tag(kind.replaceAll("_", " "), "warn"), " ", message),
+      callout("warn", tag(kind.replaceAll("_", " "), "warn"), " ", ...prose(message)),
     ),
     listing.errors.length > 0 && errorList(listing.errors),
     listing.triggers.length === 0
       ? empty(
-          "No trigger.",
+          "No triggers yet.",
           "Add a ",
           code("[[triggers]]"),
           " entry to ",
@@ -69,7 +72,7 @@ export const triggers = {
       h(
         "p",
         { class: "quiet", "data-key": "manifest" },
-        "Read from commit ",
+        "Triggers read from commit ",
         code(listing.manifest.commit.slice(0, 10)),
         " ",
         time(listing.manifest.synced_at),
@@ -82,11 +85,7 @@ const errorList = (errors) =>
   h(
     "section",
     { class: "callout", "data-tone": "bad", "data-key": "errors" },
-    h(
-      "h2",
-      {},
-      `${counted(errors.length, "entry").replace("entrys", "entries")} of platform.toml cannot be used`,
-    ),
+    h("h2", {}, `platform.toml has ${counted(errors.length, "error")}`),
     h(
       "ul",
       {},
@@ -102,7 +101,7 @@ const errorList = (errors) =>
           error.path && [" ", code(error.path)],
           error.line !== null && ` line ${error.line}`,
           ": ",
-          error.message,
+          ...prose(error.message),
         ),
       ),
     ),
@@ -132,12 +131,12 @@ const card = (trigger, { project, secrets }) =>
       cardActions(project.id, trigger),
     ),
     facts([
-      ["Last fired", time(trigger.last_fired_at)],
-      ["Fires", ledger(project.id, trigger)],
-      ["Next", trigger.type === "cron" ? next(trigger, project) : null],
+      ["Last run", time(trigger.last_fired_at)],
+      ["Runs", ledger(project.id, trigger)],
+      ["Next run", trigger.type === "cron" ? next(trigger, project) : null],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
-      ["Only", trigger.filter ? filter(trigger.filter) : null],
+      ["Filter", trigger.filter ? filter(trigger.filter) : null],
       ["Secret", trigger.secret_env ? secret(trigger.secret_env, { project, secrets }) : null],
       ["Webhook", trigger.webhook_url ? webhook(trigger.webhook_url) : null],
     ]),
@@ -156,7 +155,7 @@ const cardActions = (projectId, trigger) => {
       "data-upcoming": trigger.upcoming.join(" "),
       "aria-label": `Preview ${trigger.name}`,
     }),
-    button("fire", "Fire now", { ...target, "aria-label": `Fire ${trigger.name} now` }),
+    button("fire", "Run now", { ...target, "aria-label": `Run ${trigger.name} now` }),
   );
 };
 
@@ -173,7 +172,7 @@ const ledger = (projectId, { slug, name, last_fire: newest }) =>
         " ",
         h("a", { href: fireLink(projectId, newest.id) }, time(newest.at)),
       ),
-    h("a", { href: firesLink(projectId, slug), "aria-label": `All fires of ${name}` }, "all fires"),
+    h("a", { href: firesLink(projectId, slug), "aria-label": `All runs of ${name}` }, "all runs"),
   );
 
 /** The instants it is due at next, soonest first. @param {Trigger} trigger @param {import("./wire.d.ts").Project} project */
@@ -191,7 +190,7 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
         h("li", { "data-key": at }, moment(at), " ", h("span", { class: "quiet" }, time(at))),
       ),
     ),
-    timezone !== ZONE && h("p", { class: "quiet" }, `in your time zone, ${ZONE}`),
+    timezone !== ZONE && h("p", { class: "quiet" }, `Times are in your time zone, ${ZONE}.`),
   );
 };
 
@@ -236,5 +235,5 @@ const webhook = (url) =>
     "span",
     { class: "copy" },
     h("code", { class: "long" }, url),
-    button("copy", "Copy", { class: "plain", "data-text": url, "aria-label": "Copy the webhook's address" }),
+    button("copy", "Copy", { class: "plain", "data-text": url, "aria-label": "Copy the webhook URL" }),
   );

@@ -166,14 +166,12 @@ const awaitCommit = async (
     }
     if (atRest && pushed !== null) return pushed;
     if (atRest) {
-      throw new Error(
-        `the agent ended its turn and pushed nothing; it said: ${acts.at(-1)?.text ?? "nothing"}`,
-      );
+      throw new Error(`the agent ended its turn without a push; it said: ${acts.at(-1)?.text ?? "nothing"}`);
     }
     // eslint-disable-next-line no-await-in-loop
     await delay(LOOK_MS);
   }
-  throw new Error(`there was no commit within ${String(AGENT_DEADLINE_MS / 60_000)} minutes`);
+  throw new Error(`the agent pushed no commit within ${String(AGENT_DEADLINE_MS / 60_000)} minutes`);
 };
 
 const describe = ({ tool, text }: AgentAct): string => {

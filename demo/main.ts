@@ -70,7 +70,7 @@ const run = async (demo: Demo): Promise<Running> => {
     return value === undefined || value === "" ? [] : [{ name, value }];
   });
   const repository = path.join(directory, "greeter");
-  await namedStep("making the sample repository", async () => {
+  await namedStep("creating the sample repository", async () => {
     makeRepository(repository);
   });
   narrator.say("repository", "demo/repository, committed in a temporary directory");
@@ -141,7 +141,7 @@ const makeProject = async (parts: {
   readonly repository: string;
 }): Promise<string> => {
   const { client, narrator, step, repository } = parts;
-  const { id } = await step("making the project", () =>
+  const { id } = await step("creating the project", () =>
     client.send<{ id: string }>("POST", "/v1/projects", {
       name: "greeter",
       repository: { kind: "hosted", import_from: repository },
@@ -204,12 +204,12 @@ const cleanUp = async ({ undo, directory, narrator }: Demo): Promise<boolean> =>
 };
 
 const stay = async ({ client, service }: Running, { narrator, signal }: Demo): Promise<void> => {
-  const { url } = await namedStep("making the dashboard's link", () =>
+  const { url } = await namedStep("creating the dashboard link", () =>
     client.send<{ url: string }>("POST", "/dashboard/links"),
   );
-  narrator.plain("Look around in the dashboard. This link works once, for five minutes:");
+  narrator.plain("Open the dashboard. This link works once, for five minutes:");
   narrator.plain(`\n    ${url}\n`, "strong");
-  narrator.plain("Ctrl-C ends the demo and removes all it made.", "quiet");
+  narrator.plain("Press Ctrl-C to end the demo and remove everything that it created.", "quiet");
   const left = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => {
       resolve();

@@ -43,7 +43,7 @@ export const pushDelivery = async (secret: string, deliveryId: string): Promise<
   const push = events
     .find(({ name }) => name === "push")
     ?.examples.find(({ ref, head_commit }) => ref.startsWith("refs/heads/") && head_commit !== null);
-  if (push === undefined) throw new Error("@octokit/webhooks-examples holds no push to a branch");
+  if (push === undefined) throw new Error("@octokit/webhooks-examples has no push to a branch");
   const body = JSON.stringify(push);
   return {
     body,

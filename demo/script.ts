@@ -64,7 +64,10 @@ export const nextTurn = (request: ChatRequest): Turn => {
   const call = callOf(step);
   return tools.has(call.tool)
     ? call
-    : { kind: "answer", text: `This needs a tool named ${call.tool}, and there is none.` };
+    : {
+        kind: "answer",
+        text: `This step needs a tool named ${call.tool}, but the runtime has no such tool.`,
+      };
 };
 
 const stepsOf = (prompt: string): readonly Step[] => {
@@ -126,7 +129,7 @@ const failureOf = (step: Step | undefined, result: Message | undefined): string 
   const output = textOf(result.content);
   const succeeded = step.kind === "write" ? /successfully/i.test(output) : output.includes("exit code 0");
   const name = step.kind === "write" ? `Writing ${step.path}` : step.command;
-  return succeeded ? null : `This step failed and the rest was left undone: ${name}\n\n${output}`;
+  return succeeded ? null : `This step failed, and the remaining steps did not run: ${name}\n\n${output}`;
 };
 
 const summaryOf = (steps: readonly Step[], result: Message | undefined): string => {

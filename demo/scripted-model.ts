@@ -59,7 +59,7 @@ const answer = async (request: http.IncomingMessage, response: http.ServerRespon
     return;
   }
   if (route !== "POST /v1/chat/completions") {
-    refuse(response, 404, `There is no ${route} here.`);
+    refuse(response, 404, `${route} not found.`);
     return;
   }
   const body = await bodyOf(request);

@@ -106,7 +106,9 @@ const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
     Effect.as(cache),
     Effect.catch((error) =>
       Effect.as(
-        Effect.logWarning("the daemon's code cache could not be made; it starts later", { error }),
+        Effect.logWarning("the daemon's code cache could not be created; sandboxes start more slowly", {
+          error,
+        }),
         null,
       ),
     ),

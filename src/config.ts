@@ -1,29 +1,16 @@
 /**
- * The only reader of the environment: every knob of the service, its default and why. A value that is not what its
- * knob expects refuses the start, naming the knob, the value and what is expected (api.md 9).
+ * The only reader of the environment. It reads every setting of settings.ts. A value that its setting does not accept stops
+ * the start with the setting's name, the value, and what the setting expects.
  */
-import { availableParallelism, homedir } from "node:os";
+import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
-import {
-  DEFAULT_TIER_CAPS,
-  parseTierCaps,
-  parseTierList,
-  type Tier,
-  type TierCaps,
-  TIERS,
-} from "./domain/tier.ts";
-
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-const BOOTS_PER_CORE = 4;
+import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
+import { LONGEST_MS, type NamesOf, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -84,7 +71,7 @@ export interface Config {
   readonly sandboxOrphanMs: number;
 }
 
-/** The start is refused: one line a wrong setting. */
+/** The service does not start: one line for each wrong setting. */
 export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError", {
   problems: Schema.Array(Schema.String),
 }) {
@@ -96,82 +83,54 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all knobs; a value that is absent or empty takes its default.
+ * Reads all settings. A setting that is absent or empty has its default.
  *
  * @throws ConfigError with every problem at once.
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
-  const host = read.text("PLATFORM_HOST") ?? "127.0.0.1";
-  const port = read.integer("PLATFORM_PORT", { fallback: 8080, min: 0, max: 65_535 });
   const config: Config = {
-    host,
-    port,
+    host: read.text("PLATFORM_HOST"),
+    port: read.integer("PLATFORM_PORT"),
     publicUrl: read.url("PLATFORM_PUBLIC_URL"),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
-    dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR") ?? ".platform-data"),
+    dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.text("DATABASE_URL"),
-    // Whoever reaches the runner's port is believed: never an address that strangers reach.
-    nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost) ?? "127.0.0.1",
-    nodePort: read.integer("PLATFORM_NODE_PORT", { fallback: 0, min: 0, max: 65_535 }),
+    nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost),
+    nodePort: read.integer("PLATFORM_NODE_PORT"),
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
-    sandboxProvider: read.oneOf("PLATFORM_SANDBOX_PROVIDER", ["auto", "local", "simulated"]),
-    localForm: read.oneOf("PLATFORM_LOCAL_FORM", ["auto", "bubblewrap", "namespaces"]),
-    agentCommand: (
-      read.text("PLATFORM_AGENT_COMMAND") ?? "opencode serve --hostname 127.0.0.1 --port 4096"
-    ).split(/\s+/),
-    agentAdapter: read.oneOf("PLATFORM_AGENT_ADAPTER", ["opencode", "plain"]),
-    egressAllow: read.list("PLATFORM_EGRESS_ALLOW", ","),
-    importRoots: read
-      .list("PLATFORM_IMPORT_ROOTS", path.delimiter)
-      .map((root) => path.resolve(untilde(root))),
-    gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS", ","),
-    tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps) ?? DEFAULT_TIER_CAPS,
-    defaultTier: read.oneOf("PLATFORM_DEFAULT_TIER", TIERS),
+    sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
+    localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    agentCommand: read.text("PLATFORM_AGENT_COMMAND").split(/\s+/),
+    agentAdapter: read.choice("PLATFORM_AGENT_ADAPTER"),
+    egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
+    importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
+    gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
+    tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
+    defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
     llm: read.gateway(),
     defaultModels: read.models(),
-    inspectPort:
-      read.text("PLATFORM_INSPECT_PORT") === null
-        ? null
-        : read.integer("PLATFORM_INSPECT_PORT", { fallback: 0, min: 0, max: 65_535 }),
-    path: read.text("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
-    // More finish no sooner: a clone and the start of an agent runtime take a core for a second or two.
-    bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE", {
-      fallback: BOOTS_PER_CORE * availableParallelism(),
-      min: 1,
-      max: 10_000,
-    }),
-    // A quarter of a second's work of one core; on a starved machine that of some seconds, for which a client waits.
-    requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE", { fallback: 256, min: 1, max: 100_000 }),
-    // A boot that takes longer has hung: a person should be told (api.md 3).
-    bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS", 2 * MINUTE),
-    queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS", DAY),
-    queueMax: read.integer("PLATFORM_QUEUE_MAX", { fallback: 10_000, min: 1, max: 10_000_000 }),
-    cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS", HOUR),
-    // Exact timers fire the instants; the poll only notices what no signal told (spec 6).
-    schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS", MINUTE),
-    // Merges and pushes are read at once: this notices what was moved from outside.
-    manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS", MINUTE),
-    // After a longer downtime the work of an instant is better left to the next one.
-    catchupWindowMs: read.duration("PLATFORM_CATCHUP_WINDOW_MS", HOUR),
-    // Delivery ids are known by their rows for a day (api.md 4): less would fire a repeated delivery twice.
-    fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS", 30 * DAY, DAY),
-    // Long enough that a session's next message finds it, short enough that memory follows the work.
-    actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS", MINUTE),
-    // A free slot is offered to the queue within so long, also where its signal was lost.
-    recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS", 5 * SECOND),
-    // A person comes back from a break and finds the session as it was; a sandbox that nobody needs is not kept for long.
-    idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS", 15 * MINUTE),
-    // Longer than any turn that gets somewhere.
-    maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS", 4 * HOUR),
-    // Who stops a session waits for it.
-    saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS", 20 * SECOND),
-    // A node that is started again within it finds its sandboxes and goes on with them.
-    nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS", MINUTE),
-    // Longer than a service is away for a repair: what runs meanwhile is found again.
-    sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS", DAY),
+    inspectPort: read.integer("PLATFORM_INSPECT_PORT"),
+    path: environment["PATH"] || "/usr/local/bin:/usr/bin:/bin",
+    bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE"),
+    requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE"),
+    bootTimeoutMs: read.duration("PLATFORM_BOOT_TIMEOUT_MS"),
+    queueTtlMs: read.duration("PLATFORM_QUEUE_TTL_MS"),
+    queueMax: read.integer("PLATFORM_QUEUE_MAX"),
+    cloneCredentialTtlMs: read.duration("PLATFORM_CLONE_CREDENTIAL_TTL_MS"),
+    schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS"),
+    manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS"),
+    catchupWindowMs: read.duration("PLATFORM_CATCHUP_WINDOW_MS"),
+    fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS"),
+    actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS"),
+    recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS"),
+    idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
+    maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS"),
+    saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS"),
+    nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),
+    sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
   };
   read.refuseProblems();
   return config;
@@ -180,8 +139,9 @@ export function readConfig(environment: Environment, workingDirectory: string): 
 const untilde = (file: string): string =>
   file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : file;
 
-/** One year: a longer interval is a mistake in the unit. */
-const LONGEST_MS = 365 * DAY;
+type Defined = typeof SETTINGS;
+/** A setting's default as a type: `null` only where it has none. */
+type Fallback<Name extends keyof Defined> = Defined[Name] extends { readonly fallback: null } ? null : never;
 
 class Reader {
   readonly #environment: Environment;
@@ -199,47 +159,55 @@ class Reader {
     if (this.#problems.length > 0) throw new ConfigError({ problems: this.#problems });
   }
 
-  text(name: string): string | null {
+  /** The given value; `null` where the setting is absent or empty. */
+  #given(name: keyof Defined): string | null {
     const value = this.#environment[name];
     return value === undefined || value === "" ? null : value;
   }
 
-  list(name: string, separator: string): readonly string[] {
-    return (this.text(name) ?? "")
-      .split(separator)
+  text<Name extends NamesOf<"text">>(name: Name): string | Fallback<Name> {
+    return this.#given(name) ?? (SETTINGS[name].fallback as string | Fallback<Name>);
+  }
+
+  list(name: NamesOf<"list">): readonly string[] {
+    return (this.#given(name) ?? "")
+      .split(SETTINGS[name].separator)
       .map((item) => item.trim())
       .filter((item) => item !== "");
   }
 
-  integer(
-    name: string,
-    range: { readonly fallback: number; readonly min: number; readonly max: number },
-  ): number {
-    const text = this.text(name);
-    if (text === null) return range.fallback;
+  integer<Name extends NamesOf<"integer">>(name: Name): number | Fallback<Name> {
+    const { fallback, min, max } = SETTINGS[name];
+    return this.#whole(name, { min, max }) ?? (fallback as number | Fallback<Name>);
+  }
+
+  /** Milliseconds. */
+  duration(name: NamesOf<"duration">): number {
+    const { fallback, min } = SETTINGS[name];
+    return this.#whole(name, { min, max: LONGEST_MS }) ?? fallback;
+  }
+
+  /** A whole number in digits alone; `null` where it is absent or wrong. */
+  #whole(name: keyof Defined, { min, max }: { readonly min: number; readonly max: number }): number | null {
+    const text = this.#given(name);
+    if (text === null) return null;
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= range.min && value <= range.max) return value;
-    this.problem(name, text, `a whole number from ${range.min} to ${range.max}`);
-    return range.fallback;
+    if (value >= min && value <= max) return value;
+    this.problem(name, text, `a whole number from ${min} to ${max}`);
+    return null;
   }
 
-  /** Milliseconds, at least 1 where no other bound is given, and at most a year (threats.md C21). */
-  duration(name: string, fallback: number, min = 1): number {
-    return this.integer(name, { fallback, min, max: LONGEST_MS });
-  }
-
-  /** The first of `values` is the default. */
-  oneOf<const Values extends readonly [string, ...string[]]>(name: string, values: Values): Values[number] {
-    const text = this.text(name);
-    if (text === null) return values[0];
+  choice<Name extends NamesOf<"choice">>(name: Name): Defined[Name]["values"][number] {
+    const values: readonly Defined[Name]["values"][number][] = SETTINGS[name].values;
+    const text = this.#given(name);
     const value = values.find((candidate) => candidate === text);
     if (value !== undefined) return value;
-    this.problem(name, text, `one of ${values.join(", ")}`);
-    return values[0];
+    if (text !== null) this.problem(name, text, `one of ${values.join(", ")}`);
+    return SETTINGS[name].values[0];
   }
 
-  url(name: string): string | null {
-    const text = this.text(name);
+  url(name: NamesOf<"url">): string | null {
+    const text = this.#given(name);
     if (text === null) return null;
     const url = URL.parse(text);
     if (url !== null && (url.protocol === "http:" || url.protocol === "https:"))
@@ -248,21 +216,26 @@ class Reader {
     return null;
   }
 
-  /** What the domain's parser makes of it; null when it is absent or wrong. */
-  parsed<A>(name: string, parse: (text: string) => Result.Result<A, string>): A | null {
-    const text = this.text(name);
-    if (text === null) return null;
-    const result = parse(text);
-    if (Result.isSuccess(result)) return result.success;
-    this.problem(name, text, result.failure);
-    return null;
+  /** The value that the domain's parser returns. The default is read by the same parser. */
+  parsed<Name extends NamesOf<"structured">, A>(
+    name: Name,
+    parse: (text: string) => Result.Result<A, string>,
+  ): A | Fallback<Name> {
+    const { fallback } = SETTINGS[name];
+    const text = this.#given(name);
+    if (text !== null) {
+      const result = parse(text);
+      if (Result.isSuccess(result)) return result.success;
+      this.problem(name, text, result.failure);
+    }
+    return (fallback === null ? null : Result.getOrThrow(parse(fallback))) as A | Fallback<Name>;
   }
 
   /** The managed gateway is on when its URL is set; its tiers are a JSON list, none by default. */
   gateway(): Config["llm"] {
     const baseUrl = this.url("PLATFORM_LLM_BASE_URL");
     if (baseUrl === null) return null;
-    const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList) ?? [];
+    const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList);
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 

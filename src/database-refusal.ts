@@ -26,9 +26,9 @@ export const databaseRefusal = (
       message: `The database that DATABASE_URL names (${placeOf(databaseUrl)}) cannot be used: ${why}. Start it, or correct DATABASE_URL.`,
     });
   const isFull = /ENOSPC|No space left/i.test(why);
-  const advice = isFull ? `The disk of ${dataDir} is full: make room, then start again.` : "";
+  const advice = isFull ? `The disk of ${dataDir} is full. Free some space, then start again.` : "";
   return new DatabaseRefused({
     message:
-      `${why}\nThe embedded database lies in ${path.join(dataDir, "postgres")} (PLATFORM_DATA_DIR). ${advice}`.trimEnd(),
+      `${why}\nThe embedded database is in ${path.join(dataDir, "postgres")} (PLATFORM_DATA_DIR). ${advice}`.trimEnd(),
   });
 };

@@ -20,10 +20,26 @@ const passesOn = (descriptor: number): boolean => {
 };
 
 /**
- * Closes each descriptor from 3 on that programs started from here would inherit. Node marks all that it opens close-on-exec, and
- * at its start the low ones that it inherits; what is left without the mark was inherited. To be called first in a program.
+ * Waits for Node's own thread that reads certificates at start (NODE_EXTRA_CA_CERTS, --use-system-ca). It opens its files without
+ * close-on-exec, so they look inherited. A file closed under it is read as garbage, and so is the source file that gets its number.
+ */
+const awaitCertificates = (): void => {
+  const { env, execArgv } = process;
+  const options = `${execArgv.join(" ")} ${env["NODE_OPTIONS"] ?? ""}`;
+  const usesSystem = env["NODE_USE_SYSTEM_CA"] === "1" || options.includes("--use-system-ca");
+  if (!env["NODE_EXTRA_CA_CERTS"] && !usesSystem) return;
+  // Loaded here, since most starts read no certificates.
+  const { getCACertificates } = process.getBuiltinModule("node:tls");
+  if (env["NODE_EXTRA_CA_CERTS"]) getCACertificates("extra");
+  if (usesSystem) getCACertificates("system");
+};
+
+/**
+ * Closes each descriptor from 3 on that the programs started from here would inherit. Call it first in a program. Node marks the
+ * descriptors that it opens close-on-exec, and at its start the low ones that it inherits. A descriptor without the mark was inherited.
  */
 export const closeInherited = (): void => {
+  awaitCertificates();
   for (const name of readdirSync("/proc/self/fd")) {
     const descriptor = Number(name);
     if (descriptor >= FIRST && passesOn(descriptor)) closeSync(descriptor);

@@ -27,16 +27,16 @@ const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: Ke
   const unchanged = "No secret was changed.";
   if (masterKey !== null)
     return refused(
-      `PLATFORM_MASTER_KEY is not the key that this database's secrets were sealed with. Set the right key. ${unchanged}`,
+      `PLATFORM_MASTER_KEY is not the key of this database's secrets. Set the right key. ${unchanged}`,
     );
   const set =
     databaseUrl === null
-      ? "If the service was given its key before, set PLATFORM_MASTER_KEY to it"
-      : "Set PLATFORM_MASTER_KEY to the key that the other services of this DATABASE_URL have";
+      ? "If the service used PLATFORM_MASTER_KEY before, set it to the same key"
+      : "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL";
   return refused(
     kept.current === null && kept.next === null
       ? `The master key of this database's secrets is missing. ${set}, or restore the file ${dataDir}/master-key from a backup. ${unchanged}`
-      : `The key in ${dataDir}/master-key is not the one that this database's secrets were sealed with. ${set}, or restore the right file. ${unchanged}`,
+      : `The key in ${dataDir}/master-key is not the key of this database's secrets. ${set}, or restore the right file. ${unchanged}`,
   );
 };
 

@@ -61,7 +61,7 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, token: string) {
     return;
   }
   const file = yield* refusable(() => keepFirstToken(dataDir, token));
-  yield* Effect.logInfo(`first start; the account's access token is in ${file}: take it and delete the file`);
+  yield* Effect.logInfo(`first start; copy the account's access token from ${file}, then delete the file`);
 });
 
 const serve = Effect.gen(function* () {

@@ -51,6 +51,7 @@ import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
 import { dashboardSessionsLayer } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
+import { guideRoutes } from "./http/pages/guide.ts";
 import { firesHandlers } from "./http/handlers/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git/git.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
@@ -259,6 +260,7 @@ const routes = Layer.mergeAll(
   liveRoutes,
   systemRoutes,
   metricsRoute,
+  guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
   dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
 ).pipe(Layer.provide(authorizedLayer));
 

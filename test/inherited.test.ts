@@ -1,15 +1,19 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { descendants, sampleProcesses } from "../src/sandbox/local/processes.ts";
 import { fileOf, plantedIn, withPlanted } from "./sandbox/local-descriptors.ts";
 
 const PROBE = join(import.meta.dirname, "support/inherited-probe.mjs");
-const program = (name: string): string => join(import.meta.dirname, "..", name);
+const CERTIFICATES = join(import.meta.dirname, "support/certificates-main.mjs");
+const ROOT = join(import.meta.dirname, "..");
+const program = (name: string): string => join(ROOT, name);
 
 let directory = "";
 let planted: ReturnType<typeof plantedIn> = new Map();
@@ -68,6 +72,28 @@ it.each([
   ["the demo", "demo/main.ts", ["--once"], { PATH: "/nonexistent" }],
 ])("hands no program that %s starts a descriptor that it inherited", async (_who, name, args, env) => {
   expect(await start(name, args, env).ended).toContain("passes on: .");
+});
+
+it("leaves Node the file of certificates that it is still reading", async () => {
+  const pipe = join(directory, "certificates");
+  execFileSync("mkfifo", [pipe]);
+  // Opened for both, so that neither end waits for the other.
+  const writer = openSync(pipe, "r+");
+  const child = spawn(process.execPath, [CERTIFICATES], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: pipe },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const errors = text(child.stderr);
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    if (line !== "closing") continue;
+    // More than one read takes: a descriptor that is closed meanwhile is noticed.
+    writeSync(writer, rootCertificates.slice(0, 10).join("\n"));
+    closeSync(writer);
+  }
+  expect(lines).toEqual(["closing", "closed"]);
+  expect(await errors).toBe("");
 });
 
 it("plants descriptors that a program which does nothing about them passes on", async () => {

@@ -32,10 +32,10 @@ const ADVICE = {
   unknown_model:
     "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
   model_unauthorized:
-    "The model's provider refused the key. Check the project's secret that holds it, and what the key may use.",
+    "The model's provider rejected the key. Check the project's secret with the key, and the permissions of the key.",
   model_quota:
-    "The model's provider refused further requests for now. Check the quota of the key, or try later.",
-  model_unavailable: "The model's provider did not answer as it should. Try again later.",
+    "The model's provider does not accept more requests now. Check the quota of the key, or try again later.",
+  model_unavailable: "The model's provider sent an invalid response. Try again later.",
   model_refused: "The model's provider refused the request.",
   context_exceeded: "The conversation is longer than the model can read. Start a new session.",
   turn_failed: "The agent runtime ended the turn with an error.",
@@ -86,10 +86,10 @@ export const tooManyCalls = (calls: number): TurnError => ({
   code: "too_many_model_calls",
   message:
     `The turn was ended after ${calls} calls of the model. A provider that sends no finish_reason makes the runtime ask ` +
-    "again without end; check the provider, or give the work in smaller parts.",
+    "again without end. Check the provider, or give the agent smaller tasks.",
 });
 
 export const NO_ANSWER: TurnError = {
   code: "no_answer",
-  message: "The turn ended before the model was asked. The session's log says what the agent runtime did.",
+  message: "The turn ended before the model was called. Read the agent runtime's lines in the session's log.",
 };

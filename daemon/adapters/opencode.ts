@@ -33,7 +33,7 @@ const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 const DEFAULT_AGENT = "default";
 
 /**
- * Holds against the project's configuration. File snapshots cost seconds on a large repository (facts.md). Questions are
+ * Holds against the project's configuration. File snapshots cost seconds on a large repository. Questions are
  * off: no person is there to answer, and a turn would wait for one for hours.
  */
 const FIXED = JSON.stringify({
@@ -47,10 +47,9 @@ const FIXED = JSON.stringify({
 const FOLLOWED_WITHIN = "10 seconds";
 
 /** What an agent that asks all the same is told. */
-const DECIDE =
-  "No person is there to answer. Decide by yourself, go on, and say in your answer what you assumed.";
+const DECIDE = "No person can answer. Decide yourself, continue, and state your assumptions in your answer.";
 const NOT_ALLOWED =
-  "No person is there to allow this. Find a way that needs no permission, or leave it and say so in your answer.";
+  "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.";
 
 /** The managed gateway as a provider: its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
@@ -142,7 +141,7 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.L
   const agents = yield* api.get("/agent", Agents);
   const agent = agents.find(({ name }) => name === prompt.agentName)?.name;
   if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {
-    return { refused: `the agent runtime knows no agent "${prompt.agentName}"` };
+    return { refused: `the agent runtime has no agent "${prompt.agentName}"` };
   }
   const session = yield* untouchedSession(api, prompt.sessionId);
   if (session === null) return "accepted" as const;

@@ -38,7 +38,7 @@ export interface CheckoutOptions {
   readonly onCredential: () => void;
 }
 
-/** A connection on which nothing moves for this long has failed (threats.md, Faults: git hangs). */
+/** A connection on which nothing moves for this long has failed (threats.md "Faults": git hangs). */
 const STALL_S = 20;
 const RETRY_FIRST = "250 millis";
 const RETRY_LONGEST = Duration.seconds(5);

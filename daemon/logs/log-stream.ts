@@ -24,7 +24,7 @@ export class LogStreams {
   answer(request: IncomingMessage, response: ServerResponse): void {
     if (this.#ring.listeners >= READERS_MAX) {
       return answerError(response, 503, {
-        error: "Too many readers follow this log.",
+        error: "Too many clients read this log.",
         code: "too_many_streams",
       });
     }

@@ -37,7 +37,7 @@ export const makeLog = ({ redactor, ring, allowance }: LogOptions): Log => {
       leftOut += 1;
       return;
     }
-    if (leftOut > 0) add("lines were left out", { lines: leftOut });
+    if (leftOut > 0) add("lines were dropped", { lines: leftOut });
     leftOut = 0;
     const clean = Object.entries(fields).map(([name, value]) => [
       name,

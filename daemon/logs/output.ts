@@ -78,21 +78,19 @@ export class RuntimeOutput {
     const known = broken ? redactor.redactBroken(clean) : clean;
     const beginning = redactor.redactBeginning(known, LINE_LENGTH);
     const line =
-      known.length > LINE_LENGTH
-        ? `${beginning.toWellFormed()} [the rest of the line is left out]`
-        : beginning;
+      known.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
     log("output", { source: "runtime", line });
     onLine(line);
   }
 
   #beginLeavingOut(bytes: number): void {
     this.#leftOut = bytes;
-    this.#options.log("output is left out: it comes faster than 1 MiB/s");
+    this.#options.log("output is dropped because it is faster than 1 MiB/s");
   }
 
   #sayLeftOut(): void {
     if (this.#leftOut === null) return;
-    this.#options.log("output was left out", { bytes: this.#leftOut });
+    this.#options.log("output was dropped", { bytes: this.#leftOut });
     this.#leftOut = null;
   }
 }

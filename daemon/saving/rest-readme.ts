@@ -13,7 +13,7 @@ export interface RestTrees {
 const REFS = `
 Branches and tags
 
-The file "refs" lists them with their ids. This makes each of them again below refs/saved/:
+The file "refs" lists them with their ids. These commands create each of them again below refs/saved/:
 
     for tag in $(git ls-tree --name-only "$rest" | sed -n 's/^tag-//p'); do
       git cat-file blob "$rest:tag-$tag" | git hash-object -w -t tag --stdin
@@ -26,7 +26,7 @@ The file "refs" lists them with their ids. This makes each of them again below r
 const STASHES = `
 Stashes
 
-This puts them on top of the stashes that are there:
+These commands add them to the existing stashes:
 
     git cat-file blob "$rest:refs" | sed -n 's|^\\([0-9a-f]*\\) refs/stash/.*|\\1|p' | while read -r id; do
       git stash store -m "$(git show -s --format=%s "$id")" "$id"
@@ -36,7 +36,7 @@ This puts them on top of the stashes that are there:
 const INDEX_HEAD = `
 The index
 
-This replaces the index. It does not touch files:
+This command replaces the index. It does not change files:
 
 `;
 const INDEX = `    git read-tree "$rest:index"
@@ -50,8 +50,8 @@ const CONFLICTS = `    for stage in 1 2 3; do
 const OPERATION = `
 An operation in progress
 
-The directory "state" has git's own files of a merge, rebase, cherry-pick, revert or bisection. To continue it, make the
-branch that it works on again, check out the commit that HEAD was on, restore files and index, and then run:
+The directory "state" has git's own files of a merge, rebase, cherry-pick, revert or bisection. To continue it, create its
+branch again, check out the commit that HEAD was on, restore files and index, and then run:
 
     git archive "$rest:state" | tar -x -C "$(git rev-parse --absolute-git-dir)"
 `;
@@ -59,8 +59,8 @@ branch that it works on again, check out the commit that HEAD was on, restore fi
 const WORKTREES = `
 Other worktrees
 
-The file "worktrees" lists them. worktree-1 has the files of the first, worktree-1-index its index. This writes its
-files into the directory where it is run:
+The file "worktrees" lists them. worktree-1 has the files of the first, worktree-1-index its index. This command writes its
+files into the current directory:
 
     git archive "$rest:worktree-1" | tar -x
 `;
@@ -68,7 +68,7 @@ files into the directory where it is run:
 /** Commands stand in lines that begin with four blanks. They expect the commit's id in \`rest\`. */
 export const restReadme = (session: string, trees: RestTrees): string =>
   [
-    `Session ${session} had this in its repository when its sandbox ended, besides its files. The commands expect the id of\n` +
+    `Session ${session} had this in its repository, besides its files, when its sandbox ended. The commands expect the id of\n` +
       "this commit in the variable rest. The saved commit's message sets it.\n",
     trees.refs ? REFS : "",
     trees.stashes ? STASHES : "",

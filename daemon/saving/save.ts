@@ -53,7 +53,7 @@ fi
 set -- -m "Work in progress of session $session"
 [ "$ref" = none ] || [ "$ref" = "refs/heads/$session" ] || set -- "$@" -m "HEAD names $ref."
 if [ "$rest" != none ]; then
-  set -- "$@" -m "Another commit keeps branches, tags, stashes, the index and what else git knew. To see how to restore them, run:" \\
+  set -- "$@" -m "Another commit has branches, tags, stashes, the index and other git state. To see how to restore them, run:" \\
     -m "    rest=$rest
     git show $rest:README"
 fi

@@ -4,7 +4,7 @@ import { cutText, storableText } from "../../src/domain/text.ts";
 const REASONS = {
   ignored: "ignored by git",
   too_large: "larger than 10 MiB",
-  nested_repository: "a git repository of its own",
+  nested_repository: "a nested git repository",
   unreadable: "cannot be read or stored",
   special: "neither a file nor a link",
   too_many: "more than 500 branches, tags and stashes",

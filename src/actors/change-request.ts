@@ -43,7 +43,7 @@ const refused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => 
   isSure,
 });
 
-/** With these git says that it has moved nothing. */
+/** With these git moves nothing. Whether a former try did, only the base branch tells. */
 const SURE: ReadonlySet<GitError["code"]> = new Set(["unknown_ref", "ref_moved", "refused"]);
 
 const refusedByGit = ({ code, message }: Pick<GitError, "code" | "message">, isSure: boolean) =>
@@ -62,20 +62,20 @@ const tipWith = (git: GitBackend["Service"], { projectId, baseRef }: ChangeReque
     ),
   );
 
-/** Whether the branches can be merged, and at which commits. `former` is a merge whose outcome is unknown. */
+/**
+ * Whether the branches can be merged, and at which commits. `former` is a merge whose outcome is unknown: if git has made it,
+ * it is the request's merge, and no second one is begun.
+ */
 const noteSides = Effect.fnUntraced(function* (
   git: GitBackend["Service"],
   request: ChangeRequest,
   former: MergeSides | null,
 ): Effect.fn.Return<ChangeRequestEvent, GitError> {
   const { projectId, baseRef, headRef } = request;
+  const commit = former === null ? null : yield* tipWith(git, request, former);
+  if (former !== null && commit !== null) return { type: "merged.in_git", sides: former, commit };
   const seen = yield* git.compare({ projectId }, { base: baseRef, head: headRef });
-  if (seen.commits.length === 0) {
-    const commit = former === null ? null : yield* tipWith(git, request, former);
-    return former === null || commit === null
-      ? refused({ because: "no_changes" }, true)
-      : { type: "merged.in_git", sides: former, commit };
-  }
+  if (seen.commits.length === 0) return refused({ because: "no_changes" }, true);
   if (!seen.mergeable) return refused({ because: "conflict", paths: seen.conflicts }, true);
   const { base, head } = seen;
   return { type: "sides.noted", sides: { base, head }, at: yield* Clock.currentTimeMillis };
@@ -95,7 +95,7 @@ const whileAway = {
 
 /**
  * Merges exactly the noted head. Performed again it makes no second merge: git finds the work there. An error may hide a
- * merge that was made, so the base branch is looked at before the merge is refused.
+ * merge that this try or a former one made. So the base branch is looked at before the merge is refused.
  */
 const mergeInGit = Effect.fnUntraced(function* (
   git: GitBackend["Service"],
@@ -108,9 +108,12 @@ const mergeInGit = Effect.fnUntraced(function* (
   const merge = yield* Effect.result(Effect.retry(git.merge({ projectId }, order), whileAway));
   if (merge._tag === "Failure") {
     const { failure } = merge;
-    if (SURE.has(failure.code)) return refusedByGit(failure, true);
-    const commit = yield* Effect.orElseSucceed(tipWith(git, request, sides), () => null);
-    return commit === null ? refusedByGit(failure, false) : { type: "merged.in_git", sides, commit };
+    const seen = yield* Effect.result(tipWith(git, request, sides));
+    if (seen._tag === "Failure") return refusedByGit(failure, false);
+    const commit = seen.success;
+    return commit === null
+      ? refusedByGit(failure, SURE.has(failure.code))
+      : { type: "merged.in_git", sides, commit };
   }
   const made = merge.success;
   switch (made.outcome) {

@@ -1,7 +1,7 @@
 /**
  * Actors as entities of Effect's cluster: their placement, passivation and restart are the library's
- * (ARCHITECTURE.md, "Actors are cluster entities"). On one node its single runner hosts them all; several nodes on one
- * Postgres share them ("Several nodes").
+ * (docs/decisions/0004). On one node its single runner hosts them all; several nodes on one
+ * Postgres share them (docs/decisions/0013).
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
  *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.
@@ -133,7 +133,7 @@ export const actorLayer = <Kind extends ActorKind, R>(
   });
   return entity.toLayer(build, {
     maxIdleTime: options.maxIdleMs,
-    // The host takes one event at a time itself (H1) and bounds its mailbox; Settle must pass beside them.
+    // The host takes one event at a time itself (host.ts H1) and bounds its mailbox; Settle must pass beside them.
     concurrency: "unbounded",
   }) as Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding>;
 };

@@ -1,5 +1,5 @@
 /**
- * Restarts work that crashed, within a budget that stands where the work is started (style.md, "An actor file").
+ * Restarts work that crashed, within a budget that stands where the work is started.
  * A database outage is not a crash: it is logged once a minute at most and waited out, as long as it takes.
  */
 import * as Cause from "effect/Cause";
@@ -45,7 +45,10 @@ export const waitOutOutage = <A, E, R>(
   Effect.retry(
     Effect.tapError(effect, (error) =>
       isStoreError(error)
-        ? Effect.logWarning("the database cannot be reached; waiting", { work, error })
+        ? Effect.logWarning("the database cannot be reached; the service waits and tries again", {
+            work,
+            error,
+          })
         : Effect.void,
     ),
     { while: isStoreError, schedule: OUTAGE },

@@ -1,6 +1,6 @@
 /**
  * The API over HTTP, typed by its definitions. Nothing but node:http, and TLS where the address wants it: a sandbox calls
- * this often, and it must start at once (ARCHITECTURE.md, "The command line"). Node's own agent takes the proxy of a
+ * this often, and it must start at once. Node's own agent takes the proxy of a
  * sandbox from the environment, NO_PROXY included.
  */
 import * as http from "node:http";
@@ -36,10 +36,10 @@ const unreachable = (url: URL, reason: string): Failure =>
 
 /** What a person can do something about; the rest is said as Node says it. */
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there",
-  ENOTFOUND: "there is no host of that name",
-  EAI_AGAIN: "its name cannot be looked up now",
-  ECONNRESET: "the connection broke off",
+  ECONNREFUSED: "the connection was refused",
+  ENOTFOUND: "the host name does not exist",
+  EAI_AGAIN: "the host name cannot be resolved now",
+  ECONNRESET: "the connection was closed",
 };
 
 const reasonOf = (error: NodeJS.ErrnoException): string =>
@@ -84,7 +84,7 @@ const open = async (
       agent: new Agent({ keepAlive: false, proxyEnv: environment }),
     });
     call.on("socket", (socket) => socket.once("connect", () => call.setTimeout(SILENCE_MS)));
-    call.on("timeout", () => call.destroy(new Error("it does not answer")));
+    call.on("timeout", () => call.destroy(new Error("it does not respond")));
     call.on("error", (error) => reject(unreachable(url, reasonOf(error))));
     call.on("response", resolve);
     call.end(body);
@@ -127,9 +127,9 @@ const isErrorShape = (value: unknown): value is ErrorShape =>
 const stranger = (url: URL, answer: http.IncomingMessage): Failure => {
   const status = answer.statusCode ?? 0;
   const { location } = answer.headers;
-  const where = location === undefined ? "" : ` (it points to ${location})`;
+  const where = location === undefined ? "" : `, redirects to ${location}`;
   return new Failure(status >= 500 ? EXIT.tryAgain : EXIT.refused, "not_the_api", {
-    message: `What answers at ${url.origin} is not the platform's API: status ${status}${where}. Check the address.`,
+    message: `The server at ${url.origin} is not the platform's API (status ${status}${where}). Check the address.`,
   });
 };
 

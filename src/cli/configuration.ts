@@ -48,7 +48,7 @@ const addressOf = (written: string, source: string): string => {
   const address = parseAddress(written);
   if (address === null)
     throw new Failure(EXIT.usage, "bad_address", {
-      message: `${source} is no http or https address without a user, a query and a fragment.`,
+      message: `${source} must be an http or https URL without a user, a query and a fragment.`,
     });
   return address;
 };
@@ -58,14 +58,14 @@ export const checkedToken = (written: string, source: string): string => {
   if (tokenKind(written) === null)
     throw unauthorised(
       "malformed_token",
-      `${source} is no token: platform_pat_ and at least 27 letters, digits, _ or -, without blanks and line breaks.`,
+      `${source} is not a token. A token is platform_pat_ followed by at least 27 letters, digits, _ or -.`,
     );
   return written;
 };
 
 const unreadable = (file: string, reason: string): Failure =>
   new Failure(EXIT.refused, "bad_configuration", {
-    message: `${file} ${reason}. Mend it, or write it anew with \`platform login\`.`,
+    message: `${file} ${reason}. Fix it, or run \`platform login\` again.`,
   });
 
 /** What the file says; null where there is none. */
@@ -74,7 +74,7 @@ export const readLogin = (file: string): Login | null => {
   try {
     // Like a key of ssh's: a token that others could read is theirs as well.
     if ((statSync(file).mode & 0o077) !== 0)
-      throw unreadable(file, "can be read or written by others (its mode must be 0600)");
+      throw unreadable(file, "can be read or written by other users (its mode must be 0600)");
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -86,12 +86,12 @@ export const readLogin = (file: string): Login | null => {
   try {
     value = JSON.parse(text);
   } catch {
-    throw unreadable(file, "is no JSON");
+    throw unreadable(file, "is not valid JSON");
   }
-  if (typeof value !== "object" || value === null) throw unreadable(file, "is no object");
+  if (typeof value !== "object" || value === null) throw unreadable(file, "is not a JSON object");
   const [apiUrl, token]: unknown[] = [Reflect.get(value, "api_url"), Reflect.get(value, "token")];
   if (typeof apiUrl !== "string" || typeof token !== "string")
-    throw unreadable(file, "lacks api_url or token");
+    throw unreadable(file, "has no api_url or no token");
   return {
     apiUrl: addressOf(apiUrl, `api_url in ${file}`),
     token: checkedToken(token, `token in ${file}`),
@@ -127,13 +127,13 @@ export const connectionFrom = (environment: Environment): Connection => {
     throw unauthorised(
       "not_logged_in",
       apiUrl === null && token === null
-        ? "Not logged in: run `platform login`, or set PLATFORM_API_URL and PLATFORM_CLI_TOKEN."
-        : `${apiUrl === null ? "PLATFORM_API_URL" : "PLATFORM_CLI_TOKEN"} is not set: both are needed, or \`platform login\`.`,
+        ? "Not logged in. Run `platform login`, or set PLATFORM_API_URL and PLATFORM_CLI_TOKEN."
+        : `${apiUrl === null ? "PLATFORM_API_URL" : "PLATFORM_CLI_TOKEN"} is not set. Set both PLATFORM_API_URL and PLATFORM_CLI_TOKEN, or run \`platform login\`.`,
     );
   if (apiUrl !== null && apiUrl !== login.apiUrl)
     throw unauthorised(
       "not_logged_in",
-      `PLATFORM_API_URL names another service than the one of ${file}, and its token goes to that one alone: set PLATFORM_CLI_TOKEN too.`,
+      `PLATFORM_API_URL is not the service of ${file}, and the saved token is only sent to that service. Set PLATFORM_CLI_TOKEN too.`,
     );
   return { apiUrl: login.apiUrl, token: token ?? login.token, environment };
 };

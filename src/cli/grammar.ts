@@ -66,9 +66,9 @@ const unknownCommand = (group: string, [word]: readonly string[]) => {
   const prefix = group === "" ? "platform" : `platform ${group}`;
   const see = `See \`${prefix} --help\`.`;
   if (word === undefined || EVERYWHERE.has(word.replace(/^--/, "")))
-    return usage(`Say which ${group === "" ? "command" : `command of ${prefix}`}. ${see}`);
+    return usage(`Missing ${group === "" ? "command" : `command of ${prefix}`}. ${see}`);
   if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
-  return usage(`There is no ${SPELLING.test(word) ? `command ${prefix} ${word}` : "such command"}. ${see}`);
+  return usage(`Unknown command${SPELLING.test(word) ? ` ${prefix} ${word}` : ""}. ${see}`);
 };
 
 const declared = ({ options, inProject }: Command) =>
@@ -99,11 +99,11 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const type = Object.hasOwn(options, name) ? options[name]?.type : undefined;
-    if (type === undefined) throw usage(`There is no option ${visible(rawName.slice(0, 40))}. ${see}`);
+    if (type === undefined) throw usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${see}`);
     if (type === "boolean" && value !== undefined) throw usage(`--${name} takes no value. ${see}`);
     if (type === "string" && value === undefined) throw usage(`--${name} needs a value. ${see}`);
     if (type === "string" && inlineValue === false && /^-./.test(value ?? ""))
-      throw usage(`--${name} needs a value; one that begins with - is written as --${name}=VALUE. ${see}`);
+      throw usage(`--${name} needs a value. Write a value that begins with - as --${name}=VALUE. ${see}`);
     if (type === "string" && values[name] !== undefined) throw usage(`--${name} is given twice. ${see}`);
     values[name] = value ?? true;
   }
@@ -128,6 +128,6 @@ const namedWords = ({ takes }: Command, words: readonly string[], see: string) =
   const missing = takes.slice(words.length).find((name) => !name.startsWith("["));
   if (missing !== undefined) throw usage(`${missing} is missing. ${see}`);
   if (words.length > takes.length)
-    throw usage(`There is something after ${takes.at(-1) ?? "the command"} that is not expected. ${see}`);
+    throw usage(`Unexpected argument after ${takes.at(-1) ?? "the command"}. ${see}`);
   return Object.fromEntries(takes.map((name, index) => [name.replaceAll(/[[\]]/g, ""), words[index]]));
 };

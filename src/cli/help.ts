@@ -1,22 +1,21 @@
 /** Help, made from the commands themselves. */
 import type { Command, Options } from "./command.ts";
 
-const OVERVIEW = `platform: sessions of coding agents, their change requests, and what starts them.
+const OVERVIEW = `platform: manage sessions of coding agents, their triggers and their change requests.
 
-It asks the service that PLATFORM_API_URL and PLATFORM_CLI_TOKEN name, as they are set in a session's sandbox, or the one of
-\`platform login\`.`;
+The command calls the service of PLATFORM_API_URL with the token of PLATFORM_CLI_TOKEN. Every sandbox has both. Elsewhere, run
+\`platform login\` once.`;
 
-const ENDS = `It ends with 0 when all went well; 1 when the service refused or failed; 2 when the command line is wrong, and nothing was
-sent; 3 without a token that may do this; 4 when something is not there; 5 on a conflict; 6 when the service cannot be
-reached or is busy, and trying again may help. --json prints the API's own answer as one JSON document, and what is
-wrong as one on standard error.`;
+const ENDS = `Exit codes: 0 success; 1 the service refused or failed; 2 invalid command line, no request was sent; 3 missing, invalid or
+insufficient token; 4 not found; 5 conflict; 6 the service cannot be reached or is busy, try again later. With --json, the
+command prints the API's response as JSON, and errors as JSON on standard error.`;
 
 const EVERYWHERE: Options = {
-  json: { about: "Print one JSON document for programs" },
+  json: { about: "Print JSON" },
   help: { about: "Print this" },
 };
 const PROJECT: Options = {
-  project: { value: "ID", about: "The project; PLATFORM_PROJECT_ID, or the only one there is, by default" },
+  project: { value: "ID", about: "The project (PLATFORM_PROJECT_ID, or the only project)" },
 };
 
 const aligned = (rows: readonly (readonly [string, string])[]): string => {
@@ -48,12 +47,15 @@ export const helpText = (of: string, commands: readonly Command[]): string => {
   const command = commands.find(({ name }) => name === of);
   if (command !== undefined) return commandHelp(command);
   if (of === "")
-    return [OVERVIEW, `Commands:\n${listed(commands)}`, "`platform COMMAND --help` says more.", ENDS].join(
-      "\n\n",
-    );
+    return [
+      OVERVIEW,
+      `Commands:\n${listed(commands)}`,
+      "Run `platform COMMAND --help` for details.",
+      ENDS,
+    ].join("\n\n");
   const group = commands.filter(({ name }) => name.startsWith(`${of} `));
   return [
     `Commands of platform ${of}:\n${listed(group)}`,
-    `\`platform ${of} COMMAND --help\` says more.`,
+    `Run \`platform ${of} COMMAND --help\` for details.`,
   ].join("\n\n");
 };

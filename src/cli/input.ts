@@ -17,7 +17,7 @@ const decoded = (bytes: Buffer, source: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw usage(`${source} is no UTF-8 text.`);
+    throw usage(`${source} is not UTF-8 text.`);
   }
 };
 

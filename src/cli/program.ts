@@ -39,8 +39,8 @@ const projectOf = async (
   if (only !== undefined && second === undefined) return only.id;
   throw usage(
     only === undefined
-      ? "There is no project yet: make one with `platform projects create`."
-      : "Say which project: --project ID or PLATFORM_PROJECT_ID; `platform projects list` has their ids.",
+      ? "No projects yet. Create one with `platform projects create`."
+      : "Several projects exist. Give --project ID or set PLATFORM_PROJECT_ID. `platform projects list` shows the ids.",
   );
 };
 
@@ -94,7 +94,7 @@ const complain = (error: unknown, json: boolean): void => {
   const failure =
     error instanceof Failure
       ? error
-      : new Failure(EXIT.refused, "defect", { message: `This should not have happened: ${String(error)}` });
+      : new Failure(EXIT.refused, "defect", { message: `Internal error: ${String(error)}` });
   process.exitCode = failure.exit;
   if (json) say(visibleJson(failure.document));
   else for (const line of [failure.message, ...detailLines(failure)]) say(visible(line));

@@ -3,7 +3,7 @@
  * written out instead (`\x1b`), and so is what would show text in another order than it has.
  */
 
-/** C0 and C1 controls, DEL, and the characters that change the direction of text; line and paragraph separators. */
+/** Control characters, DEL among them, and the characters that change the direction of text; line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const OBEYED = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 

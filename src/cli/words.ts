@@ -4,7 +4,7 @@ import { usage } from "./failure.ts";
 
 const id = (text: string, what: string): string => {
   const parsed = parseUuid(text.trim().toLowerCase());
-  if (parsed === null) throw usage(`${what} is no id: 36 characters such as 0190f3b2-….`);
+  if (parsed === null) throw usage(`${what} must be an id of 36 characters, such as 0190f3b2-….`);
   return parsed;
 };
 
@@ -14,7 +14,7 @@ export const anyId = (text: string, what = "ID"): string => id(text, what);
 
 /** A number of 1 or more in plain decimal. */
 export const count = (text: string, what: string): number => {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw usage(`${what} is a number from 1 on.`);
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw usage(`${what} must be a number of 1 or more.`);
   return Number(text);
 };
 
@@ -23,13 +23,13 @@ const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 /** A length of time such as 90s, 30m, 24h or 7d, in ms. */
 export const duration = (text: string, what: string): number => {
   const [, amount = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
-  if (amount === "") throw usage(`${what} is a length of time such as 90s, 30m, 24h or 7d.`);
+  if (amount === "") throw usage(`${what} must be a duration such as 90s, 30m, 24h or 7d.`);
   return Number(amount) * UNITS[unit as keyof typeof UNITS];
 };
 
 /** A slug or the name of a secret. The two names of directories would make another path of it. */
 export const segment = (text: string, what: string): string => {
-  if (text === "" || text === "." || text === "..") throw usage(`${what} is no name.`);
+  if (text === "" || text === "." || text === "..") throw usage(`${what} must be a name.`);
   return text;
 };
 
@@ -41,6 +41,6 @@ export const oneOf = <const Words extends readonly string[]>(
 ): Words[number] | undefined => {
   if (text === undefined) return undefined;
   const found = words.find((word) => word === text);
-  if (found === undefined) throw usage(`${what} is one of ${words.join(", ")}.`);
+  if (found === undefined) throw usage(`${what} must be one of ${words.join(", ")}.`);
   return found;
 };

@@ -7,16 +7,16 @@ export const DEFAULT_AGENT = "default";
 /** A name that is one path segment by construction, so that it leads nowhere but into `agents/` (threats.md M14). */
 export const AgentName = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
-    message: "An agent's name has 1 to 64 letters, digits, _ or -, and begins with a letter or digit.",
+    message: "An agent name must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.",
   }),
 );
 export const isAgentName = Schema.is(AgentName);
 
 /** `provider/model`; the model may hold slashes of its own, as routers' names do. */
 export const AgentModel = Schema.String.check(
-  Schema.isMaxLength(200, { message: "A model's name has at most 200 characters." }),
+  Schema.isMaxLength(200, { message: "A model name must have at most 200 characters." }),
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9@][A-Za-z0-9._:@+-]*)+$/, {
-    message: "A model is named provider/model, as in anthropic/claude-sonnet-4-5.",
+    message: "A model name must have the form provider/model, for example anthropic/claude-sonnet-4-5.",
   }),
 );
 export const isAgentModel = Schema.is(AgentModel);

@@ -40,11 +40,11 @@ export const codeHostOf = (
   const parsed = parseRepositoryUrl(`${api}/repos`, allowHosts);
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure);
   const { scheme, host } = parsed.success;
-  if (scheme === "ssh") return Result.fail("expected the API's https address");
+  if (scheme === "ssh") return Result.fail("must be the https URL of the API");
   const url = new URL(api);
   const path = url.pathname.replace(/\/$/, "");
   if (path !== "" && path !== ENTERPRISE_PATH) {
-    return Result.fail(`expected an address without a path, or with ${ENTERPRISE_PATH}`);
+    return Result.fail(`must be a URL without a path, or with the path ${ENTERPRISE_PATH}`);
   }
   return Result.succeed({ api, host, git: `${gitOrigin(url)}/${source.owner}/${source.name}.git` });
 };

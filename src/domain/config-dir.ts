@@ -1,4 +1,4 @@
-/** The agent's config directory in the checkout (spec.md 4.5, api.md 4 `[runtime] config_dir`). */
+/** The agent's config directory in the checkout (spec.md 4.5, api.md 4 "Config directory"). */
 import * as Result from "effect/Result";
 
 export const DEFAULT_CONFIG_DIR = ".platform/runtime";
@@ -16,6 +16,6 @@ export const parseConfigDir = (value: unknown): Result.Result<string, string> =>
     return Result.fail("config_dir must be a directory inside the repository, such as .platform/runtime.");
   }
   return value.length > 512 || /[\p{Cc}\\]/u.test(value)
-    ? Result.fail("config_dir must have at most 512 characters, without control characters and backslashes.")
+    ? Result.fail("config_dir must have at most 512 characters and no control characters or backslashes.")
     : Result.succeed(segments.join("/"));
 };

@@ -48,7 +48,7 @@ const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
 /**
  * What a field may look like, given what stands alone or at the ends of a range. cron-parser also takes H, L, ? and #,
- * and a name inside a longer word: what api.md allows is settled before it sees the field.
+ * and a name inside a longer word: what api.md 4 "Cron" allows is settled before it sees the field.
  */
 const formOf = (atom: string): RegExp => {
   const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;
@@ -80,12 +80,12 @@ const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
  */
 export const parseCron = (expression: string): Result.Result<CronSchedule, string> => {
   if (expression.length > EXPRESSION_LIMIT) {
-    return Result.fail(`A cron expression has at most ${EXPRESSION_LIMIT} characters.`);
+    return Result.fail(`A cron expression must have at most ${EXPRESSION_LIMIT} characters.`);
   }
   const texts = expression.split(/[ \t\r\n]+/).filter((text) => text !== "");
   if (texts.length !== FIELDS.length) {
     return Result.fail(
-      `A cron expression has six fields (second minute hour day month weekday); this one has ${texts.length}.`,
+      `A cron expression must have six fields (second minute hour day month weekday). This one has ${texts.length}.`,
     );
   }
   const values = readFields(texts);
@@ -94,7 +94,7 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
   const isRestricted = (index: number): boolean => texts[index]?.startsWith("*") === false;
   const eitherDay = isRestricted(3) && isRestricted(5);
   if (!eitherDay && !months.some((month) => days.some((day) => day <= (MONTH_DAYS[month - 1] ?? 0)))) {
-    return Result.fail("The cron expression never matches: none of its months has one of its days.");
+    return Result.fail("The cron expression never matches, because its months do not have its days.");
   }
   return Result.succeed({
     expression: texts.join(" "),
@@ -114,7 +114,7 @@ const readFields = (texts: readonly string[]): Result.Result<readonly (readonly 
   const readings = FIELDS.map((field, index) => readField(field, texts[index] ?? ""));
   const malformed = readings.indexOf(null);
   if (malformed !== -1) {
-    const why = "it takes *, numbers, names, ranges, lists and steps, as in 0, */15, 1-5 or MON,THU";
+    const why = "use *, numbers, names, ranges, lists and steps, for example 0, */15, 1-5 or MON,THU";
     return Result.fail(badField(malformed, texts, why));
   }
   const values: (readonly number[])[] = [];
@@ -166,9 +166,8 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
       span === "*" ? [low, high] : span.split("-").map(numberOf);
     // A week that is written from Monday on ends with its Sunday: MON-SUN is 1-7, and SUN-MON stays 0-1.
     const to = end < from && /-sun$/i.test(span) ? high : end;
-    if (from < low || from > to || to > high)
-      return Result.fail(`${span} does not lie within ${low}-${high}`);
-    if (Number(step) === 0) return Result.fail("a step is at least 1");
+    if (from < low || from > to || to > high) return Result.fail(`${span} is not within ${low}-${high}`);
+    if (Number(step) === 0) return Result.fail("a step must be at least 1");
     for (let value = from; value <= to; value += Number(step ?? 1)) values.add(value);
   }
   return Result.succeed([...values].toSorted((a, b) => a - b));

@@ -1,5 +1,5 @@
 /**
- * The injected environment of a sandbox (spec.md appendix "Injected environment"): every variable that applies and
+ * The injected environment of a sandbox (spec.md, injected environment): every variable that applies and
  * none that does not. Project secrets are not here: they go to the agent runtime alone (domain/launch.ts).
  *
  * Not injected: PLATFORM_WORKSPACE (part of the image: the provider sets it), and any static git credential (spec.md 5.3).

@@ -34,13 +34,14 @@ export const failure = (code: FailureCode, message: string): Failure => ({
 /** What an operator can do about each. */
 export const ADVICE: Readonly<Record<FailureCode, string>> = {
   branch_failed: "Check the repository and its credential, then restart the session.",
-  sandbox_create_failed: "Run `platform doctor` on the node: it names what sandboxes lack there.",
+  sandbox_create_failed: "Run `platform doctor` on the node. It lists what is missing to run sandboxes.",
   boot_timeout:
     "Read the session's log. On a slow machine, raise PLATFORM_BOOT_TIMEOUT_MS. Then restart the session.",
   clone_failed: "Read the session's log and check the repository, then restart the session.",
-  runtime_failed: "Read the session's log: the agent runtime's last lines say why it ended.",
-  sandbox_lost: "Look on the node for what ended the sandbox's processes, then restart the session.",
-  memory_exceeded: "Split the agent's work, then restart the session: a sandbox may use 2 GiB of memory.",
-  disk_exceeded: "Split the agent's work, then restart the session: a sandbox may use 8 GiB of disk.",
-  internal_error: "Read the service's log before this line for the crash, then restart the session.",
+  runtime_failed: "Read the last lines of the agent runtime in the session's log.",
+  sandbox_lost: "Find out on the node why the sandbox's processes ended, then restart the session.",
+  memory_exceeded:
+    "Give the agent smaller tasks, then restart the session. A sandbox can use 2 GiB of memory.",
+  disk_exceeded: "Give the agent smaller tasks, then restart the session. A sandbox can use 8 GiB of disk.",
+  internal_error: "Find the crash in the service's log above this line, then restart the session.",
 };

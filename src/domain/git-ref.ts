@@ -63,36 +63,37 @@ const charactersFault = (text: string): RefFault | null => {
   if (controlPattern.test(text) || text.includes(" ") || !text.isWellFormed() || isMangled(text)) {
     return {
       code: "forbidden_character",
-      message: "The name holds a blank, a control character or bytes that are not UTF-8.",
+      message: "The name contains a space, a control character or invalid UTF-8.",
     };
   }
   if (invisiblePattern.test(text)) {
     return {
       code: "invisible_character",
-      message: "The name holds a character that is not shown, such as a zero-width or a direction mark.",
+      message: "The name contains an invisible character, such as a zero-width or direction mark.",
     };
   }
   return text === text.normalize("NFC")
     ? null
     : {
         code: "not_normal",
-        message: "The name is not in Unicode's composed form (NFC): other systems would store another name.",
+        message:
+          "The name is not in Unicode's composed form (NFC), so other systems could store a different name.",
       };
 };
 
 /** Reads the name of a branch (or tag) without `refs/heads/`. */
 export const parseBranchName = (text: string): Result.Result<string, RefFault> => {
-  if (text === "") return fault("empty", "The name is empty: give the name of a branch.");
+  if (text === "") return fault("empty", "The name is empty. Give the name of a branch.");
   if (Buffer.byteLength(text) > maxRefNameBytes) {
     return fault("too_long", `The name is longer than ${maxRefNameBytes} bytes.`);
   }
   const characters = charactersFault(text);
   if (characters !== null) return Result.fail(characters);
-  if (text.startsWith("-")) return fault("option", "A name may not begin with a dash.");
+  if (text.startsWith("-")) return fault("option", "A name must not begin with a dash.");
   if (pseudoRefPattern.test(text)) {
     return fault(
       "pseudo_ref",
-      "Give a branch, a tag or a full commit id: git's own names such as HEAD are not taken.",
+      "Give a branch, a tag or a full commit id. Names such as HEAD are not accepted.",
     );
   }
   if (/^refs(?:\/|$)/i.test(text)) {
@@ -101,7 +102,7 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
   if (revisionPattern.test(text)) {
     return fault(
       "revision_syntax",
-      "Give a plain name: revision and refspec syntax (.. @{ ~ ^ : + * ? [ \\) is not taken.",
+      "Give a plain name. Revision and refspec syntax (.. @{ ~ ^ : + * ? [ \\) is not accepted.",
     );
   }
   const malformed = text
@@ -110,7 +111,7 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
   if (malformed || text.endsWith(".")) {
     return fault(
       "malformed",
-      "No part between slashes may be empty, begin with a dot or end with .lock, and the name may not end with a dot.",
+      "The parts between slashes must not be empty, begin with a dot or end with .lock. The name must not end with a dot.",
     );
   }
   return Result.succeed(text);
@@ -122,7 +123,7 @@ export const parseDefaultBranch = (text: string): Result.Result<string, RefFault
     isSessionBranch(name.toLowerCase().replace(/^wip\//, ""))
       ? fault(
           "session_branch",
-          "A branch that is named like a session id belongs to a session and cannot be the default branch. Choose another branch.",
+          "A branch whose name is a session id belongs to a session and cannot be the default branch. Choose another branch.",
         )
       : Result.succeed(name),
   );

@@ -2,7 +2,7 @@
  * What a sandbox provider tells the daemon beside the injected environment (api.md 8: launch settings are outside
  * the environment's golden). The provider writes one JSON file that only the daemon's user may read; the daemon
  * reads it once and removes it. Project secrets travel here, so that neither PID 1 nor the daemon carries them in
- * its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
+ * its own environment (spec.md 2.5).
  */
 import * as Schema from "effect/Schema";
 
@@ -50,7 +50,7 @@ export const LaunchSettings = Schema.Struct({
   commonEnv: Schema.Record(Schema.String, Schema.String),
   /** Commit on refs/wip/<session> of what a former sandbox of the session saved, where there is one. */
   wip: Schema.optionalKey(Schema.String),
-  /** Milliseconds of its service's silence after which the sandbox ends itself; absent: it never does. */
+  /** Milliseconds of its service's silence after which the sandbox stops; absent: it never does. */
   orphanMs: Schema.optionalKey(Schema.Finite),
   /** Milliseconds from the daemon's start until a clone is no longer retried. */
   bootDeadlineMs: Schema.Finite,

@@ -51,7 +51,7 @@ const withoutWebhooks = ({ triggers }: Entries, text: string): Filtered => ({
       index: null,
       path: "webhooks",
       message:
-        "Filters are written as one table for each trigger, [webhooks.<slug>]. No webhook trigger is served until this is mended.",
+        "Write filters as one table for each trigger, [webhooks.<slug>]. Webhook triggers do not run until this is fixed.",
       line: lineOf(text, /^[ \t]*(?:\[\[?[ \t]*)?webhooks\b/),
     },
   ],
@@ -62,10 +62,10 @@ const strayErrors = ({ triggers, places }: Entries, webhooks: Table, text: strin
   const strays = Object.keys(webhooks).flatMap((slug) => {
     if (types.get(slug) === "cron")
       return [
-        { slug, message: `The trigger ${slug} is a cron trigger; only webhook triggers have filters.` },
+        { slug, message: `The trigger ${slug} is a cron trigger. Only webhook triggers can have filters.` },
       ];
     // An entry that is itself wrong is reported as such.
-    return places.has(slug) ? [] : [{ slug, message: "There is no trigger of this slug." }];
+    return places.has(slug) ? [] : [{ slug, message: "No trigger has this slug." }];
   });
   return strays.slice(0, STRAYS_NAMED).map(({ slug, message }) => ({
     slug: slug !== "" && slug.length <= 128 ? slug : null,
@@ -86,7 +86,7 @@ const faultOf = ({ field, message }: FilterFault, { slug, index, text }: FilterP
   slug,
   index,
   path: field === null ? `webhooks.${slug}` : `webhooks.${slug}.${field}`,
-  message: `${message} The trigger is not served until its filter is mended.`,
+  message: `${message} The trigger does not run until its filter is fixed.`,
   line: headerLine(text, slug),
 });
 

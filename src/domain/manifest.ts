@@ -55,7 +55,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   const text = new TextDecoder().decode(bytes);
   const entries = fieldOf(document.success, "triggers") ?? [];
   if (!Array.isArray(entries)) {
-    return unreadable("Triggers are written with double brackets, [[triggers]], one for each.", {
+    return unreadable("Write each trigger as its own table with double brackets, [[triggers]].", {
       path: "triggers",
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
@@ -85,7 +85,7 @@ export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): 
       ...manifest.errors,
       ...missing.map(({ slug, agent }) => {
         const { index = null, line = null } = manifest.places.get(slug) ?? {};
-        const message = `There is no file ${agentFile(manifest.configDir, agent)} for the agent ${agent}.`;
+        const message = `The agent ${agent} has no file ${agentFile(manifest.configDir, agent)}.`;
         return { slug, index, path: `triggers[${index}].agent`, message, line };
       }),
     ],
@@ -121,7 +121,7 @@ const readTriggers = (
     if (taken !== undefined) {
       faults.push({
         field: "slug",
-        message: `slug ${slug} is taken by triggers[${taken.index}], which is kept.`,
+        message: `slug ${slug} is already used by triggers[${taken.index}]. Choose another slug.`,
       });
     }
     if (Result.isSuccess(read) && taken === undefined) triggers.push(read.success);
@@ -131,7 +131,7 @@ const readTriggers = (
     }
   }
   if (entries.length > TRIGGER_LIMIT) {
-    const message = `A manifest has at most ${TRIGGER_LIMIT} triggers; the last ${entries.length - TRIGGER_LIMIT} are left out.`;
+    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${entries.length - TRIGGER_LIMIT} are ignored.`;
     const line = lines?.[TRIGGER_LIMIT] ?? null;
     errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
   }
@@ -171,10 +171,12 @@ const readEnv = (document: Table, text: string) => {
       refuse(`env.${list}`, `env.${list} must be a list of secret names.`);
       return [];
     }
-    if (value.length > ENV_LIMIT) refuse(`env.${list}`, `env.${list} has at most ${ENV_LIMIT} names.`);
+    if (value.length > ENV_LIMIT) refuse(`env.${list}`, `env.${list} can have at most ${ENV_LIMIT} names.`);
     const names = value.slice(0, ENV_LIMIT).filter((name: unknown, at): name is string => {
       const issue =
-        typeof name === "string" ? checkSecretName(name) : { message: "A secret's name is a string." };
+        typeof name === "string"
+          ? checkSecretName(name)
+          : { message: "The name of a secret must be a string." };
       if (issue !== null) refuse(`env.${list}[${at}]`, issue.message);
       return issue === null;
     });

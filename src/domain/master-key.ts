@@ -51,6 +51,7 @@ export const sealFormerKeys = (
 export const openFormerKeys = (current: MasterKey, text: string): readonly FormerKey[] =>
   decodeKept(text).map(({ version, retired_at: retiredAt, sealed }) => {
     const opened = unsealSecret({ current, former: [] }, placeOf(version), Buffer.from(sealed, "base64"));
-    if (Result.isFailure(opened)) throw new Error(`a former master key cannot be opened: ${opened.failure}`);
+    if (Result.isFailure(opened))
+      throw new Error(`a previous master key cannot be decrypted: ${opened.failure}`);
     return { version, bytes: Buffer.from(opened.success, "hex"), retiredAt };
   });

@@ -86,17 +86,17 @@ const MODEL_ID = /^[A-Za-z0-9@][A-Za-z0-9._:@+/-]{0,199}$/;
 export const parseModelId = (text: string): Result.Result<string, string> =>
   MODEL_ID.test(text)
     ? Result.succeed(text)
-    : Result.fail("A model id has 1 to 200 letters, digits and . _ : @ + / -");
+    : Result.fail("A model id must have 1 to 200 letters, digits and . _ : @ + / -");
 
 /** Reads PLATFORM_DEFAULT_MODELS: a JSON object from a known provider to a model id. */
 export const parseDefaultModels = (text: string): Result.Result<DefaultModels, string> => {
   const value = parseObject(text);
-  const expected = 'Default models are a JSON object such as {"anthropic": "claude-sonnet-4-6"}.';
+  const expected = 'Default models must be a JSON object such as {"anthropic": "claude-sonnet-4-6"}.';
   if (value === null) return Result.fail(expected);
   for (const [provider, model] of Object.entries(value)) {
     if (!PROVIDER_IDS.includes(provider))
       return Result.fail(
-        `There is no provider ${JSON.stringify(provider)}: known are ${PROVIDER_IDS.join(", ")}.`,
+        `Unknown provider ${JSON.stringify(provider)}. Known providers: ${PROVIDER_IDS.join(", ")}.`,
       );
     if (typeof model !== "string" || !MODEL_ID.test(model)) return Result.fail(expected);
   }
@@ -117,7 +117,7 @@ export interface ModelQuestion {
 export type ModelChoice = Result.Result<string, string>;
 
 export const NO_MODEL =
-  "No model is configured for this project. Store a provider's key as a secret of the project " +
+  "No model is configured for this project. Set a provider's key as a secret of the project " +
   "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.";
 
 /** A model without the repository's own configuration (M1). */
@@ -136,16 +136,16 @@ const named = (agentModel: string, { gateway, secretNames }: ModelQuestion): Mod
   const id = providerOf(agentModel);
   if (id === GATEWAY_PROVIDER && !gateway) {
     return Result.fail(
-      `The session asks for ${agentModel}, and this account has no managed model gateway. ` +
-        "Name a model of another provider.",
+      `The session uses ${agentModel}, but this account has no managed model gateway. ` +
+        "Choose a model of another provider.",
     );
   }
   const provider = MODEL_PROVIDERS.find((known) => known.id === id);
   return provider === undefined || provider.keys.some((key) => secretNames.includes(key))
     ? Result.succeed(agentModel)
     : Result.fail(
-        `The session asks for ${agentModel}, and the project has no key for it. ` +
-          `Store one as the project's secret ${provider.keys.join(" or ")}.`,
+        `The session uses ${agentModel}, but the project has no key for its provider. ` +
+          `Set the project's secret ${provider.keys.join(" or ")}.`,
       );
 };
 

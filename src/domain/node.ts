@@ -27,5 +27,5 @@ export const parseNodeUrl = (text: string): Result.Result<string, string> => {
   const url = URL.parse(text);
   return url !== null && url.protocol === "http:" && url.href === `${url.origin}/`
     ? Result.succeed(url.origin)
-    : Result.fail("an http URL of host and port alone");
+    : Result.fail("an http URL with only a host and a port");
 };

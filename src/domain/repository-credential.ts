@@ -62,12 +62,12 @@ const oneLine = /^[^\u0000-\u001f\u007f]*$/;
 
 const passwordOf = ({ username, password }: GitRequest): Credential => {
   if (password === undefined) {
-    return username === undefined ? Result.succeed(null) : issue("password", "a username needs its password");
+    return username === undefined ? Result.succeed(null) : issue("password", "must be given with a username");
   }
   for (const [path, value] of Object.entries({ username: username ?? "", password })) {
-    if (!oneLine.test(value)) return issue(path, "expected one line without control characters");
+    if (!oneLine.test(value)) return issue(path, "must be one line without control characters");
   }
-  if (username?.includes(":") === true) return issue("username", "a username holds no colon");
+  if (username?.includes(":") === true) return issue("username", "must not contain a colon");
   return Result.succeed({ kind: "password", username: username ?? DEFAULT_USERNAME, password });
 };
 
@@ -78,11 +78,11 @@ const PRIVATE_KEY =
 const lines = (text: string): string => `${text.replaceAll("\r\n", "\n").trimEnd()}\n`;
 
 const sshKeyOf = ({ ssh_private_key: key, known_hosts: hosts }: GitRequest): Credential => {
-  if (key === undefined) return issue("ssh_private_key", "an ssh URL needs a private key");
-  if (hosts === undefined) return issue("known_hosts", "an ssh URL needs the host's known_hosts lines");
+  if (key === undefined) return issue("ssh_private_key", "must be given for an ssh URL");
+  if (hosts === undefined) return issue("known_hosts", "must be given for an ssh URL");
   if (!PRIVATE_KEY.test(key))
-    return issue("ssh_private_key", "expected a private key in PEM or OpenSSH's form");
-  if (hosts.trim() === "" || hosts.includes("\0")) return issue("known_hosts", "expected known_hosts lines");
+    return issue("ssh_private_key", "must be a private key in PEM or OpenSSH format");
+  if (hosts.trim() === "" || hosts.includes("\0")) return issue("known_hosts", "must be known_hosts lines");
   return Result.succeed({ kind: "ssh_key", privateKey: lines(key), knownHosts: lines(hosts) });
 };
 
@@ -93,11 +93,17 @@ const gitCredential = (request: GitRequest, allowHosts: ReadonlySet<string>): Cr
   if (url.success.scheme === "ssh") {
     return username === undefined && password === undefined
       ? sshKeyOf(request)
-      : issue(username === undefined ? "password" : "username", "an ssh URL is opened by ssh_private_key");
+      : issue(
+          username === undefined ? "password" : "username",
+          "must not be given for an ssh URL, which needs ssh_private_key",
+        );
   }
   return key === undefined && hosts === undefined
     ? passwordOf(request)
-    : issue(key === undefined ? "known_hosts" : "ssh_private_key", "an http URL is opened by a password");
+    : issue(
+        key === undefined ? "known_hosts" : "ssh_private_key",
+        "must not be given for an http URL, which needs a password",
+      );
 };
 
 /** An app signs with RSA; a key behind a passphrase could not be opened at night. */
@@ -112,26 +118,26 @@ const isRsaKey = (pem: string): boolean => {
 const appOf = (app: NonNullable<GithubRequest["app"]>): Credential => {
   const { app_id: appId, installation_id: installationId, private_key: privateKey } = app;
   // The host takes an app's number and its client id alike.
-  if (!/^[A-Za-z0-9._-]+$/.test(appId)) return issue("app.app_id", "expected the app's id");
+  if (!/^[A-Za-z0-9._-]+$/.test(appId)) return issue("app.app_id", "must be the id of the app");
   if (!/^[0-9]{1,20}$/.test(installationId)) {
-    return issue("app.installation_id", "expected the number of the app's installation");
+    return issue("app.installation_id", "must be the number of the app's installation");
   }
   return PRIVATE_KEY.test(privateKey) && isRsaKey(privateKey)
     ? Result.succeed({ kind: "app", appId, installationId, privateKey })
-    : issue("app.private_key", "expected an RSA private key in PEM form, without a passphrase");
+    : issue("app.private_key", "must be an RSA private key in PEM format, without a passphrase");
 };
 
 const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string>): Credential => {
   const { token, app } = request;
   const host = codeHostOf(request, allowHosts);
   if (Result.isFailure(host)) return issue("api_url", host.failure);
-  if (token !== undefined && app !== undefined) return issue("app", "expected either token or app");
+  if (token !== undefined && app !== undefined) return issue("app", "must not be given together with `token`");
   if (app !== undefined) return appOf(app);
-  if (token === undefined) return issue("token", "expected either token or app: branches are made with it");
+  if (token === undefined) return issue("token", "must be given, unless `app` is given");
   // It goes into a header: visible ASCII alone.
   return /^[!-~]+$/.test(token)
     ? Result.succeed({ kind: "token", token })
-    : issue("token", "expected one word without blanks and control characters");
+    : issue("token", "must be one word without spaces and control characters");
 };
 
 /**
@@ -173,7 +179,7 @@ const asRequest = (
 ): Result.Result<RepositoryRequest, RepositoryIssue> => {
   const strange = source.kind === "git" ? GITHUB_FIELDS : GIT_FIELDS;
   const stray = strange.find((name) => request[name] !== undefined);
-  if (stray !== undefined) return issue(stray, `a repository of the kind ${source.kind} is not opened by it`);
+  if (stray !== undefined) return issue(stray, `must not be given for a repository of the kind ${source.kind}`);
   const { token, app, ...git } = request;
   if (source.kind === "git") return Result.succeed({ ...source, ...git });
   return Result.succeed({

@@ -95,11 +95,15 @@ export const parseRepositoryUrl = (
 ): Result.Result<RepositoryUrl, string> => {
   // Blanks, control characters, backslashes and anything beyond ASCII are read in more than one way.
   if (value.length > URL_LIMIT || !/^[!-[\]-~]*$/.test(value)) {
-    return Result.fail(`A repository URL has at most ${URL_LIMIT} printable ASCII characters and no blank.`);
+    return Result.fail(
+      `A repository URL must have at most ${URL_LIMIT} printable ASCII characters and no spaces.`,
+    );
   }
   const parts = URL_FORM.exec(value)?.groups;
   if (parts === undefined) {
-    return Result.fail("A repository URL reads https://host/path or ssh://user@host/path, without ? and #.");
+    return Result.fail(
+      "A repository URL must have the form https://host/path or ssh://user@host/path, without ? and #.",
+    );
   }
   const scheme = parts["scheme"] === "ssh" ? "ssh" : parts["scheme"] === "http" ? "http" : "https";
   const userFault = checkUser(scheme, parts["user"]);
@@ -108,13 +112,13 @@ export const parseRepositoryUrl = (
   if (host === null || Number(parts["port"] ?? 1) > 65_535 || Number(parts["port"] ?? 1) === 0) {
     return Result.fail("The host or port of the repository URL is not valid.");
   }
-  if (parts["path"] === "/") return Result.fail("The repository URL names no path on its host.");
+  if (parts["path"] === "/") return Result.fail("The repository URL has no path.");
   if (!allowHosts.has(host)) {
     if (scheme === "http")
-      return Result.fail("http is taken for hosts in PLATFORM_GIT_ALLOW_HOSTS only; use https.");
+      return Result.fail("http is only allowed for hosts in PLATFORM_GIT_ALLOW_HOSTS. Use https.");
     if (isPrivateHost(host)) {
       return Result.fail(
-        "The repository's host is private; the operator can name it in PLATFORM_GIT_ALLOW_HOSTS.",
+        "The repository's host is private. The operator can allow it in PLATFORM_GIT_ALLOW_HOSTS.",
       );
     }
   }
@@ -123,8 +127,8 @@ export const parseRepositoryUrl = (
 
 const checkUser = (scheme: RepositoryUrl["scheme"], user: string | undefined): string | null => {
   if (user === undefined) return null;
-  if (scheme !== "ssh") return "Credentials go into the fields username and password, not into the URL.";
-  return SSH_USER.test(user) ? null : "The user of an ssh URL is a plain name without a password.";
+  if (scheme !== "ssh") return "Put credentials into the fields username and password, not into the URL.";
+  return SSH_USER.test(user) ? null : "The user of an ssh URL must be a plain name without a password.";
 };
 
 /** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03); null where it is no host. */
@@ -151,10 +155,10 @@ export const parseImportSource = (
   if (value.startsWith("/")) {
     // oxlint-disable-next-line no-control-regex -- control characters are what is refused
     return value.length > 4096 || /[\u0000-\u001f\u007f]/.test(value)
-      ? Result.fail("The path of import_from is too long or holds a control character.")
+      ? Result.fail("import_from is too long or contains a control character.")
       : Result.succeed({ kind: "path", path: value });
   }
-  if (!/^https?:/.test(value)) return Result.fail("import_from is an https URL or an absolute path.");
+  if (!/^https?:/.test(value)) return Result.fail("import_from must be an https URL or an absolute path.");
   return Result.map(parseRepositoryUrl(value, allowHosts), (parsed) => ({ kind: "url", url: parsed }));
 };
 

@@ -12,10 +12,10 @@ export const missingSecrets = (required: readonly string[], present: Iterable<st
 export const missingSecretsMessage = (missing: readonly string[]): string => {
   const [first = ""] = missing;
   if (missing.length === 1) {
-    return `The manifest requires the secret ${first}, and it has no value. Set it with \`platform secrets set ${first}\`.`;
+    return `The manifest requires the secret ${first}, but it has no value. Set it with \`platform secrets set ${first}\`.`;
   }
   const more = missing.length - NAMES_MAX;
   const names = [...missing.slice(0, NAMES_MAX), ...(more > 0 ? [`${more} more`] : [])];
   const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
-  return `The manifest requires the secrets ${listed}, and they have no values. Set each with \`platform secrets set NAME\`.`;
+  return `The manifest requires the secrets ${listed}, but they have no values. Set each with \`platform secrets set NAME\`.`;
 };

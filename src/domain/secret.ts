@@ -49,18 +49,21 @@ const UNSAFE_NAME = new RegExp(
 /** @returns null for a name that is in order. Reserved and unsafe names are so in any case of their letters (threats.md S01). */
 export const checkSecretName = (name: string): SecretIssue | null => {
   if (/^platform_/i.test(name)) {
-    return { code: "reserved_name", message: "Names that begin with PLATFORM_ are the platform's own." };
+    return {
+      code: "reserved_name",
+      message: "Names that begin with PLATFORM_ are reserved for the platform.",
+    };
   }
   if (name.length <= SECRET_NAME_LIMIT && UNSAFE_NAME.test(name)) {
     return {
       code: "unsafe_name",
-      message: `${name} cannot be a secret: the sandbox sets it, or its own programs obey it. Choose another name.`,
+      message: `${name} cannot be the name of a secret, because the sandbox or its programs use it. Choose another name.`,
     };
   }
   if (name.length > SECRET_NAME_LIMIT || !NAME.test(name)) {
     return {
       code: "invalid_name",
-      message: `A secret's name has 1 to ${SECRET_NAME_LIMIT} of A-Z, 0-9 and _, and does not begin with a digit.`,
+      message: `A secret name must have 1 to ${SECRET_NAME_LIMIT} characters of A-Z, 0-9 and _, and must not begin with a digit.`,
     };
   }
   return null;
@@ -69,20 +72,23 @@ export const checkSecretName = (name: string): SecretIssue | null => {
 /** @returns null for a value that is in order: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
 export const checkSecretValue = (value: string): SecretIssue | null => {
   const bytes = Buffer.byteLength(value, "utf8");
-  if (bytes === 0) return { code: "invalid_value", message: "A secret's value is not empty." };
+  if (bytes === 0) return { code: "invalid_value", message: "The value of a secret must not be empty." };
   if (bytes > SECRET_VALUE_LIMIT) {
-    return { code: "invalid_value", message: `A secret's value has at most ${SECRET_VALUE_LIMIT} bytes.` };
+    return {
+      code: "invalid_value",
+      message: `The value of a secret must have at most ${SECRET_VALUE_LIMIT} bytes.`,
+    };
   }
   if (value.includes("\0")) {
     return {
       code: "invalid_value",
-      message: "A secret's value holds no NUL: an environment cannot carry it.",
+      message: "The value of a secret must not contain NUL characters.",
     };
   }
   if (!value.isWellFormed()) {
     return {
       code: "invalid_value",
-      message: "A secret's value is Unicode text; this one has half a surrogate pair.",
+      message: "The value of a secret must be valid Unicode text. This one contains an unpaired surrogate.",
     };
   }
   return null;
@@ -104,13 +110,13 @@ export const checkSecretSet = (
   if (names > SECRET_NAMES_LIMIT) {
     return {
       code: "secrets_too_large",
-      message: `A project's secret names have at most ${SECRET_NAMES_LIMIT} bytes.`,
+      message: `The names of a project's secrets can have at most ${SECRET_NAMES_LIMIT} bytes in total.`,
     };
   }
   if (names + values > SECRET_SET_LIMIT) {
     return {
       code: "secrets_too_large",
-      message: `A project's secrets have at most ${SECRET_SET_LIMIT} bytes together.`,
+      message: `A project's secrets can have at most ${SECRET_SET_LIMIT} bytes in total.`,
     };
   }
   return null;

@@ -21,15 +21,15 @@ export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier
 export const parseTierCaps = (text: string): Result.Result<TierCaps, string> => {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return Result.fail('Tier caps are a JSON object such as {"free": 50, "pro": 200}.');
+    return Result.fail('Tier caps must be a JSON object such as {"free": 50, "pro": 200}.');
   }
   const caps: Record<Tier, number> = { ...DEFAULT_TIER_CAPS };
   for (const [tier, cap] of Object.entries(value) as [string, unknown][]) {
     if (!isTier(tier))
-      return Result.fail(`There is no tier ${JSON.stringify(tier)}: tiers are ${TIERS.join(", ")}.`);
+      return Result.fail(`Unknown tier ${JSON.stringify(tier)}. Tiers: ${TIERS.join(", ")}.`);
     if (typeof cap !== "number" || !Number.isInteger(cap) || cap < 1 || cap > TIER_CAP_LIMIT) {
       return Result.fail(
-        `The cap of tier ${tier} is ${JSON.stringify(cap)}: a whole number from 1 to ${TIER_CAP_LIMIT} is expected.`,
+        `The cap of tier ${tier} is ${JSON.stringify(cap)}. It must be a whole number from 1 to ${TIER_CAP_LIMIT}.`,
       );
     }
     caps[tier] = cap;
@@ -42,7 +42,7 @@ export const parseTierList = (text: string): Result.Result<readonly Tier[], stri
   const value = parseJson(text);
   return Array.isArray(value) && value.every(isTier)
     ? Result.succeed(value)
-    : Result.fail(`Tiers are a JSON list of ${TIERS.join(", ")}, such as ["pro"].`);
+    : Result.fail(`Tiers must be a JSON list of ${TIERS.join(", ")}, such as ["pro"].`);
 };
 
 const parseJson = (text: string): unknown => {

@@ -74,5 +74,5 @@ const impossibleDay = (text: string): TomlFault | null => {
   const { line } = reading.failure;
   const own = line === null ? "" : (text.split("\n")[line - 1] ?? "");
   const date = impossible.find((candidate) => own.includes(candidate)) ?? impossible[0];
-  return { what: `is not valid TOML: ${date} is not a day of the calendar`, line };
+  return { what: `is not valid TOML: ${date} is not a valid date`, line };
 };

@@ -66,7 +66,7 @@ const WEBHOOK_FIELDS: readonly string[] = ["secret_env"];
 
 /** Reads one entry of `[[triggers]]`, a value as TOML gave it. */
 export const readTriggerEntry = (entry: unknown): Result.Result<TriggerDefinition, readonly EntryFault[]> => {
-  if (!isTable(entry)) return Result.fail([{ field: null, message: "A trigger is a table of fields." }]);
+  if (!isTable(entry)) return Result.fail([{ field: null, message: "A trigger must be a table of fields." }]);
   const reader = new EntryReader(entry);
   const slug = reader.text("slug", checkSlug);
   const fields = {
@@ -136,7 +136,7 @@ class EntryReader {
     for (const field of others.slice(0, OTHERS_NAMED)) {
       this.refuse(
         field,
-        `${quote(field)} is no field of a ${type} trigger, which has ${allowed.join(", ")}.`,
+        `Unknown field ${quote(field)}. A ${type} trigger has the fields ${allowed.join(", ")}.`,
       );
     }
   }
@@ -158,7 +158,7 @@ const quote = (text: string): string => JSON.stringify(excerpt(text));
 const checkSlug: Check = (slug) =>
   isTriggerSlug(slug)
     ? null
-    : `slug ${quote(slug)} must have 1 to 128 of a-z, 0-9, _ and -, and begin with a letter or digit.`;
+    : `slug ${quote(slug)} must have 1 to 128 characters of a-z, 0-9, _ and -, and begin with a letter or digit.`;
 
 const checkType: Check = (type) =>
   type === "cron" || type === "webhook" ? null : `type ${quote(type)} must be "cron" or "webhook".`;
@@ -190,9 +190,9 @@ const checkCron: Check = (cron) => {
 const checkTimezone: Check = (zone) =>
   isZoneName(zone)
     ? null
-    : `timezone ${quote(zone)} must be a name of the IANA database in its exact case, such as Europe/Berlin.`;
+    : `timezone ${quote(zone)} must be a name of the IANA time zone database in its exact case, such as Europe/Berlin.`;
 
 const checkSecretEnv: Check = (name) =>
   SECRET_ENV.test(name) && name.length <= SECRET_NAME_LIMIT
     ? null
-    : `secret_env ${quote(name)} must be a secret's name: A-Z, 0-9 and _, not beginning with a digit.`;
+    : `secret_env ${quote(name)} must be the name of a secret: A-Z, 0-9 and _, not beginning with a digit.`;

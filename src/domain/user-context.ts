@@ -2,7 +2,7 @@
  * The signed user context that every request to a daemon carries (spec.md 5.1, api.md 7):
  * `base64url(JSON) "." base64url(HMAC-SHA256(PLATFORM_TOKEN, first part))`, unpadded.
  *
- * Rules, each with its line of threats.md:
+ * Rules, each with its case in the list of threats:
  *  U1 the signature is checked, in constant time, before a byte of the payload is looked at (A04, A05).
  *  U2 there is one spelling of a context: no padding, no standard base64, no spare bits, no third part (A05).
  *  U3 the algorithm is fixed; a payload with any other field than the five, `alg` too, is refused (A03).

@@ -46,7 +46,7 @@ const OTHERS_NAMED = 10;
 /** Reads one table of `[webhooks]`, a value as TOML gave it. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
   if (!isTable(entry))
-    return Result.fail([{ field: null, message: "A filter is a table with events, branches or if." }]);
+    return Result.fail([{ field: null, message: "A filter must be a table with events, branches or if." }]);
   const reader = new FilterReader(entry);
   reader.checkFields();
   const events = reader.list("events", checkEvent);
@@ -133,11 +133,11 @@ class FilterReader {
   checkFields(): void {
     const names = Object.keys(this.entry);
     if (!names.some((name) => FIELDS.has(name)))
-      this.refuse(null, "A filter has at least one of events, branches and if.");
+      this.refuse(null, "A filter must have at least one of events, branches and if.");
     for (const other of names.filter((name) => !FIELDS.has(name)).slice(0, OTHERS_NAMED))
       this.refuse(
         excerpt(other),
-        `${quote(other)} is not a field of a filter, which has ${[...FIELDS].join(", ")}.`,
+        `Unknown field ${quote(other)}. A filter has the fields ${[...FIELDS].join(", ")}.`,
       );
   }
 
@@ -162,7 +162,7 @@ class FilterReader {
     if (entries.length === 0 || entries.length > CONDITION_LIMIT) {
       this.refuse(
         "if",
-        `if must be a table of 1 to ${CONDITION_LIMIT} conditions, as in { "body.action" = "opened" }.`,
+        `if must be a table of 1 to ${CONDITION_LIMIT} conditions, for example { "body.action" = "opened" }.`,
       );
     }
     for (const [path, equals] of entries) {
@@ -179,10 +179,10 @@ class FilterReader {
 
 const checkEvent: Check = (event) => {
   if (event === "ping" || event.startsWith("ping."))
-    return "A ping never starts a session, so it cannot be among the events.";
+    return "A ping never starts a session, so events must not include it.";
   return event.trim() === event && event !== "" && event.length <= EVENT_LENGTH && !/\p{Cc}/u.test(event)
     ? null
-    : `${quote(event)} must be the name of an event, as in "push" or "pull_request.opened".`;
+    : `${quote(event)} must be the name of an event, for example "push" or "pull_request.opened".`;
 };
 
 const checkBranch: Check = (branch) => {
@@ -193,16 +193,16 @@ const checkBranch: Check = (branch) => {
     branch.length <= BRANCH_LENGTH &&
     !/\p{Cc}/u.test(branch)
     ? null
-    : `${quote(branch)} must be the name of a branch of 1 to ${BRANCH_LENGTH} characters; * stands for any but /.`;
+    : `${quote(branch)} must be the name of a branch of 1 to ${BRANCH_LENGTH} characters. * matches any character except /.`;
 };
 
 const PATH = /^(?:body(?:\.[A-Za-z0-9_-]+)*|headers\.(?:content_type|user_agent|forwarded_for))$/;
 
 const checkCondition = (path: string, equals: unknown): string | null => {
   if (isTable(equals))
-    return `${quote(path)} is a table: write the whole path in quotes, as in "body.action" = "opened".`;
+    return `${quote(path)} is a table. Write the whole path in quotes, for example "body.action" = "opened".`;
   if (path.length > PATH_LENGTH || !PATH.test(path))
-    return `${quote(path)} must be a path below body, as in "body.action", or one of the headers that templates know.`;
+    return `${quote(path)} must be a path below body, for example "body.action", or a header that templates can use.`;
   if (typeof equals === "string" && equals.length > VALUE_LENGTH)
     return `The value of ${quote(path)} must have at most ${VALUE_LENGTH} characters.`;
   return Schema.is(FilterValue)(equals)

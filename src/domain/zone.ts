@@ -133,7 +133,7 @@ const offsetAt = (zone: string, atMs: number): number => {
   const text = formatterOf(zone)?.format(atMs);
   const [all, sign, hours, minutes, seconds] =
     /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text ?? "") ?? [];
-  if (all === undefined) throw new RangeError(`${zone} is no time zone`);
+  if (all === undefined) throw new RangeError(`${zone} is not a time zone`);
   const size = Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
   return (sign === "-" ? -size : size) * 1000;
 };

@@ -30,7 +30,7 @@ export const removeOrphans = Effect.gen(function* () {
   yield* Effect.forEach(
     orphans,
     (id) =>
-      Effect.logWarning("a sandbox that no record holds is removed", { sandbox: id }).pipe(
+      Effect.logWarning("a sandbox without a record is removed", { sandbox: id }).pipe(
         Effect.andThen(answeredInTime("destroy", provider.destroy(id))),
         Effect.catchTag("SandboxError", cannot),
       ),
@@ -39,7 +39,7 @@ export const removeOrphans = Effect.gen(function* () {
 }).pipe(Effect.catchTag("SandboxError", (error) => cannot(error)));
 
 const cannot = (error: { readonly operation: string; readonly message: string }) =>
-  Effect.logError("sandboxes could not be reconciled with their records; trying again", { error });
+  Effect.logError("sandboxes could not be compared with their records; trying again", { error });
 
 export const orphansLayer = Layer.effectDiscard(
   Effect.gen(function* () {

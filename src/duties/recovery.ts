@@ -1,6 +1,6 @@
 /**
  * Takes up what a former life of the service left undone, and what no life of it would: looks at what is, at start, on a timer,
- * and when an outcome is in doubt, and takes no input (style.md). Each part may be done at any time, by any number of nodes.
+ * and when an outcome is in doubt, and takes no input. Each part may be done at any time, by any number of nodes.
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 a session that was
  *     provisioning reaches running or failed by this alone, and a merge that was under way is finished.
@@ -48,16 +48,17 @@ const mendCounters = Effect.gen(function* () {
   const { wrong, mend } = yield* Counters;
   for (const account of yield* wrong) {
     const mended = yield* mend(account);
-    if (mended !== null) yield* Effect.logWarning("an account's counters were wrong", { account, ...mended });
+    if (mended !== null)
+      yield* Effect.logWarning("an account's counters were wrong and are corrected", { account, ...mended });
   }
 });
 
-const NOBODY = failure("internal_error", "nobody worked on it any more");
+const NOBODY = failure("internal_error", "no service runs it any more");
 
 /** L2: by its sandbox where that is still to be torn down. What comes too late changes nothing. */
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
   const actors = yield* Actors;
-  yield* Effect.logError("a session that nobody worked on is ended", { session: id });
+  yield* Effect.logError("a session without a running service is ended", { session: id });
   const ending =
     sandboxId === null
       ? actors.session(id, { type: "branch.failed", failure: NOBODY })

@@ -37,7 +37,7 @@ export interface SchedulerOptions {
   readonly intervalMs: number;
 }
 
-/** What is known of the poll, for whoever must notice that it stands still (api.md 4 listing, 9 `/readyz`). */
+/** What is known of the poll, for whoever must notice that it stands still (api.md 4, 9 "Health"). */
 export class Scheduler extends Context.Service<
   Scheduler,
   {
@@ -59,7 +59,7 @@ const cronTriggersOf = ({ project, manifest }: KnownProject): readonly CronTrigg
       )
     : [];
 
-/** The poll on its interval, and changes of the directory and the placement as they come. Takes no input (style.md, duties). */
+/** The poll on its interval, and changes of the directory and the placement as they come. Takes no input. */
 export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
   Layer.effect(
     Scheduler,

@@ -33,7 +33,7 @@ export class Creations extends Context.Service<
 >()("platform/actors/Creations") {}
 
 const cannot = (projectId: string) => (error: GitError) =>
-  Effect.logWarning("a repository that no project has could not be removed; trying again", {
+  Effect.logWarning("a repository without a project could not be removed; trying again", {
     project: projectId,
     reason: error.message,
   });
@@ -47,7 +47,7 @@ const lookOver = (projects: Projects["Service"], underWay: ReadonlySet<string>) 
     for (const projectId of asked) {
       const settle = nobodys.has(projectId)
         ? Effect.andThen(
-            Effect.logWarning("a repository that no project has is removed", { project: projectId }),
+            Effect.logWarning("a repository without a project is removed", { project: projectId }),
             kept.remove({ projectId }),
           )
         : kept.claim({ projectId });

@@ -19,11 +19,14 @@ export type Kinds = Readonly<Partial<Record<RepositoryKind, Repositories>>>;
 const notKept = (kind: RepositoryKind): GitError =>
   new GitError({
     code: "unknown_repository",
-    message: `This service keeps no repositories of the kind ${kind}.`,
+    message: `This service does not support repositories of the kind ${kind}.`,
   });
 
 const noProject = (): GitError =>
-  new GitError({ code: "unknown_repository", message: "The project has no repository here." });
+  new GitError({
+    code: "unknown_repository",
+    message: "This service does not host a repository for the project.",
+  });
 
 /** Picks by the project's kind; a project nobody has heard of has no repository. */
 export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositories => {

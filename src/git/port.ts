@@ -56,7 +56,7 @@ export interface MergeRequest {
   readonly branch: string;
   /** The work: a full commit id, so that what was looked at is what is merged. */
   readonly head: string;
-  /** Message of the merge commit, where one is needed. */
+  /** Message of the merge commit, if one is needed. */
   readonly message: string;
   /** Date of the merge commit, ms since the epoch. */
   readonly at: number;

@@ -44,7 +44,7 @@ export interface PullRequestsPort {
 }
 
 const none = Effect.fail(
-  new GitError({ code: "unknown_repository", message: "No code host keeps this repository." }),
+  new GitError({ code: "unknown_repository", message: "This repository is not on a code host." }),
 );
 
 /** Without a code host there are none. */

@@ -178,7 +178,7 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
       // ENOENT is said of a missing program and of a missing working directory alike.
       const message =
         error.code === "ENOENT"
-          ? "git could not be started: it is not installed, or the repository is gone."
+          ? "git could not be started. It is not installed, or the repository's directory does not exist."
           : `git could not be started (${error.code ?? "unknown reason"}).`;
       resume(Effect.fail(new GitError({ code: "git_failed", message })));
     });
@@ -291,7 +291,8 @@ const collect = (stdout: Readable, limit: number, count: (bytes: number) => void
 /** What git says went wrong, in one line: the last line that names a fault, else the last one; at most 500 characters. */
 export const gitMessage = (stderr: string, repository: string | null): string => {
   const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
-  const line = lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git said nothing";
+  const line =
+    lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git printed nothing";
   const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
   return cutText(storableText(hidden), 500);
 };
@@ -300,7 +301,7 @@ export const gitMessage = (stderr: string, repository: string | null): string =>
 const maxQuestionBytes = 4096;
 
 const late = ({ args }: GitCommand, how: string): GitError =>
-  new GitError({ code: "timeout", message: `git ${args[0] ?? ""} ${how} and was ended.` });
+  new GitError({ code: "timeout", message: `git ${args[0] ?? ""} ${how} and was stopped.` });
 
 /** Fails when nothing was moved for a while. */
 const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never, GitError> => {
@@ -308,7 +309,7 @@ const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never,
   if (stallMs === undefined) return Effect.never;
   return Effect.gen(function* () {
     for (let before = -1; before !== moved(); yield* Effect.sleep(stallMs)) before = moved();
-    return yield* late(request, `said nothing for ${stallMs / 1000} s`);
+    return yield* late(request, `made no progress for ${stallMs / 1000} s`);
   });
 };
 
@@ -363,7 +364,7 @@ export const gitVersionFault = (printed: string): string | null => {
     Number(major) === oldestMajor ? Number(minor) >= oldestMinor : Number(major) > oldestMajor;
   return isNewEnough
     ? null
-    : `git ${oldestVersion.join(".")} or newer is needed; this machine has "${printed}".`;
+    : `git ${oldestVersion.join(".")} or newer is required. This machine has "${printed}".`;
 };
 
 /** The machine's git, refused where it is absent or too old for what the service asks of it. @returns its version line. */

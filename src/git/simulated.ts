@@ -108,7 +108,7 @@ const linesOf = (entry: SimulatedEntry | undefined): string[] =>
 const commitOf = (state: State, side: string): Effect.Effect<Commit, GitError> => {
   const commit = state.commits.get(state.branches.get(side) ?? side);
   return commit === undefined
-    ? Effect.fail(error("unknown_ref", `There is no branch or commit ${side}.`))
+    ? Effect.fail(error("unknown_ref", `Branch or commit ${side} not found.`))
     : Effect.succeed(commit);
 };
 
@@ -193,19 +193,17 @@ const resolveBase = (state: State, ref: string): Effect.Effect<string, GitError>
   );
   const found = state.branches.get(name) ?? state.tags.get(name) ?? (reachable ? commit : null);
   return found === null
-    ? Effect.fail(error("unknown_ref", `There is no branch, tag or reachable commit ${name}.`))
+    ? Effect.fail(error("unknown_ref", `${name} is not a branch, a tag or a reachable commit.`))
     : Effect.succeed(found);
 };
 
 const createBranch = (state: State, branch: string, commit: string): Effect.Effect<void, GitError> => {
   const parsed = parseBranchName(branch);
   if (Result.isFailure(parsed)) return Effect.fail(error("unknown_ref", parsed.failure.message));
-  if (!state.commits.has(commit)) return Effect.fail(error("unknown_ref", `There is no commit ${commit}.`));
+  if (!state.commits.has(commit)) return Effect.fail(error("unknown_ref", `Commit ${commit} not found.`));
   const tip = state.branches.get(branch) ?? commit;
   if (tip !== commit) {
-    return Effect.fail(
-      error("branch_conflict", `The branch ${branch} is already there with another commit.`),
-    );
+    return Effect.fail(error("branch_conflict", `The branch ${branch} already exists at another commit.`));
   }
   state.branches.set(branch, commit);
   return Effect.void;
@@ -253,9 +251,9 @@ const mergedFiles = (mergeBase: Commit, base: Commit, head: Commit): Commit["fil
 /** In one go: nothing moves meanwhile in memory. */
 const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) {
   const { branch, message, at } = request;
-  if (!state.branches.has(branch)) return yield* error("unknown_ref", `There is no branch ${branch}.`);
+  if (!state.branches.has(branch)) return yield* error("unknown_ref", `Branch ${branch} not found.`);
   if (!state.commits.has(request.head))
-    return yield* error("unknown_ref", `There is no commit ${request.head}.`);
+    return yield* error("unknown_ref", `Commit ${request.head} not found.`);
   const sides = yield* sidesOf(state, { base: branch, head: request.head });
   const { mergeBase, base, head } = sides;
   if (mergeBase === head) return { outcome: "contained", base: base.sha } satisfies Merge;
@@ -306,7 +304,9 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
       Effect.suspend(() => {
         const state = repositories.get(projectId);
         return state === undefined
-          ? Effect.fail(error("unknown_repository", "The project has no repository here."))
+          ? Effect.fail(
+              error("unknown_repository", "This service does not host a repository for the project."),
+            )
           : use(state);
       });
     const backend = GitBackend.of({
@@ -326,7 +326,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           const fault = defaultBranchFault(branch);
           if (fault !== null) return Effect.fail(fault);
           if (!state.branches.has(branch))
-            return Effect.fail(error("unknown_ref", `There is no branch ${branch}.`));
+            return Effect.fail(error("unknown_ref", `Branch ${branch} not found.`));
           state.head = branch;
           return Effect.void;
         }),

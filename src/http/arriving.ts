@@ -27,12 +27,15 @@ export interface Arriving {
 }
 
 const tooLarge = (limitBytes: number) =>
-  new TooLarge({ error: `The body has more than ${limitBytes} bytes.`, code: "body_too_large" });
+  new TooLarge({ error: `The body is larger than ${limitBytes} bytes.`, code: "body_too_large" });
 const busy = () =>
-  new Unavailable({ error: "Too many webhook bodies are on their way; send it again later.", code: "busy" });
+  new Unavailable({
+    error: "The service is receiving too many webhook bodies. Send the delivery again later.",
+    code: "busy",
+  });
 const late = () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" });
 const incomplete = () =>
-  new BadRequest({ error: "The body ended before it was complete.", code: "malformed_request" });
+  new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
 
 /** How often bodies that take too long are looked for, at most. */
 const LOOK_MS = 1000;

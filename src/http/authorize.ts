@@ -8,7 +8,6 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
-import * as SchemaIssue from "effect/SchemaIssue";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
@@ -17,20 +16,23 @@ import type { Principal } from "../store/ports/records.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Power } from "./api/access.ts";
-import { BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
+import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { DashboardSessions, type ShownToken } from "./pages/dashboard-sessions.ts";
+import { invalidRequest } from "./issues.ts";
 import { heldBy, Openings } from "./openings.ts";
 
 export const unauthorized = (): Unauthorized =>
   new Unauthorized({
-    error:
-      "Send a valid token as `Authorization: Bearer <token>`; this one is missing, unknown, expired or revoked.",
+    error: "Invalid or expired token. Send a valid one in the header `Authorization: Bearer <token>`.",
     code: "unauthorized",
   });
 
 export const forbidden = (caller: Principal): Forbidden =>
-  new Forbidden({ error: `A ${callerKind(caller)} token may not do this.`, code: "forbidden" });
+  new Forbidden({
+    error: `A ${callerKind(caller)} token does not have permission to do this.`,
+    code: "forbidden",
+  });
 
 const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
 
@@ -55,7 +57,8 @@ const isServiceKey = ({ headers }: HttpServerRequest.HttpServerRequest): boolean
 
 const sandboxEnded = (): Forbidden =>
   new Forbidden({
-    error: "A clone credential is given to the sandbox of a live session; this service key is not one's.",
+    error:
+      "Only the sandbox of a live session can get a clone credential. The session of this service key has ended.",
     code: "forbidden",
   });
 
@@ -111,8 +114,6 @@ export const authorizedLayer = Layer.effect(
   }),
 );
 
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1();
-
 type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
 
 /** Turns the router's own complaints about a request into the one shape; everything else passes. */
@@ -131,24 +132,3 @@ const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | Unsuppo
 
 const unsupportedMedia = () =>
   new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });
-
-/** As many as a person mends at once; a hostile body has thousands. */
-const ISSUES_MAX = 20;
-
-function invalidRequest({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest {
-  const issues = issuesOf(cause.issue)
-    .issues.slice(0, ISSUES_MAX)
-    .map(({ path, message }) => ({
-      path: (path ?? [])
-        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-        .join("."),
-      message,
-    }));
-  const first = issues[0];
-  const where = kind === "Payload" ? "body" : kind.toLowerCase();
-  return new BadRequest({
-    error: `The ${where} is not valid${first === undefined ? "" : `: ${[first.path, first.message].filter((part) => part !== "").join(": ")}`}.`,
-    code: "invalid_request",
-    details: { issues },
-  });
-}

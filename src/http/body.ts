@@ -19,7 +19,7 @@ export const BodyTime = Context.Reference<Duration.Input>("platform/http/BodyTim
 });
 
 const tooLarge = (limitBytes: number) =>
-  new TooLarge({ error: `The body has more than ${limitBytes} bytes.`, code: "body_too_large" });
+  new TooLarge({ error: `The body is larger than ${limitBytes} bytes.`, code: "body_too_large" });
 
 const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" &&
@@ -27,7 +27,7 @@ const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
   error.reason.cause.message === "maxBytes exceeded";
 
 const incomplete = () =>
-  new BadRequest({ error: "The body ended before it was complete.", code: "malformed_request" });
+  new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
 
 const inTime = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
   Effect.flatMap(BodyTime, (duration) =>

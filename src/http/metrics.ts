@@ -22,14 +22,14 @@ const set = (name: string, description: string, value: number) =>
 const countWebhooks = Effect.fnUntraced(function* () {
   const { answers, dropped } = (yield* WebhookRecord).counts();
   const webhooks = Metric.counter("webhooks_total", {
-    description: "Webhooks since the start of this process, by what they were answered.",
+    description: "Webhook deliveries since the process started, by result.",
     incremental: true,
   });
   for (const { status, answer, count } of answers) {
     yield* Metric.update(Metric.withAttributes(webhooks, { status: String(status), answer }), count);
   }
   const lost = Metric.counter("webhook_refusals_dropped_total", {
-    description: "Refused webhooks that are not in their project's record: too many came at once.",
+    description: "Refused deliveries that were not recorded because too many arrived at once.",
     incremental: true,
   });
   yield* Metric.update(lost, dropped);
@@ -45,26 +45,26 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   const stale = all.filter(({ project, manifest }) => project.status === "active" && manifest.stale);
   yield* set(
     "scheduler_late",
-    "1 while the scheduler has not looked for two intervals, else 0.",
+    "1 if the scheduler has not run for two intervals, otherwise 0.",
     late ? 1 : 0,
   );
   yield* set(
     "scheduler_last_tick_age_seconds",
-    "Time since the scheduler looked last; -1 before its first look.",
+    "Time since the scheduler last ran, or -1 before its first run.",
     tickedAt === null ? -1 : (now - tickedAt) / 1000,
   );
-  yield* set("scheduler_cron_triggers", "Cron triggers that the scheduler looks after.", scheduled);
+  yield* set("scheduler_cron_triggers", "Number of scheduled cron triggers.", scheduled);
   yield* set("manifests_stale", "Active projects whose newest manifest cannot be read.", stale.length);
   const { booting, waiting } = (yield* BootPlaces).state();
-  yield* set("sandboxes_booting", "Sandboxes that boot on this node now.", booting);
-  yield* set("sandboxes_waiting", "Sandboxes that wait on this node for their place to boot.", waiting);
+  yield* set("sandboxes_booting", "Sandboxes that are booting on this node.", booting);
+  yield* set("sandboxes_waiting", "Sandboxes that wait on this node to boot.", waiting);
   yield* set(
     "sessions_active",
-    "The account's sessions that are provisioning or running.",
+    "Sessions of the account that are provisioning or running.",
     account.activeSessions,
   );
-  yield* set("sessions_cap", "Sessions the account may have live at once.", account.sessionCap);
-  yield* set("fires_queued", "The account's fires that wait for a free slot.", account.queuedFires);
+  yield* set("sessions_cap", "Maximum number of live sessions of the account.", account.sessionCap);
+  yield* set("fires_queued", "Queued fires of the account.", account.queuedFires);
   yield* countWebhooks();
   return yield* PrometheusMetrics.format({ prefix: "platform" });
 });

@@ -64,6 +64,6 @@ export const answerRaw = (response: ServerResponse, error: ApiError): void => {
 /** 405 with the methods that the address takes. */
 export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(
-    { error: `This address takes ${methods.join(", ")}.`, code: "method_not_allowed" },
+    { error: `Method not allowed. This address accepts ${methods.join(", ")}.`, code: "method_not_allowed" },
     { status: 405, headers: { allow: methods.join(", ") } },
   );

@@ -45,6 +45,10 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/metrics", power: "account" },
   { method: "GET", pattern: "/openapi.json", power: null },
   { method: "GET", pattern: "/docs", power: null },
+  { method: "GET", pattern: "/docs/guide", power: null },
+  { method: "GET", pattern: "/docs/guide/:page", power: null },
+  { method: "GET", pattern: "/docs/guide/:kind/:page", power: null },
+  { method: "GET", pattern: "/docs/guide/:kind/:group/:page", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
@@ -93,8 +97,8 @@ export const routeMiss = (
   const isRelays = methods.includes("*");
   // The relay takes every method: what it did not take names no session, or what is not the runtime's.
   if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
-    return apiErrorResponse(badRequest("sid", "expected lower-case UUIDs of a project and a session"));
+    return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
   }
   if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
-  return apiErrorResponse(new NotFound({ error: "There is no such address.", code: "not_found" }));
+  return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
 };

@@ -119,11 +119,11 @@ export const openListener = Effect.fnUntraced(function* ({
 const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
   answerRaw(
     response,
-    new Unavailable({ error: "The service is starting; try again in a moment.", code: "starting" }),
+    new Unavailable({ error: "The service is starting. Try again in a moment.", code: "starting" }),
   );
 
 const busy = () =>
-  new Unavailable({ error: "Too many requests are under way; try again in a moment.", code: "busy" });
+  new Unavailable({ error: "The service has too many open requests. Try again in a moment.", code: "busy" });
 
 /** Counts a request out as soon as its answer is made. */
 const counted = <R>(
@@ -148,7 +148,10 @@ const answerHandshake = (request: IncomingMessage, socket: Duplex, fault: Handsh
 };
 
 const refuseUpgrade = (socket: Duplex): void => {
-  endWith(socket, "404 Not Found", { error: "This address takes no upgrade.", code: "not_found" });
+  endWith(socket, "404 Not Found", {
+    error: "This address does not accept protocol upgrades.",
+    code: "not_found",
+  });
 };
 
 /** Answers on a connection that has no response object. */
@@ -224,7 +227,7 @@ const protocolFault = (request: IncomingMessage, ambiguity = ambiguityOf(request
     decodeURIComponent(target);
     return null;
   } catch {
-    return malformed("the path holds a broken percent escape");
+    return malformed("the path has an invalid percent escape");
   }
 };
 
@@ -248,7 +251,7 @@ const refuseMalformed = (fault: Error & { readonly code?: string }, socket: Dupl
   const [status, code, what] = PARSER_STATUSES[fault.code ?? ""] ?? [
     "400 Bad Request",
     "malformed_request",
-    "it is not HTTP/1.1 as we read it",
+    "it is not valid HTTP/1.1",
   ];
   endWith(socket, status, { error: `The request is malformed: ${what}.`, code });
 };
@@ -273,7 +276,7 @@ const inOneShape = <R>(
         yield* Effect.logError("a request failed", cause);
         return apiErrorResponse(
           new Internal({
-            error: "The service failed to answer; the failure is in its log.",
+            error: "Internal error. The cause is in the service's log.",
             code: "internal_error",
           }),
         );

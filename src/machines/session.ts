@@ -43,7 +43,7 @@ export type SessionCommand =
   | { readonly type: "createBranch" }
   | { readonly type: "provisionSandbox"; readonly sandboxId: string }
   | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" }
-  /** The slot itself is freed by the save that ended the session (store port, D3); this tells who may use it. */
+  /** The slot itself is freed by the save that ended the session (store/ports/journal.ts D3); this tells who may use it. */
   | { readonly type: "signalFreeSlot" };
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;

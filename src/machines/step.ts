@@ -1,6 +1,6 @@
 /**
  * The one way a machine is stepped: as two pure functions over plain JSON snapshots. Which of xstate's
- * interpreters does the work is hidden here (ARCHITECTURE.md, "Stepping a machine").
+ * interpreters does the work is hidden here (docs/decisions/0002).
  */
 import { initialTransition, transition, type AnyStateMachine } from "xstate";
 

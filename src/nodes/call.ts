@@ -39,7 +39,7 @@ export class NodeUnreachable extends Schema.TaggedError<NodeUnreachable>()("Node
   message: Schema.String,
 }) {}
 
-const unreachable = (why: string) => new NodeUnreachable({ message: `Its node cannot be reached: ${why}.` });
+const unreachable = (why: string) => new NodeUnreachable({ message: `The node cannot be reached: ${why}.` });
 
 const decodeAnswer = Schema.decodeUnknownEffect(Schema.fromJsonString(NodeAnswer));
 
@@ -110,7 +110,7 @@ export const nodeCaller =
         body,
       });
       const text = openNodeMessage(sealed, { credential, way: "answer" }, keys);
-      if (text === null) return yield* unreachable("its answer is not a node's of this database");
+      if (text === null) return yield* unreachable("the answer does not come from a node of this database");
       return yield* Effect.mapError(decodeAnswer(text), () => unreachable("its answer is malformed"));
     }).pipe(
       Effect.timeoutOrElse({

@@ -115,7 +115,7 @@ const bodyOf = (request: IncomingMessage) =>
       }
       return Buffer.concat(chunks);
     },
-    catch: () => malformed("The question broke off"),
+    catch: () => malformed("The request was cut off"),
   });
 
 /** Answers one question of another node's, whose credential was verified. */
@@ -125,7 +125,7 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const [credential = ""] = valuesOf(request, NODE_HEADER);
     const text = openNodeMessage(yield* bodyOf(request), { credential, way: "question" }, keys);
-    if (text === null) return yield* malformed("The question is not a node's of this database");
+    if (text === null) return yield* malformed("The request does not come from a node of this database");
     const { operation, given } = yield* Effect.mapError(decodeQuestion(text), () =>
       malformed("Not a question"),
     );
@@ -168,7 +168,7 @@ const makeDaemonWay = Effect.gen(function* () {
     if (sessionId === null) return yield* notFound("sandbox");
     const link = yield* Effect.mapError(
       provider.link(id),
-      () => new Conflict({ error: "The session's sandbox is gone.", code: "session_not_running" }),
+      () => new Conflict({ error: "The session's sandbox no longer exists.", code: "session_not_running" }),
     );
     const heard = (): void => touch(sessionId);
     if (by === "client") heard();
@@ -188,7 +188,7 @@ const makeDaemonWay = Effect.gen(function* () {
 
 export const repositoryAway = (): Unavailable =>
   new Unavailable({
-    error: "The node that has the repository is away; try again in a moment.",
+    error: "The node that stores the repository cannot be reached. Try again in a moment.",
     code: "node_away",
   });
 
@@ -226,7 +226,7 @@ const openProxy = (answerFailure: AnswerFailure) =>
   );
 
 const strange = (): Unauthorized =>
-  new Unauthorized({ error: "This address is for the service's own nodes.", code: "unauthorized" });
+  new Unauthorized({ error: "Only the service's own nodes can use this address.", code: "unauthorized" });
 
 /** @returns what sees a decision to its answer; who asked and has gone takes it along. */
 const makeRun = Effect.gen(function* () {

@@ -105,7 +105,10 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
         for (const { id, beats, deadAt } of nodes) {
           if (id === nodeId || deadAt !== null || silence.of(id) < deadAfter) continue;
           if (!(yield* bury({ id, beats, now }))) continue;
-          yield* Effect.logError("a node is silent and counts as dead; what it had is lost", { node: id });
+          yield* Effect.logError(
+            "a node does not respond and counts as dead; its sandboxes and sessions are lost",
+            { node: id },
+          );
         }
       });
       const round = dutyRound("nodes", look);

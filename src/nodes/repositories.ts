@@ -21,7 +21,10 @@ export type RepositoryOperation = Exclude<keyof Backend, "create" | "checkUpstre
 const decodeError = Schema.decodeUnknownEffect(GitError);
 
 const away = (why: string) =>
-  new GitError({ code: "away", message: `The node that has the repository is away; try again. (${why})` });
+  new GitError({
+    code: "away",
+    message: `The node that stores the repository cannot be reached. Try again. (${why})`,
+  });
 
 const make = Effect.gen(function* () {
   const { repositories: own } = yield* LocalParts;
@@ -35,7 +38,7 @@ const make = Effect.gen(function* () {
       away("the database cannot be asked"),
     );
     if (place.is === "here") return null;
-    if (place.is !== "there") return yield* away("no sign of life");
+    if (place.is !== "there") return yield* away("no response");
     const answer = yield* Effect.mapError(
       call(place, { operation: `git.${operation}`, given }, TIMEOUT_MS),
       ({ message }) => away(message),

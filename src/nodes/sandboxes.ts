@@ -26,7 +26,7 @@ const TIMEOUT_MS = 10 * 60_000;
 export const EXIT_WAIT_MS = 15_000;
 const EXIT_TIMEOUT_MS = EXIT_WAIT_MS + 10_000;
 
-const LOST: SandboxExit = { code: "absent", message: "the node that had the sandbox is gone" };
+const LOST: SandboxExit = { code: "absent", message: "the node of the sandbox no longer exists" };
 
 type Operation = SandboxError["operation"];
 type There = Extract<Place, { readonly is: "there" }>;
@@ -83,7 +83,7 @@ const makeAsking = Effect.gen(function* () {
       if (place.is === "here") return yield* by.here;
       if (place.is === "there") return yield* by.there(place);
       if (place.is === "dead") return yield* by.lost;
-      return yield* away(operation, "the sandbox's node is away");
+      return yield* away(operation, "the sandbox's node cannot be reached");
     });
 
   /** Whether the sandbox has ended there by now; null: not yet, ask again. */
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
         here: own.create(spec),
         there: (to) => Effect.asVoid(ask(to, "create", spec)),
         lost: gone("create"),
-        // It joins what it began (P1); its caller gives it up at the boot deadline.
+        // It joins what it began (sandbox/port.ts P1); its caller gives it up at the boot deadline.
       }).pipe(Effect.retry({ while: ({ node }) => node === "away", schedule: AGAIN })),
     awaitExit,
     link: (id) =>

@@ -69,7 +69,7 @@ export const passHints = (upstream: ClientRequest, response: ServerResponse): vo
   });
 };
 
-/** Ends an answer that cannot become whole, so that it does not look whole (Q3). */
+/** Ends an answer that cannot become whole, so that it does not look whole (proxy.ts Q3). */
 export const breakOff = (response: ServerResponse): void => {
   const socket = response.socket as Socket | null;
   // An HTTP/1.0 client takes the end of the connection for the end of the answer: only a reset tells it.

@@ -10,7 +10,7 @@
  *  Q6 Who waits for a first word does not wait for ever (watch.ts); what has begun to be answered has no limit.
  *
  * Built on node:http on both sides: its strict parser reads both, it passes `Expect`, 1xx, trailers both ways and
- * upgrades, and the daemon's bundle starts without a second HTTP library. ARCHITECTURE.md has the figures.
+ * upgrades, and the daemon's bundle starts without a second HTTP library. docs/decisions/0035 has the figures.
  */
 import {
   Agent,

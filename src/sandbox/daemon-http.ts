@@ -114,7 +114,7 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
       agent,
       timeout: SILENCE_MS,
     });
-    call.on("timeout", () => call.destroy(new Error(`no sign of life within ${SILENCE_MS} ms`)));
+    call.on("timeout", () => call.destroy(new Error(`no data within ${SILENCE_MS} ms`)));
     call.on("error", (error) => resume(Effect.fail(unreachable(error))));
     call.on("response", (answer) => {
       // An error after the answer began is told by whoever reads it.
@@ -149,7 +149,8 @@ const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable
       const chunk = answer.read() as Buffer | null;
       if (chunk !== null) tell(Effect.succeed(chunk));
       else if (answer.readableEnded) tell(Cause.done());
-      else if (answer.destroyed) tell(Effect.fail(unreachable(new Error("the daemon hung up"))));
+      else if (answer.destroyed)
+        tell(Effect.fail(unreachable(new Error("the daemon closed the connection"))));
     };
     look();
     return Effect.sync(() => {

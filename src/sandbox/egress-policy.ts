@@ -64,5 +64,5 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
     ? { kind: "public", host, port }
-    : { kind: "refused", reason: `${host} is not on the list of hosts this session may reach` };
+    : { kind: "refused", reason: `${host} is not on the list of hosts that this session can reach` };
 };

@@ -105,7 +105,7 @@ const publicAddress = async (host: string, options: EgressOptions): Promise<stri
   const [address] = addresses;
   // One private address among public ones is a rebinding attempt or a split network: neither is for a sandbox.
   if (address === undefined || addresses.some(isPrivateAddress)) {
-    throw new Refusal(403, `${host} does not lead to a public address`);
+    throw new Refusal(403, `${host} does not resolve to a public address`);
   }
   return address;
 };
@@ -178,7 +178,7 @@ const forward = async (
 ): Promise<void> => {
   const url = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : null;
   if (url === null || url.protocol !== "http:") {
-    throw new Refusal(400, "this is a proxy: it takes http:// URLs in absolute form, and CONNECT");
+    throw new Refusal(400, "this is a proxy. Send http:// URLs in absolute form, or CONNECT");
   }
   const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
   const socket = await connectTo(target, options);
@@ -205,14 +205,14 @@ const forward = async (
 /** Splits `host:port` of a CONNECT request; an IPv6 address is bracketed. */
 const authority = (text: string): { readonly host: string; readonly port: number } => {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(text);
-  if (match?.[1] === undefined) throw new Refusal(400, "CONNECT wants host:port");
+  if (match?.[1] === undefined) throw new Refusal(400, "CONNECT needs host:port");
   return { host: unbracketed(match[1]), port: Number(match[2]) };
 };
 
 const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): Promise<void> => {
   const { host, port } = authority(wanted);
   const target = await chooseTarget(options, host, port);
-  if (target.tls) throw new Refusal(403, `${host} takes plain requests, not CONNECT`);
+  if (target.tls) throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
   const upstream = await connectTo(target, options);
   if (client.destroyed) {
     upstream.destroy();

@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema";
 export interface SandboxSpec {
   readonly id: string;
   readonly sessionId: string;
-  /** The spec's injected environment (appendix), PLATFORM_TOKEN included: for PID 1 and the daemon. */
+  /** The injected environment (spec.md, injected environment), PLATFORM_TOKEN included: for PID 1 and the daemon. */
   readonly environment: Readonly<Record<string, string>>;
   /** Project secrets: for the agent runtime alone, handed over in the launch file (domain/launch.ts). */
   readonly secrets: Readonly<Record<string, string>>;

@@ -71,7 +71,7 @@ interface Entry {
 
 const ENDED: SandboxExit = { code: "exited", message: "the sandbox was ended" };
 const DESTROYED: SandboxExit = { code: "exited", message: "the sandbox was destroyed" };
-const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
+const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 
 const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.sandbox.invalid` });
 
@@ -158,7 +158,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
     Effect.suspend(() =>
       entries.has(id)
         ? Effect.succeed((options.link ?? nowhere)(id))
-        : Effect.fail(failure("link", "there is no such sandbox")),
+        : Effect.fail(failure("link", "the sandbox does not exist")),
     );
 
   const provider = SandboxProvider.of({
@@ -178,7 +178,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
         entries.has(id)
           ? Effect.void
           : Effect.fail(
-              new SandboxError({ operation: "setSecretNames", message: "there is no such sandbox" }),
+              new SandboxError({ operation: "setSecretNames", message: "the sandbox does not exist" }),
             ),
       ),
     logs: (id) => Effect.sync(() => entries.get(id)?.log ?? "").pipe(under("logs", id)),

@@ -138,9 +138,9 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
 
 /** What an operator can do about a fire that failed. */
 const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
-  prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it; then replay the fire.",
-  queue_full: "The account has too many waiting fires: raise its cap, or fire less often.",
-  no_model: "Store a model provider's key as a secret of the project, then replay the fire.",
+  prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it, then replay the fire.",
+  queue_full: "The account's queue is full. Raise its session cap, or fire less often.",
+  no_model: "Set a model provider's key as a secret of the project, then replay the fire.",
 };
 
 const logFailed = (

@@ -1,5 +1,5 @@
 /**
- * How long a provider may take: one that never answers is asked anew (threats.md, Faults), and holds up nobody else's round
+ * How long a provider may take: one that never answers is asked anew (threats.md "Faults"), and holds up nobody else's round
  * for longer than this. A boot has its own deadline, and creating ends with it.
  */
 import * as Effect from "effect/Effect";

@@ -73,7 +73,8 @@ export type CloseAnswer =
 /** Has a request closed. `merging`: a merge is under way, which decides. */
 export const askToClose = Effect.fnUntraced(function* (request: Which) {
   const { accepted, snapshot } = yield* tell(request, { type: "close.requested" });
-  const { state, context } = accepted && snapshot.state === "merging" ? yield* ended(request) : snapshot;
+  const isClosing = snapshot.state === "merging" && (accepted || snapshot.context.aim === "close");
+  const { state, context } = isClosing ? yield* ended(request) : snapshot;
   const closed: CloseAnswer =
     state === "open"
       ? { outcome: "refused", refusal: context.refusal ?? { because: "no_changes" } }

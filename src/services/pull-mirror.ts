@@ -149,7 +149,7 @@ const postponed =
   (error: GitError | TellError): Effect.Effect<void, StoreError> =>
     error._tag === "StoreError"
       ? Effect.fail(error)
-      : Effect.logWarning("pull requests could not be looked at; trying again", {
+      : Effect.logWarning("pull requests could not be checked; trying again", {
           project: project.id,
           reason: error._tag === "GitError" ? error.message : error._tag,
         });

@@ -17,7 +17,7 @@ const KINDS_KEPT = 100_000;
 const away = (_: StoreError) =>
   new GitError({
     code: "unavailable",
-    message: "The project's repository could not be looked up; try again.",
+    message: "The service could not look up the project's repository. Try again.",
   });
 
 export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> = Layer.effect(

@@ -23,7 +23,7 @@ export class DataDirectoryOwned extends Schema.TaggedError<DataDirectoryOwned>()
   pid: Schema.Finite,
 }) {
   override get message(): string {
-    return `The data directory ${this.path} is in use by the service with process id ${this.pid}; stop it first.`;
+    return `The data directory ${this.path} is in use by the service with process id ${this.pid}. Stop that service first.`;
   }
 }
 

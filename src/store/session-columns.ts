@@ -57,7 +57,7 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
   }
 };
 
-/** What a session's step does to its account's slot counter (invariant D3). */
+/** What a session's step does to its account's slot counter (journal.ts D3). */
 export const slotMove = (step: Pick<Step<SessionSnapshot, SessionEvent>, "before" | "after">) => {
   const [was, is] = [isLive(step.before.state), isLive(step.after.state)];
   return was === is ? "keep" : is ? "reserve" : "release";

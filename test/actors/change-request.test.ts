@@ -184,19 +184,24 @@ describe("a merge", () => {
   );
 });
 
-/** A repository whose next merge is answered by this error, with or without having been made. */
-const failing = (git: GitBackend["Service"], code: GitError["code"], isMade: boolean) => {
+/** A repository whose next merge is answered by this error, with or without having been made. `then`: it fails after that. */
+const failing = (
+  git: GitBackend["Service"],
+  code: GitError["code"],
+  { isMade, then = code }: { readonly isMade: boolean; readonly then?: GitError["code"] },
+) => {
   let isNext = true;
   let isSilent = false;
-  const error = new GitError({ code, message: "The answer was lost." });
+  const lost = new GitError({ code, message: "The answer was lost." });
+  const error = new GitError({ code: then, message: "Not now." });
   const through: GitBackend["Service"] = {
     ...git,
     merge: (...given) =>
       Effect.suspend(() => {
-        if (!isNext) return git.merge(...given);
+        if (!isNext) return isSilent && then !== code ? Effect.fail(error) : git.merge(...given);
         isNext = false;
         isSilent = true;
-        return Effect.andThen(isMade ? git.merge(...given) : Effect.void, Effect.fail(error));
+        return Effect.andThen(isMade ? git.merge(...given) : Effect.void, Effect.fail(lost));
       }),
     compare: (...given) => Effect.suspend(() => (isSilent ? Effect.fail(error) : git.compare(...given))),
   };
@@ -207,7 +212,7 @@ describe("a merge whose answer is lost", () => {
   it.effect("is asked of git again while its repository is away, and is made once", () =>
     Effect.gen(function* () {
       const played = yield* world;
-      const { through } = failing(played.git, "away", true);
+      const { through } = failing(played.git, "away", { isMade: true });
       const life = yield* played.begin(never(), through);
       expect(yield* answered(life.merge)).toEqual({ outcome: "merged" });
       expect(yield* played.rest).toMatchObject({ status: "merged", hasWork: true, commits: 2 });
@@ -216,7 +221,7 @@ describe("a merge whose answer is lost", () => {
 
   const doubtful = Effect.fnUntraced(function* (isMade: boolean) {
     const played = yield* world;
-    const { through, answerAgain } = failing(played.git, "git_failed", isMade);
+    const { through, answerAgain } = failing(played.git, "git_failed", { isMade });
     const life = yield* played.begin(never(), through);
     expect(yield* answered(life.merge)).toMatchObject({
       outcome: "refused",
@@ -252,6 +257,37 @@ describe("a merge whose answer is lost", () => {
       const { merge, rest } = yield* doubtful(true);
       expect(yield* answered(merge)).toEqual({ outcome: "merged" });
       expect(yield* rest).toMatchObject({ status: "merged", commits: 2 });
+    }),
+  );
+
+  it.effect("and that git has made is finished by the next merge, though the branch now conflicts", () =>
+    Effect.gen(function* () {
+      const { merge, rest, write, head } = yield* doubtful(true);
+      yield* write("work", "main", head);
+      expect(yield* answered(merge)).toEqual({ outcome: "merged" });
+      expect(yield* rest).toMatchObject({ status: "merged", commits: 2, row: { mergeSides: { head } } });
+    }),
+  );
+
+  it.effect("stays in doubt when the next try is refused and the branch cannot be seen", () =>
+    Effect.gen(function* () {
+      const played = yield* world;
+      const { through, answerAgain } = failing(played.git, "unavailable", { isMade: true, then: "refused" });
+      const life = yield* played.begin(never(), through);
+      expect(yield* answered(life.merge)).toMatchObject({ refusal: { code: "refused" } });
+      expect((yield* played.loaded).snapshot.context.sides).toMatchObject({ head: played.head });
+      answerAgain();
+      expect(yield* answered(life.close)).toEqual({ outcome: "merged" });
+      expect(yield* played.rest).toMatchObject({ status: "merged", hasWork: true });
+    }),
+  );
+
+  it.effect("and that git has not made is closed by two closes at once, and both are told so", () =>
+    Effect.gen(function* () {
+      const { close, rest } = yield* doubtful(false);
+      const both = yield* answered(Effect.all([close, close], { concurrency: 2 }));
+      expect(both).toEqual([{ outcome: "closed" }, { outcome: "closed" }]);
+      expect(yield* rest).toMatchObject({ status: "closed", hasWork: false });
     }),
   );
 

@@ -33,7 +33,10 @@ const running = Effect.gen(function* () {
     events.filter(({ type }) => type === "session.turn").map(({ data }) => data),
   );
   const answer = (turn: NumberedTurn | null) => Queue.offer(answers, Effect.succeed(turn));
-  const lose = Queue.offer(answers, Effect.fail(new DaemonUnreachable({ message: "the daemon hung up" })));
+  const lose = Queue.offer(
+    answers,
+    Effect.fail(new DaemonUnreachable({ message: "the daemon closed the connection" })),
+  );
   return { ...world, ...life, id, lastTurn, turnEvents, answer, lose };
 });
 

@@ -1,7 +1,7 @@
 /**
- * What an actor costs, in three forms that step the same machine: a bare fiber with a queue, our host alone, and our
- * host as an entity of the cluster. `npm run bench:actors`; ratios hold, absolute figures are this machine's.
- * The last line is one JSON object.
+ * What an actor costs, in four forms that step the same machine: a bare fiber with a queue, our host, which steps in its
+ * caller's fiber, our host behind a fiber and a queue of its own, and our host as an entity of the cluster.
+ * `npm run bench:actors`; ratios hold, absolute figures are this machine's. The last line is one JSON object.
  */
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
@@ -84,6 +84,35 @@ const host = Effect.gen(function* () {
   return send;
 });
 
+/** The textbook's actor: one fiber owns the machine and takes messages from a queue. */
+const hostBehindQueue = Effect.gen(function* () {
+  type Host = Effect.Success<ReturnType<typeof startHost>>;
+  interface Message {
+    readonly answer: Deferred.Deferred<Told, TellFailure>;
+  }
+  type Told = Effect.Success<ReturnType<Host["tell"]>>;
+  type TellFailure = Effect.Error<ReturnType<Host["tell"]>>;
+  const queues = new Map<number, Queue.Queue<Message>>();
+  const begin = Effect.fnUntraced(function* (index: number) {
+    const queue = yield* Queue.unbounded<Message>();
+    const actor = yield* startHost(String(index));
+    const loop = Effect.flatMap(Queue.take(queue), ({ answer }) =>
+      Effect.flatMap(Effect.exit(actor.tell(SIGNAL)), (exit) => Deferred.done(answer, exit)),
+    );
+    yield* Effect.forkScoped(Effect.forever(loop));
+    queues.set(index, queue);
+    return queue;
+  });
+  const scoped = yield* Effect.context<Scope.Scope>();
+  const send: Send = Effect.fnUntraced(function* (index) {
+    const queue = queues.get(index) ?? (yield* Effect.provideContext(begin(index), scoped));
+    const answer = yield* Deferred.make<Told, TellFailure>();
+    yield* Queue.offer(queue, { answer });
+    return yield* Deferred.await(answer);
+  });
+  return send;
+});
+
 const cluster = Effect.gen(function* () {
   const entities = actorLayer("account", startHost, { maxIdleMs: 3_600_000 });
   const layer = entities.pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
@@ -127,7 +156,7 @@ const measure = (form: Effect.Effect<Send, unknown, Scope.Scope>): Effect.Effect
     };
   }).pipe(Effect.scoped);
 
-const FORMS = { fiber_and_queue: bare, host, cluster_entity: cluster };
+const FORMS = { fiber_and_queue: bare, host, host_behind_queue: hostBehindQueue, cluster_entity: cluster };
 type Form = keyof typeof FORMS;
 
 const bench = Effect.gen(function* () {
@@ -138,16 +167,17 @@ const bench = Effect.gen(function* () {
     const cost = yield* measure(FORMS[name]);
     costs[name] = cost;
     process.stdout.write(
-      `${name.padEnd(16)} ${String(cost.bytes_per_actor).padStart(7)} B an actor ${String(cost.us_per_message).padStart(8)} µs a message\n`,
+      `${name.padEnd(18)} ${String(cost.bytes_per_actor).padStart(7)} B an actor ${String(cost.us_per_message).padStart(8)} µs a message\n`,
     );
   }
-  const { fiber_and_queue: base, host: ours, cluster_entity: entity } = costs;
-  const ratio = (one: Cost | undefined, field: keyof Cost) =>
-    Number(((one?.[field] ?? 0) / (base?.[field] ?? 1)).toFixed(2));
-  const ratios = {
-    host: { bytes: ratio(ours, "bytes_per_actor"), time: ratio(ours, "us_per_message") },
-    cluster_entity: { bytes: ratio(entity, "bytes_per_actor"), time: ratio(entity, "us_per_message") },
-  };
+  const base = costs.fiber_and_queue;
+  const ratio = (one: Cost, field: keyof Cost) => Number((one[field] / (base?.[field] ?? 1)).toFixed(2));
+  const ratios = Object.fromEntries(
+    Object.entries(costs).map(([name, cost]) => [
+      name,
+      { bytes: ratio(cost, "bytes_per_actor"), time: ratio(cost, "us_per_message") },
+    ]),
+  );
   process.stdout.write(
     `${JSON.stringify({ actors: ACTORS, messages: ACTORS * ROUNDS, ...costs, ratios })}\n`,
   );

@@ -16,7 +16,7 @@ import { guardedDirectory } from "../support/guard.ts";
 
 const given = process.argv.indexOf("--starts");
 const STARTS = given === -1 ? 50 : Number(process.argv[given + 1]);
-/** The aim over the bare Node. */
+/** The aim over the bare Node, ms. */
 const AIM_MS = 60;
 const IN_DAEMON = fileURLToPath(new URL("../../daemon/", import.meta.url));
 const ENTRY = fileURLToPath(new URL("daemon-start/entry.ts", import.meta.url));

@@ -264,10 +264,10 @@ describe("a webhook trigger with a filter", () => {
     expect(await preview("push")).toMatchObject({ ...fires, stderr: "" });
     expect(await preview("create")).toMatchObject({
       ...fires,
-      stderr: "The delivery does not match the trigger's filter. It would start nothing.\n",
+      stderr: "The delivery does not match the trigger's filter. It would not start a session.\n",
     });
     expect((await preview("ping")).stderr).toBe(
-      "This is a ping. The service answers it and starts nothing.\n",
+      "This is a ping. The service answers it and does not start a session.\n",
     );
     await run(["projects", "update", own, "--triggers", "paused"]);
     expect((await run(["triggers", "list", "--project", own])).stdout).toMatch(
@@ -301,7 +301,7 @@ describe("a secret that is rotated", () => {
     expect((await set()).stdout).toBe("ROTATED is set\n");
     const instant = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
     expect((await set("--previous-valid", "24h")).stdout).toMatch(
-      new RegExp(`^ROTATED is set; its previous value verifies webhooks until ${instant}\n$`),
+      new RegExp(`^ROTATED is set; its previous value stays valid until ${instant}\n$`),
     );
     expect((await run(["secrets", "list"])).stdout).toMatch(
       new RegExp(`ROTATED +${instant} +yes +${instant}\n`),

@@ -75,7 +75,7 @@ describe("a service that is not there, or is another", () => {
     expect(ended).toEqual({
       code: 6,
       stdout: "",
-      stderr: "The service at http://127.0.0.1:9 cannot be reached: nothing listens there.\n",
+      stderr: "The service at http://127.0.0.1:9 cannot be reached: the connection was refused.\n",
     });
   });
 

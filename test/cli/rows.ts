@@ -246,7 +246,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "projects credential delete": {
     args: async () => [await world.openedPid()],
-    human: /^the repository has no credential any more\n$/,
+    human: /^the repository credential was removed\n$/,
     json: {},
     refused: [[], 5, /^The project's repository is hosted here/],
   },
@@ -288,7 +288,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [
       ["laptop", "--expires", "2001-01-01T00:00:00.000Z"],
       1,
-      /expires_at: expected an instant in the future/,
+      /expires_at: must be an instant in the future/,
     ],
   },
   "tokens delete": {

@@ -1,5 +1,5 @@
 /**
- * Attempts of an agent to leave its sandbox (threats.md, "Probes from inside a sandbox"). Each is a shell script that
+ * Attempts of an agent to leave its sandbox (threats.md "Probes from inside a sandbox"). Each is a shell script that
  * runs as the agent; exit code 0 means that the attempt succeeded, and then the probe's test fails.
  */
 

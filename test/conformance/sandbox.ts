@@ -22,7 +22,7 @@ export interface Subject {
   readonly end: (id: string) => Effect.Effect<void, unknown, SandboxProvider>;
   /** What is left of a sandbox beside what `list` shows: processes, directories, control groups. */
   readonly leftovers: (id: string) => Effect.Effect<readonly string[]>;
-  /** Whether the state outlives the layer (P1, P3 over restarts). */
+  /** Whether the state outlives the layer (src/sandbox/port.ts P1, P3 over restarts). */
   readonly persistent: boolean;
 }
 

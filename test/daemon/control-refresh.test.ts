@@ -115,7 +115,7 @@ describe("a refresh", () => {
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
       bootDeadlineMs: 1000,
     });
-    await daemon.logged("checkout given up");
+    await daemon.logged("checkout stopped");
     const [status, { code }] = await daemon.control("refresh");
     expect([status, code]).toEqual([503, "runtime_not_ready"]);
   });

@@ -195,7 +195,7 @@ describe("what is not stored is named", () => {
     expect(saved.error).toBeNull();
     expect(filesOf(daemon, saved.wip ?? "")).toEqual(["README.md", "outer.txt", "submodule"]);
     for (const name of ["nested/", "empty/", "submodule/"])
-      expect(reasonOf(saved, name)).toBe("a git repository of its own");
+      expect(reasonOf(saved, name)).toBe("a nested git repository");
   });
 
   test("what is neither a file nor a link, also in the place of a tracked file", async () => {

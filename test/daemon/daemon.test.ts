@@ -90,7 +90,7 @@ describe("a boot", () => {
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
       bootDeadlineMs: 1000,
     });
-    await daemon.logged("checkout given up");
+    await daemon.logged("checkout stopped");
     const { status, error, repo } = await daemon.health();
     expect([status, repo.ready]).toEqual(["error", false]);
     expect(error).toContain("couldn't find remote ref refs/heads/no-such-branch");

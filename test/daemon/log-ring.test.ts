@@ -56,7 +56,7 @@ test("leaves the daemon's own lines out where they flood, and says how many", ()
   now = 1000;
   log("later");
   expect(lines.slice(written).map((line) => JSON.parse(line) as object)).toEqual([
-    expect.objectContaining({ seq: written + 1, event: "lines were left out", lines: 40_000 - written }),
+    expect.objectContaining({ seq: written + 1, event: "lines were dropped", lines: 40_000 - written }),
     expect.objectContaining({ seq: written + 2, event: "later" }),
   ]);
 });

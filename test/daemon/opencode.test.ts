@@ -156,7 +156,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
 
   test("hears of saved work first, and is asked for nothing, where its prompt was taken [saved work]", async () => {
     await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
-    await daemon.logged("the agent was told of saved work");
+    await daemon.logged("the agent got a message about saved work");
     const told = await heard();
     expect(told).toMatchObject([
       { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },

@@ -68,7 +68,7 @@ test("cuts a very long line, says so, and goes on with the next one", () => {
   add("the line's end\nnext\n");
   add(`${"y".repeat(9000)}\n`);
   expect(kept).toHaveLength(3);
-  expect(kept[0]).toBe(`${"x".repeat(8192)} [the rest of the line is left out]`);
+  expect(kept[0]).toBe(`${"x".repeat(8192)} [the rest of the line is cut]`);
   expect(kept[1]).toBe("next");
   expect(kept[2]?.length).toBeLessThan(8300);
 });
@@ -103,7 +103,7 @@ test("keeps 1 MiB of a flood each second, and says what it left out and how much
   const rest = "the rest of a line\n";
   add(`${rest}after the flood\n`);
   expect(kept.slice(lines)).toEqual(["after the flood"]);
-  const said = entries.filter(({ event }) => event === "output was left out");
+  const said = entries.filter(({ event }) => event === "output was dropped");
   const began = entries.filter(({ event }) => event.startsWith("output is left out"));
   expect(said.length).toBe(began.length);
   const leftOut = said.reduce((sum, { bytes = 0 }) => sum + bytes, 0);

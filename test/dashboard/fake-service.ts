@@ -1,4 +1,4 @@
-/** The API as api.md words it, over plain objects that a test can change, and the page's files under a strict CSP. */
+/** The API as the contract words it, over plain objects that a test can change, and the page's files under a strict CSP. */
 import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -184,7 +184,7 @@ const dashboardSession = (request: http.IncomingMessage, response: http.ServerRe
     response.writeHead(303, { "set-cookie": COOKIE, location: "/" }).end();
   } else if (route === "POST /dashboard/session") {
     if ((JSON.parse(body) as { token: string }).token !== TOKEN) {
-      refuse(response, 401, "unauthorized", "This token is unknown, expired or revoked.");
+      refuse(response, 401, "unauthorized", "This token is Invalid or expired token..");
       return;
     }
     response.writeHead(200, { "set-cookie": COOKIE }).end(JSON.stringify({ csrf: CSRF }));

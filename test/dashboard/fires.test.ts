@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows fires newest first: what became of each, why, when, and what it comes from", async () => {
     const { page, visit } = await start(world());
     await visit(PROJECT);
-    await page.getByRole("link", { name: "Fires", exact: true }).click();
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
     await page.locator(".rows").waitFor();
     const rows = await page.locator(".rows > li").allInnerTexts();
     expect(rows.map(words)).toEqual([
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(title, () => {
       [
         "new-year",
         "cron",
-        "It was due while nothing could fire it, and is too old to be made up for.",
+        "The run was due while the service could not start it, and is now too old to catch up.",
         "skipped",
         "due 2 h 30 min ago",
       ],
@@ -76,15 +76,15 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("data-filter")).toBe("status");
     await slug.selectOption("on-push");
     await expect.poll(() => page.locator(".row").count()).toBe(1);
-    await page.getByRole("status").getByText("1 fire", { exact: true }).waitFor();
+    await page.getByRole("status").getByText("1 run", { exact: true }).waitFor();
     expect(new URL(page.url()).hash).toBe(`${FIRES}?status=fired&slug=on-push`);
     await status.selectOption("expired");
-    await page.getByText("No fire is like that.").waitFor();
-    await page.getByRole("link", { name: "Show all fires" }).click();
+    await page.getByText("No runs match the filter.").waitFor();
+    await page.getByRole("link", { name: "Show all runs" }).click();
     await expect.poll(() => page.locator(".row").count()).toBe(5);
     expect([await status.inputValue(), await slug.inputValue()]).toEqual(["", ""]);
     await page.goBack();
-    await page.getByText("No fire is like that.").waitFor();
+    await page.getByText("No runs match the filter.").waitFor();
     expect([await status.inputValue(), await slug.inputValue()]).toEqual(["expired", "on-push"]);
     await page.goBack();
     await page.getByRole("heading", { name: "Projects" }).waitFor();
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)(title, () => {
     }));
     const { page, visit } = await start({ ...all, fires });
     await visit(FIRES);
-    const older = page.getByRole("button", { name: "Show older fires" });
+    const older = page.getByRole("button", { name: "Show older runs" });
     for (const count of [50, 100, 150, 200, 250]) {
       await expect.poll(() => page.locator(".row").count()).toBe(count);
       await older.click();
@@ -151,14 +151,14 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(request).toContain("GitHub-Hookshot/044aadd");
       expect(request).toContain('"head_commit": {\n    "id": "6113728",');
       expect(request).toContain('"commits": []\n}');
-      expect(await page.title()).toBe("Fire of on-push · fired · Platform");
+      expect(await page.title()).toBe("Run of on-push · fired · Platform");
     });
 
     it("shows when a schedule was due, and no request where there cannot be one", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
       await page.getByRole("link", { name: /^new-year/ }).click();
-      await page.getByText("No prompt is kept of it.").waitFor();
+      await page.getByText("No prompt is stored for this run.").waitFor();
       const text = await page.locator("main").innerText();
       expect(text).toMatch(/Due\s+\d+ \w+ \d+/);
       expect(text).toContain("missed");
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page, visit } = await start({ ...all, fires });
       await visit(`${FIRES}/${FIRED_ID}`);
       expect(await page.getByLabel("Body").innerText()).toBe(shown);
-      expect(await page.getByText("The body is no text.").count()).toBe(encoding === "base64" ? 1 : 0);
+      expect(await page.getByText("The body is not text.").count()).toBe(encoding === "base64" ? 1 : 0);
     });
 
     it("cuts a body that a browser could not show, and says so of an empty one", async () => {
@@ -211,7 +211,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
       await page.getByText("The replay started a session.").waitFor();
       expect(fake.writes).toEqual([`POST ${API}/${FIRED_ID}/replay {}`]);
-      expect(await page.getByRole("link", { name: "Open it" }).getAttribute("href")).toBe(
+      expect(await page.getByRole("link", { name: "Open the session" }).getAttribute("href")).toBe(
         `${PROJECT}/sessions/0199aaaa-0000-7000-8000-000000000001`,
       );
     });
@@ -227,7 +227,7 @@ describe.skipIf(!hasChromium)(title, () => {
         await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
       };
       await replay();
-      await page.getByText("The replay waits for a free slot.").waitFor();
+      await page.getByText("The replay is waiting for a free slot.").waitFor();
       fake.world.refused = { status: 409, code: "request_not_stored", error: "Its request is gone." };
       await replay();
       await page.getByRole("status").getByText("Its request is gone.").waitFor();
@@ -239,18 +239,18 @@ describe.skipIf(!hasChromium)(title, () => {
       const replay = page.getByRole("button", { name: "Replay" });
       expect(await replay.isDisabled()).toBe(true);
       const reason = page.locator(`#${String(await replay.getAttribute("aria-describedby"))}`);
-      expect(await reason.innerText()).toBe("It cannot be replayed: its request is not stored.");
+      expect(await reason.innerText()).toBe("This run cannot be replayed because its request is not stored.");
       expect(await page.getByRole("button", { name: "Cancel" }).count()).toBe(0);
       expect(await page.getByRole("button", { name: "Preview" }).count()).toBe(0);
-      await page.getByText("It is not stored:").waitFor();
+      await page.getByText("The request is not stored.").waitFor();
     });
 
     it("that waits is cancelled after a question", async () => {
       const { page, fake, visit } = await start(world());
       await visit(`${FIRES}/${QUEUED_ID}`);
-      await page.getByText("It waits for a free slot.").waitFor();
+      await page.getByText("Waiting for a free slot.").waitFor();
       await page.locator("main").getByRole("button", { name: "Cancel" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Cancel the fire" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
       await page.locator("h1 .badge", { hasText: "cancelled" }).waitFor();
       expect(fake.writes).toEqual([`DELETE ${API}/${QUEUED_ID} `]);
       expect(await page.locator("main").getByRole("button", { name: "Cancel" }).count()).toBe(0);

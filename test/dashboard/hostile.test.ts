@@ -99,9 +99,9 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
     try {
       await visit(`#/projects/${PROJECT_ID}/triggers`);
-      await page.getByRole("button", { name: /^Fire/ }).first().click();
+      await page.getByRole("button", { name: /^Run/ }).first().click();
       await page.getByRole("dialog").getByText("onerror=").waitFor();
-      await page.getByRole("dialog").getByRole("button", { name: "Fire now" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
       await page.getByText("started a session.").waitFor();
       expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
       expect(await page.locator("body img").count()).toBe(0);
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, close } = await open(browser, makeWorld(Date.now()), { csp: false });
     try {
       await visit(`#/projects/..%2f..%2fdashboard/sessions/<img src=x onerror=pwned=1>`);
-      await page.getByText("There is no such page.").waitFor();
+      await page.getByText("Page not found.").waitFor();
       expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
     } finally {
       await close();

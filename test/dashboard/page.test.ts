@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page } = await start(world(), { signedIn: false });
       await page.getByLabel("Access token").fill("platform_pat_wrong");
       await page.keyboard.press("Enter");
-      await page.getByRole("alert").getByText("unknown, expired or revoked").waitFor();
+      await page.getByRole("alert").getByText("Invalid or expired token.").waitFor();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("heading", { name: "Projects" }).waitFor();
@@ -48,23 +48,23 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "greeter" }).waitFor();
     expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 waiting");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
-    await page.getByText("1 fire waits for a free slot.").waitFor();
+    await page.getByText("1 run is waiting for a free slot.").waitFor();
     fake.world.me = {
       ...fake.world.me,
       account: { name: "Mona", tier: "free", session_cap: 50, active_sessions: 50, queued_fires: 3 },
     };
     await page
-      .getByText("3 fires wait for a free slot. All 50 sessions of the account are in use.")
+      .getByText("3 runs are waiting for a free slot. All 50 sessions of the account are in use.")
       .waitFor();
     fake.world.me = world().me;
-    await page.getByText("1 fire waits for a free slot.").waitFor();
+    await page.getByText("1 run is waiting for a free slot.").waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
   });
 
   it("says what to do where there is nothing yet", async () => {
     const { page, fake, visit } = await start({ ...world(), projects: [], queue: [] });
-    await page.getByText("There is no project yet.").waitFor();
+    await page.getByText("No projects yet.").waitFor();
     Object.assign(fake.world, {
       ...world(),
       sessions: [],
@@ -74,17 +74,17 @@ describe.skipIf(!hasChromium)(title, () => {
       listing: { ...world().listing, triggers: [], errors: [] },
     });
     await visit(PROJECT);
-    await page.getByText("No session yet.").waitFor();
+    await page.getByText("No sessions yet.").waitFor();
     await visit(`${PROJECT}/triggers`);
-    await page.getByText("No trigger.").waitFor();
+    await page.getByText("No triggers yet.").waitFor();
     await visit(`${PROJECT}/fires`);
-    await page.getByText("Nothing has fired yet.").waitFor();
+    await page.getByText("No runs yet.").waitFor();
     await visit(`${PROJECT}/change-requests`);
-    await page.getByText("No change request.").waitFor();
+    await page.getByText("No change requests yet.").waitFor();
     await visit("#/queue");
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("The queue is empty.").waitFor();
     await visit("#/elsewhere");
-    await page.getByText("There is no such page.").waitFor();
+    await page.getByText("Page not found.").waitFor();
   });
 
   it("says why something could not be read, keeps what it has, and tries again", async () => {
@@ -132,7 +132,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("live", { exact: true }).waitFor();
       fake.world.sessions = [];
       fake.cutStreams();
-      await page.getByText("No session yet.").waitFor();
+      await page.getByText("No sessions yet.").waitFor();
     });
   });
 
@@ -143,7 +143,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("a line of no form").waitFor();
       expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
         "Accepted",
-        "Sandbox asked for local",
+        "Sandbox requested local",
         "Sandbox live",
         "Running",
       ]);
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("06:52:08.980 runtime: opencode server listening");
       expect(text).toContain("a line of no form");
       expect(await page.title()).toBe("on-push · running · Platform");
-      const link = page.getByRole("link", { name: "its fire" });
+      const link = page.getByRole("link", { name: /^run …/ });
       expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
     });
 
@@ -163,10 +163,10 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page, visit } = await start({ ...all, sandbox: null, logs: [] });
       await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
       await page.getByText("clone_failed").first().waitFor();
-      await page.getByText("There are no logs.").waitFor();
+      await page.getByText("No logs yet.").waitFor();
       const text = await page.locator("main").innerText();
       expect(text).toContain("couldn't find remote ref");
-      expect(text).toContain("There are no logs.");
+      expect(text).toContain("No logs yet.");
     });
 
     it("says that its last turn failed and why, here and in the list", async () => {
@@ -188,7 +188,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const id = String(all.sessions[2]?.["id"]);
       await visit(`${PROJECT}/sessions/${id}`);
       await page.getByText(`refs/wip/${id}`).waitFor();
-      expect(await page.locator("main").innerText()).toContain("without node_modules/ (ignored by git)");
+      expect(await page.locator("main").innerText()).toContain("Skipped: node_modules/ (ignored by git)");
     });
 
     it("shows its log as it grows, over the end of a sandbox and of a connection, each line once", async () => {
@@ -209,9 +209,9 @@ describe.skipIf(!hasChromium)(title, () => {
         "06:52:08.980 runtime: opencode server listening",
         "- sandbox: a line of no form",
         "06:53:00.000 runtime: a live line",
-        "── the next sandbox ──",
+        "── new sandbox ──",
         "06:54:00.000 said meanwhile",
-        "… lines are missing here …",
+        "… some lines are missing …",
         "06:55:00.000 runtime: ␛[31mafter a gap",
       ]);
     });
@@ -291,7 +291,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));
       const { page, visit } = await start({ ...all, changes });
       await visit(`${PROJECT}/change-requests/7`);
-      await page.getByText("It cannot be merged as it is.").waitFor();
+      await page.getByText("This change request cannot be merged.").waitFor();
       expect(await page.locator(".callout").innerText()).toContain("greet.sh");
       expect(await page.getByRole("button", { name: "Merge" }).count()).toBe(0);
       expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
@@ -326,7 +326,7 @@ describe.skipIf(!hasChromium)(title, () => {
       fake.world.refused = { status: 409, code: "merge_conflict", error: "They conflict in greet.sh." };
       await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
       await page.getByText("They conflict in greet.sh.").waitFor();
-      await page.getByText("It cannot be merged as it is.").waitFor();
+      await page.getByText("This change request cannot be merged.").waitFor();
     });
 
     it("is closed after a question", async () => {

@@ -27,12 +27,12 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Open a port" }).click();
     await page.getByRole("textbox", { name: "Port" }).fill("5173");
     await page.keyboard.press("Enter");
-    await page.getByText("There is a link to port 5173.").waitFor();
+    await page.getByText("The link to port 5173 is ready.").waitFor();
     expect(fake.writes).toEqual([
       `POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/preview {"port":5173}`,
     ]);
     const opening = page.context().waitForEvent("page");
-    await page.getByRole("link", { name: "Open it" }).click();
+    await page.getByRole("link", { name: /^Open the/ }).click();
     const opened = await opening;
     await opened.getByRole("heading", { name: "The app" }).waitFor();
     expect(await opened.evaluate("[opener, document.referrer]")).toEqual([null, ""]);
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.keyboard.press("Enter");
     };
     await ask("80a");
-    await page.getByText("A port is a number from 1 to 65535.").waitFor();
+    await page.getByText("Enter a port from 1 to 65535.").waitFor();
     expect(fake.writes).toEqual([]);
     fake.world.refused = { status: 403, code: "port_blocked", error: "Port 8000 is the platform's own." };
     await ask("8000");

@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByText("Headers").click();
     await dialog.getByLabel("User-Agent").fill("GitHub-Hookshot/044aadd");
     await render.click();
-    await dialog.getByRole("status").getByText("51 characters, nothing started.").waitFor();
+    await dialog.getByRole("status").getByText("51 characters. No session was started.").waitFor();
     expect(await dialog.locator("pre").first().innerText()).toBe(
       "Write a note about the push below.\n\nPushed by: Mona",
     );
@@ -45,12 +45,12 @@ describe.skipIf(!hasChromium)(title, () => {
     const { dialog, render, fake } = await preview("Note each push");
     await dialog.getByLabel("Body (JSON)").fill('{"pusher": Mona}');
     await render.click();
-    await dialog.getByRole("alert").getByText("The body is no JSON:").waitFor();
+    await dialog.getByRole("alert").getByText("The body is not valid JSON:").waitFor();
     expect(fake.writes).toEqual([]);
     await dialog.getByLabel("Body (JSON)").fill("[]");
     await render.click();
-    await dialog.getByText("nothing started.").waitFor();
-    expect(await dialog.getByText("The body is no JSON:").count()).toBe(0);
+    await dialog.getByText("No session was started.").waitFor();
+    expect(await dialog.getByText("The body is not valid JSON:").count()).toBe(0);
   });
 
   it("shows the answer to the newest press, whichever comes last", async () => {
@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.keyboard.press("Tab");
     await page.keyboard.type("desk");
     await page.keyboard.press("Enter");
-    await dialog.getByText("nothing started.").waitFor();
+    await dialog.getByText("No session was started.").waitFor();
     expect(fake.writes).toEqual([
       written("on-push", { kind: "manual", text: "look at the docs", source: "desk" }),
     ]);
@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await dialog.getByRole("radio").count()).toBe(2);
     expect(await dialog.getByLabel("Due").locator("option").count()).toBe(6);
     await render.click();
-    await dialog.getByText("nothing started.").waitFor();
+    await dialog.getByText("No session was started.").waitFor();
     await dialog.getByLabel("Due").selectOption("now");
     await render.click();
     await expect.poll(() => fake.writes).toHaveLength(2);
@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator("main").getByRole("button", { name: "Preview" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Preview" }).click();
-    await dialog.getByText("nothing started.").waitFor();
+    await dialog.getByText("No session was started.").waitFor();
     expect(fake.writes).toEqual([written("on-push", request)]);
   });
 });

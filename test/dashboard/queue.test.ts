@@ -60,8 +60,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Let it wait" }).click();
     expect(fake.writes).toEqual([]);
     await cancel.click();
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel the fire" }).click();
-    await page.getByText("The fire was cancelled.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByText("The run was cancelled.").waitFor();
     await cancel.waitFor({ state: "detached" });
     expect(fake.writes).toEqual([`DELETE /v1/projects/${PROJECT_ID}/fires/${QUEUED_ID} `]);
     expect(await page.locator("ol.rows > li").count()).toBe(1);
@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.refused = { status: 409, code: "not_queued", error: "This fire does not wait any more." };
     await visit("#/queue");
     await page.getByRole("button", { name: "Cancel on-push at position 1" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel the fire" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
     await page.getByRole("status").getByText("This fire does not wait any more.").waitFor();
   });
 
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Cancel on-push at position 1" }).waitFor({ state: "detached" });
     expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Cancel new-year at position 1");
     fake.world.queue = [];
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("The queue is empty.").waitFor();
   });
 
   it("shows the first two hundred of a long one, and names a project it does not know by its id", async () => {
@@ -100,7 +100,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const me = { ...all.me, account: { ...(all.me["account"] as object), queued_fires: queue.length } };
     const { page, visit } = await start({ ...all, queue, me });
     await visit("#/queue");
-    await page.getByText("30 fires more behind these.").waitFor();
+    await page.getByText("The queue has 30 more runs.").waitFor();
     expect(await page.locator("ol.rows > li").count()).toBe(200);
     expect(await page.locator("ol.rows > li").first().innerText()).toContain("project …64b2a911");
   });

@@ -63,21 +63,24 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
     await page.getByRole("dialog").getByText("Pushed by: Mona").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
-    await page.getByRole("button", { name: "Fire Note each push now" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Fire now" }).click();
-    await page.getByRole("link", { name: "Open it" }).click();
+    await page.getByRole("button", { name: "Run Note each push now" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
+    await page.getByRole("link", { name: /^Open the/ }).click();
     await page.locator("h1 .badge", { hasText: "running" }).waitFor();
     await page.locator("main").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
-    await page.locator("main").getByRole("link", { name: "its fire" }).waitFor();
+    await page
+      .locator("main")
+      .getByRole("link", { name: /^run …/ })
+      .waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
-    await page.getByRole("link", { name: "Fires", exact: true }).click();
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
     await page.getByRole("link", { name: /^on-push, manual, fired/ }).waitFor();
     await page.getByLabel("Status").selectOption("queued");
-    await page.getByText("No fire is like that.").waitFor();
+    await page.getByText("No runs match the filter.").waitFor();
     await page.getByRole("link", { name: "0 waiting" }).click();
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("The queue is empty.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();
     expect(complaints).toEqual([]);

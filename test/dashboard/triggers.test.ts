@@ -14,19 +14,19 @@ describe.skipIf(!hasChromium)(title, () => {
   it("are shown with what they need, when each last fired, and which entries are wrong", async () => {
     const { page, visit } = await start(world());
     await visit(TRIGGERS);
-    await page.getByRole("heading", { name: "1 entry of platform.toml cannot be used" }).waitFor();
+    await page.getByRole("heading", { name: "platform.toml has 1 error" }).waitFor();
     const text = await page.locator("main").innerText();
     for (const part of [
       "a cron expression has six fields",
       "line 31",
       "1 min ago",
       "Europe/Berlin",
-      "has no value",
+      "no value",
       `/v1/webhooks/projects/${PROJECT_ID}/on-push`,
     ]) {
       expect(text).toContain(part);
     }
-    for (const callout of ["All triggers", "does not parse", "scheduler is late"]) {
+    for (const callout of ["All triggers", "syntax error", "scheduler is behind"]) {
       expect(text).not.toContain(callout);
     }
   });
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ],
     };
     await visit(TRIGGERS);
-    await page.getByText("in your time zone, UTC").waitFor();
+    await page.getByText("Times are in your time zone, UTC.").waitFor();
     const shown = await page.locator("ol.plain li").allInnerTexts();
     expect(shown.map((line) => line.replace(/ in \d+ days$/, ""))).toEqual(
       [21, 22, 23, 24, 25].map((day) => `${String(day)} Nov 2126, 08:00:00`),
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ],
     };
     await visit(TRIGGERS);
-    const next = page.locator(".facts > div", { has: page.getByText("Next", { exact: true }) });
+    const next = page.locator(".facts > div", { has: page.getByText("Next run", { exact: true }) });
     expect(await next.locator("dd").innerText()).toBe(word);
   });
 
@@ -95,20 +95,27 @@ describe.skipIf(!hasChromium)(title, () => {
         { slug: null, index: 2, path: "slug", message: "a slug has no capital letters", line: null },
       ],
       manifest: { commit: "6113728f27ae82c7", synced_at: null, stale: true },
-      warnings: [{ code: "secret_missing", message: "The manifest requires the secret NEEDED." }],
+      warnings: [
+        {
+          code: "secret_missing",
+          message: "The secret NEEDED has no value. Run `platform secrets set NEEDED`.",
+        },
+      ],
       triggers_paused: true,
       scheduler: { ticked_at: null, late: true },
     };
     await visit(TRIGGERS);
-    await page.getByRole("heading", { name: "2 entries of platform.toml cannot be used" }).waitFor();
+    await page.getByRole("heading", { name: "platform.toml has 2 errors" }).waitFor();
     expect(await page.locator(".callout li").allInnerTexts()).toEqual([
       "platform.toml line 4: expected a key",
       "entry 3 slug: a slug has no capital letters",
     ]);
-    await page.getByText("The triggers of its last good version go on.").waitFor();
+    await page.getByText("The triggers of its last valid version stay active.").waitFor();
     await page.getByText("All triggers of this project are paused.").waitFor();
-    await page.getByText("The scheduler is late").waitFor();
-    const missing = page.locator(".callout", { hasText: "The manifest requires the secret NEEDED." });
+    await page.getByText("The scheduler is behind").waitFor();
+    const missing = page.locator(".callout", { hasText: "The secret NEEDED has no value." });
+    expect(await missing.locator("code").innerText()).toBe("platform secrets set NEEDED");
+    expect(await missing.innerText()).not.toContain("`");
     expect(await missing.locator(".tag").innerText()).toBe("secret missing");
   });
 
@@ -120,7 +127,7 @@ describe.skipIf(!hasChromium)(title, () => {
       `${PROJECT}/fires/${QUEUED_ID}`,
     );
     expect(await card.locator(".badge").innerText()).toBe("queued");
-    await page.getByRole("link", { name: "All fires of Look back in the new year" }).click();
+    await page.getByRole("link", { name: "All runs of Look back in the new year" }).click();
     await page.locator(".row", { hasText: "new-year" }).waitFor();
     expect(await page.locator(".row").count()).toBe(1);
   });
@@ -128,7 +135,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("are fired by keyboard, with a message and a source, and lead to the session", async () => {
     const { page, fake, visit } = await start(world());
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Fire Note each push now" }).focus();
+    await page.getByRole("button", { name: "Run Note each push now" }).focus();
     await page.keyboard.press("Enter");
     await page.getByLabel("Message").fill("by hand");
     await page.keyboard.press("Tab");
@@ -140,7 +147,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toEqual([
       `POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {"text":"by hand","source":"the release desk"}`,
     ]);
-    const link = page.getByRole("link", { name: "Open it" });
+    const link = page.getByRole("link", { name: /^Open the/ });
     expect(await link.getAttribute("href")).toContain("/sessions/0199aaaa-");
   });
 
@@ -152,8 +159,8 @@ describe.skipIf(!hasChromium)(title, () => {
       error: "All 50 sessions of the account are in use.",
     };
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Fire Note each push now" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Fire now" }).click();
+    await page.getByRole("button", { name: "Run Note each push now" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("status").getByText("All 50 sessions of the account are in use.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {}`]);
   });

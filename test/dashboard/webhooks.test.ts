@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("that were turned away are listed with their reasons", async () => {
     const { page, visit } = await start(world());
     await visit(PROJECT);
-    await page.getByRole("link", { name: "Refused webhooks" }).click();
+    await page.getByRole("link", { name: "Refused deliveries" }).click();
     await page.locator(".rows").waitFor();
     const rows = await page.locator(".rows > li").allInnerTexts();
     const words = rows.map((text) =>
@@ -31,8 +31,8 @@ describe.skipIf(!hasChromium)(title, () => {
         .join(" | "),
     );
     expect(words).toEqual([
-      "on-push | The signature does not match: the sender has another secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
-      "on-pusch | The manifest has no trigger with this slug. | from 192.0.2.7 | 404 | 1 min ago",
+      "on-push | The signature does not match. Check that the sender uses the trigger's secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
+      "on-pusch | platform.toml has no trigger with this slug. | from 192.0.2.7 | 404 | 1 min ago",
     ]);
   });
 
@@ -42,9 +42,9 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.listing = { ...fake.world.listing, triggers_paused: true };
     fake.world.refusals = [];
     await visit(TRIGGERS);
-    await page.getByText("Webhooks are answered 404.").waitFor();
-    await page.getByRole("link", { name: "See refused webhooks" }).click();
-    await page.getByText("No webhook was turned away.").waitFor();
+    await page.getByText("Webhook deliveries get a 404 response.").waitFor();
+    await page.getByRole("link", { name: "Show refused deliveries" }).click();
+    await page.getByText("No refused deliveries.").waitFor();
     await page.getByText("All triggers of this project are paused.").waitFor();
   });
 
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)(title, () => {
     };
     fake.world.listing = { ...fake.world.listing, triggers: [{ ...webhook, filter }] };
     await visit(TRIGGERS);
-    const only = page.locator(".facts > div", { has: page.getByText("Only", { exact: true }) });
+    const only = page.locator(".facts > div", { has: page.getByText("Filter", { exact: true }) });
     await only.waitFor();
     expect(await only.locator("li").allInnerTexts()).toEqual([
       "event push, pull_request.opened",
@@ -73,8 +73,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const now = { status: "skipped", reason: "filtered", session_id: null, verified_with: "previous" };
     fake.world.fires = [{ ...fired, ...now }];
     await visit(`${PROJECT}/fires/${FIRED_ID}`);
-    await page.getByText("The trigger's filter does not match the delivery.").waitFor();
-    await page.getByText("the secret's previous value").waitFor();
+    await page.getByText("The delivery does not match the trigger's filter.").waitFor();
+    await page.getByText("the previous value of the secret").waitFor();
   });
 
   it("are previewed as forms and as events, with what would become of them", async () => {
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("New value").fill(" kept as typed ");
     await dialog.getByLabel("Hours").fill("24");
     await dialog.getByRole("button", { name: "Rotate" }).click();
-    await page.getByText("The previous value verifies webhooks until 21 Nov 2126, 08:00:00.").waitFor();
+    await page.getByText("The previous value stays valid until 21 Nov 2126, 08:00:00.").waitFor();
     expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000}`]);
   });
 

@@ -19,7 +19,7 @@ interface Refused {
 export const REFUSED_HERE: readonly Refused[] = [
   {
     reason: "a year is no field: exactly six are read [C03]",
-    says: "this one has 7",
+    says: "This one has 7",
     patterns: patternsOf(`
   15 30 12 * * * 2025 | 0 0 12 1 1 * 2025-2027 | 0 0 0 1 1 * 2025 | 0 0 0 * * * 2025
   30 0 0 * * * 2025 | * * * * * * 2014 | 0 0 0 14W * FRI#L 2026 | 0 0 1 1 * * 2010-2015
@@ -32,14 +32,14 @@ export const REFUSED_HERE: readonly Refused[] = [
   },
   {
     reason: "@words hide which second and minute they mean, and libraries differ [C04]",
-    says: "this one has 1",
+    says: "This one has 1",
     patterns: patternsOf(`
   @yearly | @annually | @monthly | @weekly | @daily | @midnight | @hourly | @YEARLY | @Yearly
 `),
   },
   {
     reason: "? is read as any value, or as the moment of the start, depending on the library [C04]",
-    says: "is not valid: it takes *,",
+    says: "is not valid: use *,",
     patterns: patternsOf(`
   0 0 12 ? * * | 59 * ? ? ? ? | ? * ? ? ? ? | * * ? ? ? ? | * ? ? ? ? ? | ? * * * * * | 0 ? * * * *
   0 0 ? * * * | 0 0 12 1 ? * | 0 0 12 * * ? | ? ? ? ? ? ? | ? 30 * * * MON | 0 0 12 1-5 ? *
@@ -94,7 +94,7 @@ export const REFUSED_HERE: readonly Refused[] = [
   },
   {
     reason: "a step has a range or * before it, also where croner is told to be sloppy",
-    says: "it takes *,",
+    says: "use *,",
     patterns: ["/3 * * * * *", "* /10 * * * *"],
   },
   {

@@ -34,7 +34,7 @@ export interface Edge {
   readonly toMs: number;
   /** Local milliseconds (as if UTC) for each minute from `fromMs` on. */
   readonly local: Float64Array;
-  /** Each local minute once, with the instant api.md gives to a fixed time: its first pass, else the end of its gap. */
+  /** Each local minute once, with the instant of a fixed time (api.md 4 "Cron"): its first pass, else the end of its gap. */
   readonly nominal: readonly NominalMinute[];
 }
 

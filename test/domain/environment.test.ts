@@ -36,7 +36,7 @@ test.each(cases)("injects exactly the variables that apply: %s", async (name, in
   await expect(text).toMatchFileSnapshot(`../golden/environment/${name}.json`);
 });
 
-/** Written down from spec.md's appendix by hand, not from the code. */
+/** Written down by hand from spec.md, injected environment, and not from the code. */
 const always = [
   "PLATFORM_PROJECT_ID",
   "PLATFORM_SESSION_ID",
@@ -62,7 +62,7 @@ const withGateway = [
   "PLATFORM_YOLO_URL",
 ];
 
-test.each(cases)("names the spec's variables and no other: %s", (_name, input) => {
+test.each(cases)("names the specification's variables and no other: %s", (_name, input) => {
   const expected = [
     ...always,
     ...(input.agentModel === null ? [] : ["PLATFORM_AGENT_MODEL"]),
@@ -72,7 +72,7 @@ test.each(cases)("names the spec's variables and no other: %s", (_name, input) =
   expect(Object.keys(injectedEnvironment(input)).toSorted()).toEqual(expected.toSorted());
 });
 
-test("keeps pairs of variables that the spec calls the same equal", () => {
+test("keeps pairs of variables equal that the specification calls the same", () => {
   const environment = injectedEnvironment({ ...plain, gateway });
   expect(environment["PLATFORM_BRANCH_NAME"]).toBe(environment["PLATFORM_SESSION_ID"]);
   expect(environment["PLATFORM_CLI_TOKEN"]).toBe(environment["PLATFORM_EXECUTOR_TOKEN"]);

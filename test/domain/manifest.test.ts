@@ -176,7 +176,7 @@ test("takes 1,000 entries and says that the others are left out [M08]", () => {
   const manifest = parse(Array.from({ length: TRIGGER_LIMIT + 5 }, entry).join(""));
   expect(manifest.triggers).toHaveLength(TRIGGER_LIMIT);
   expect(onlyError(manifest)).toMatchObject({ index: TRIGGER_LIMIT, line: 5001 });
-  expect(onlyError(manifest).message).toContain("the last 5 are left out");
+  expect(onlyError(manifest).message).toContain("The last 5 are ignored");
 });
 
 test("reads no more of 80,000 entries than of 1,000 [M08]", () => {
@@ -184,7 +184,7 @@ test("reads no more of 80,000 entries than of 1,000 [M08]", () => {
   expect(manifest.triggers).toEqual([]);
   const indexes = new Set(manifest.errors.map(({ index }) => index));
   expect(indexes.size).toBe(TRIGGER_LIMIT + 1);
-  expect(manifest.errors.at(-1)?.message).toContain("the last 79000 are left out");
+  expect(manifest.errors.at(-1)?.message).toContain("The last 79000 are ignored");
 });
 
 test("a pointer to a large file is one error, as any text that is no TOML [M16]", () => {

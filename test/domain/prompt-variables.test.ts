@@ -23,7 +23,7 @@ const cronTrigger = { slug: "nightly", type: "cron" } as const;
 const webhookTrigger = { slug: "on-push", type: "webhook" } as const;
 const at = Date.UTC(2026, 10, 20, 6, 30, 0, 123);
 
-test("a cron fire has the spec's variables and no top-level fired_at", () => {
+test("a cron fire has the specification's variables and no top-level fired_at", () => {
   const fire = { schedule: "0 0 2 * * *", timezone: "UTC", dueAtMs: at, lastFiredAtMs: at - 86_400_000 };
   expect(cronVariables(cronTrigger, fire)).toEqual({
     trigger: { slug: "nightly", type: "cron", kind: "git" },
@@ -38,7 +38,7 @@ test("a cron fire has the spec's variables and no top-level fired_at", () => {
   expect(render("[{{ cron.last_fired_at }}]", first)).toBe("[]");
 });
 
-test("a webhook fire has the spec's variables", () => {
+test("a webhook fire has the specification's variables", () => {
   const headers = { contentType: "application/json", userAgent: undefined, forwardedFor: "203.0.113.7" };
   expect(webhookVariables(webhookTrigger, { firedAtMs: at, body: { a: 1 }, headers })).toEqual({
     trigger: { slug: "on-push", type: "webhook", kind: "git" },
@@ -48,7 +48,7 @@ test("a webhook fire has the spec's variables", () => {
   });
 });
 
-test("a manual fire has the spec's variables", () => {
+test("a manual fire has the specification's variables", () => {
   const fire = { firedAtMs: at, actor: "user-1", text: "please", source: "page" };
   expect(manualVariables(webhookTrigger, fire)).toEqual({
     trigger: { slug: "on-push", type: "webhook", kind: "git" },

@@ -19,7 +19,7 @@ test.each([
 ])("a day that its month does not have, %s, is an error with its line", (date) => {
   const day = date.slice(0, 10);
   expect(refusal(`a = 1\n\nwhen = ${date}\n`)).toEqual({
-    what: `is not valid TOML: ${day} is not a day of the calendar`,
+    what: `is not valid TOML: ${day} is not a valid date`,
     line: 3,
   });
   expect(refusal(`a = [\n  2024-02-29,\n  ${date},\n]`).line).toBe(3);
@@ -28,7 +28,7 @@ test.each([
 
 test("the first impossible day is named, not one in a string before it", () => {
   const fault = refusal('a = "2023-02-31"\nb = 2023-09-31 # not 2023-02-30\nc = 2023-11-31');
-  expect(fault).toEqual({ what: "is not valid TOML: 2023-09-31 is not a day of the calendar", line: 2 });
+  expect(fault).toEqual({ what: "is not valid TOML: 2023-09-31 is not a valid date", line: 2 });
 });
 
 test.each([

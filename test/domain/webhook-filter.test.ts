@@ -186,7 +186,7 @@ test.each([
   expect(manifest.errors.map((error) => error.path)).toContain(path);
   for (const error of manifest.errors) {
     expect(error).toMatchObject({ slug: "hook", index: 0, line: 13 });
-    expect(error.message).toContain("The trigger is not served until its filter is mended.");
+    expect(error.message).toContain("The trigger does not run until its filter is fixed.");
   }
 });
 
@@ -211,7 +211,7 @@ test("a filter without a webhook trigger is an error beside the good entries", (
   );
   expect(slugs(manifest)).toEqual(["hook", "nightly"]);
   expect(manifest.errors).toMatchObject([
-    { slug: "hoook", path: "webhooks.hoook", line: 13, message: "There is no trigger of this slug." },
+    { slug: "hoook", path: "webhooks.hoook", line: 13, message: "No trigger has this slug." },
     { slug: "nightly", path: "webhooks.nightly", line: 15 },
     { slug: "\u00e4", line: 17 },
   ]);

@@ -287,9 +287,9 @@ describe("a restore", () => {
   it("refuses what is no backup", async () => {
     const text = path.join(old.directory, "text");
     await writeFile(text, "no archive at all");
-    expect(await refusalOf(text)).toContain("it is no backup of this service");
+    expect(await refusalOf(text)).toContain("it is not a backup of this service");
     expect(await refusalOf(await archiveOf("foreign.tar.gz", { "a.txt": "a" }))).toContain(
-      "it is no backup of this service",
+      "it is not a backup of this service",
     );
   });
 

@@ -166,7 +166,7 @@ describe("a start without the right master key", () => {
       const second = await place();
       const refusal = second.start({ ...SIMULATED, DATABASE_URL });
       await expect(refusal).rejects.toThrow(
-        "Set PLATFORM_MASTER_KEY to the key that the other services of this DATABASE_URL have",
+        "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL",
       );
       expect(keyFiles(second)).toEqual([]);
       expect(keyFiles(first)).toEqual([]);

@@ -99,7 +99,7 @@ describe("an upgrade", () => {
       expect(stdout).toBe("");
       expect(stderr).toContain(
         "The database has migration 9999_later.sql, which this version of the service does not know: " +
-          "a newer version has used it. Start that version, or restore a backup from before.",
+          "a newer version has used the database. Start that version, or restore an older backup.",
       );
       // No stack, and no token.
       expect(stderr).not.toMatch(/^\s+at /m);

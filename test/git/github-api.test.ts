@@ -1,4 +1,4 @@
-/** The code host's API when it is slow, limited, wrong or gone (src/git/github, A1 to A3, L1, T1 to T3). */
+/** The code host's API when it is slow, limited, wrong or gone (github/api.ts A1 to A3, limits.ts L1, tokens.ts T1 to T3). */
 import { assert, describe, expect, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";

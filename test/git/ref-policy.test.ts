@@ -116,7 +116,7 @@ describe("the judge of a push", () => {
     expect(judge(`ref ${a} ${absent} other refs/wip/${sessionId}`)).toBeNull();
     expect(judge("end")).toBe(
       `say This session may push to its own branch ${sessionId} only, not to refs/heads/main.\n` +
-        "say A session may not delete its branch.\nrefuse\n",
+        "say A session cannot delete its branch.\nrefuse\n",
     );
   });
 

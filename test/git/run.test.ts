@@ -44,7 +44,7 @@ describe("running git", () => {
     ];
     for (const printed of fine) expect(gitVersionFault(printed), printed).toBeNull();
     for (const printed of ["git version 2.37.9", "git version 1.99.0", "git", ""]) {
-      expect(gitVersionFault(printed)).toBe(`git 2.38 or newer is needed; this machine has "${printed}".`);
+      expect(gitVersionFault(printed)).toBe(`git 2.38 or newer is required. This machine has "${printed}".`);
     }
   });
 

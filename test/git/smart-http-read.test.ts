@@ -63,7 +63,7 @@ describe("reading", () => {
     await commit("x");
     const pushed = await git(scene.work, "push", url(scene.reader), "HEAD");
     expect(pushed.code).not.toBe(0);
-    expect(pushed.stderr).toContain("This credential may read and not push.");
+    expect(pushed.stderr).toContain("This credential can read but cannot push.");
   });
 
   it("knows no repository of another name and serves no file of one", async () => {

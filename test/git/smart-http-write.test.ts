@@ -131,7 +131,7 @@ describe("writing", () => {
     await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
     await gitOk(scene.work, "push", "--quiet", "--force", "origin", `HEAD~1:refs/wip/${scene.session}`);
     const deleted = await git(scene.work, "push", "origin", `:refs/wip/${scene.session}`);
-    expect(deleted.stderr).toContain("A session may not delete its branch.");
+    expect(deleted.stderr).toContain("A session cannot delete its branch.");
     expect(await tip(`refs/wip/${scene.session}`)).toBe(await gitOk(scene.work, "rev-parse", "HEAD~1"));
   });
 

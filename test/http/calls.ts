@@ -186,6 +186,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /metrics": at("/metrics", 200),
     "GET /openapi.json": at("/openapi.json", 200),
     "GET /docs": at("/docs", 200),
+    "GET /docs/guide": at("/docs/guide", 200),
+    "GET /docs/guide/:page": at("/docs/guide/nothing", 404),
+    "GET /docs/guide/:kind/:page": at("/docs/guide/use/sessions", 200),
+    "GET /docs/guide/:kind/:group/:page": at("/docs/guide/use/sessions/nothing", 404),
     "GET /": at("/", 200),
     "GET /dashboard/open": at("/dashboard/open?code=none", 303),
     // Signing in takes a token in the body, and this one is none.

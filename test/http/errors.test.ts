@@ -169,6 +169,30 @@ describe("a body", () => {
     expect(issuesOf(answer).every(({ message }) => message !== "")).toBe(true);
   });
 
+  it.each([
+    [{ prompt: "x" }, "Unknown field `prompt`."],
+    [{ name: 5 }, "`name` must be a string."],
+    [{ name: "" }, "`name` must have at least 1 character."],
+    [{ name: " " }, "`name` must not be blank."],
+    [{ name: "x".repeat(201) }, "`name` must have at most 200 characters."],
+    [[], "The body must be an object."],
+  ])("%j is refused in plain words", async (body, sentence) => {
+    expect(fields(await create(body))["error"]).toBe(sentence);
+  });
+
+  it.each([
+    ["POST", "/v1/tokens", {}, "Missing field `name`."],
+    ["PATCH", "", { status: "gone" }, '`status` must be "active" or "archived".'],
+    ["PATCH", "", { triggers_paused: "yes" }, "`triggers_paused` must be true or false."],
+    ["GET", "/sessions?limit=201", undefined, "`limit` must be between 1 and 200."],
+    ["GET", "/sessions?limit=x", undefined, "`limit` must be a number."],
+    ["GET", "/sessions?page=2", undefined, "Unknown query parameter `page`."],
+    ["GET", "/sessions/1", undefined, "`sid` must be a lower-case UUID."],
+  ])("%s %s with %j is refused in plain words", async (method, rest, body, sentence) => {
+    const at = rest.startsWith("/v1") ? rest : `/v1/projects/${pid}${rest}`;
+    expect(fields(await service.request(method, at, { body }))["error"]).toBe(sentence);
+  });
+
   it("with thousands of mistakes is answered with a few of them", async () => {
     const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field_${index}`, 1]));
     expect(issuesOf(await create(unknown))).toHaveLength(20);

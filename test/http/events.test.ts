@@ -1,4 +1,4 @@
-/** Live data as server-sent events (api.md 1 "Live data", api.md 3 events). */
+/** Live data as server-sent events (api.md 1 "Live data", api.md 3 "Events"). */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readEvents, type EventReader, type SentEvent } from "../support/event-stream.ts";
 import { startTestService, type TestService } from "../support/service.ts";

@@ -91,7 +91,7 @@ describe("requests beyond those that are taken at once", () => {
     expect(refused.statusCode).toBe(503);
     expect(refused.headers["retry-after"]).toMatch(/^\d+$/);
     expect(JSON.parse(await read(refused))).toEqual({
-      error: "Too many requests are under way; try again in a moment.",
+      error: "The service has too many open requests. Try again in a moment.",
       code: "busy",
     });
     taken[0]?.resolve();

@@ -229,7 +229,7 @@ describe("a preview's host", () => {
     for (const accept of ["text/html,application/xhtml+xml,*/*;q=0.8", "application/json, text/html;q=0.1"]) {
       const page = await ask(accept);
       expect(ownPage(page)).toBe(502);
-      expect(page.text).toContain("Nothing answers on this port");
+      expect(page.text).toContain("No app is running on this port");
       expect(page.text).toContain('<meta http-equiv="refresh" content="3">');
     }
     for (const [accept, method] of [

@@ -78,7 +78,7 @@ it("names at most twenty secrets and counts the others", async () => {
   const listed = `${names.slice(0, 20).join(", ")} and 3 more`;
   expect((await create(pid))["warnings"]).toEqual(
     missing(
-      `The manifest requires the secrets ${listed}, and they have no values. Set each with \`platform secrets set NAME\`.`,
+      `The manifest requires the secrets ${listed}, but they have no values. Set each with \`platform secrets set NAME\`.`,
     ),
   );
 });

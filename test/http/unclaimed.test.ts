@@ -82,9 +82,7 @@ it("is removed at the start, of every kind; a hosted repository that was somebod
     expect(existsSync(here("repositories", hosted))).toBe(false);
     // Each service of these tests has a database of its own.
     expect(existsSync(here("repositories", claimed))).toBe(true);
-    const removed = second.logs.filter((line) =>
-      line.includes("a repository that no project has is removed"),
-    );
+    const removed = second.logs.filter((line) => line.includes("a repository without a project is removed"));
     expect(removed).toHaveLength(3);
   } finally {
     await second.close();

@@ -201,7 +201,10 @@ it("a fire by hand of an archived project is refused with what to do", async () 
   const sid = String(fields(expectStatus(fired, 202))["session_id"]);
   const session = fields(await service.request("GET", `/v1/projects/${own}/sessions/${sid}`));
   await service.request("PATCH", `/v1/projects/${own}`, { body: { status: "archived" } });
-  const refused = { error: "The project is archived; make it active first.", code: "project_not_active" };
+  const refused = {
+    error: "The project is archived. Set its status to active first.",
+    code: "project_not_active",
+  };
   for (const path of [`triggers/push/fire`, `fires/${String(session["fire_id"])}/replay`]) {
     const answer = await service.request("POST", `/v1/projects/${own}/${path}`, { body: {} });
     expect([answer.status, answer.json]).toEqual([409, refused]);

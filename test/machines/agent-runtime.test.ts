@@ -122,20 +122,20 @@ test("keeps its invariants A1 to A5 whatever is said to it", () => {
       for (const event of events) {
         const { snapshot: before } = now;
         const next = agentRuntime.step(before, event);
-        if ("run" in event && event.run !== before.context.run) expect(next.accepted).toBe(false); // A2
+        if ("run" in event && event.run !== before.context.run) expect(next.accepted).toBe(false); // agent-runtime.ts A2
         if (next.accepted && event.type === "process.exited") living -= 1;
         for (const command of next.commands) {
           if (command.type === "startProcess") living += 1;
           if (command.type === "waitBackoff") {
-            expect(command.delayMs).toBeGreaterThanOrEqual(BACKOFF_MIN_MS); // A3
+            expect(command.delayMs).toBeGreaterThanOrEqual(BACKOFF_MIN_MS); // agent-runtime.ts A3
             expect(command.delayMs).toBeLessThanOrEqual(BACKOFF_MAX_MS);
           }
         }
-        expect(living).toBeLessThanOrEqual(1); // A1
+        expect(living).toBeLessThanOrEqual(1); // agent-runtime.ts A1
         expect(next.snapshot.context.alive).toBe(living === 1);
         if (before.state === "failed" && event.type !== "restart.requested")
-          expect(next.commands).toEqual([]); // A4
-        if (before.state === "stopped") expect(next.snapshot.state).toBe("stopped"); // A5
+          expect(next.commands).toEqual([]); // agent-runtime.ts A4
+        if (before.state === "stopped") expect(next.snapshot.state).toBe("stopped"); // agent-runtime.ts A5
         now = next;
       }
     }),

@@ -29,7 +29,7 @@ export const ROUNDS_A_CHECK = given("ROUNDS_A_CHECK", 5);
 export const seedOfRun = (): number =>
   given("SEED", Math.trunc(performance.timeOrigin + performance.now()) % 1_000_000_000);
 
-/** What is hoped for (issue 5): printed beside what was measured, and judged by nobody. */
+/** The aims: they are printed beside the measured values and decide nothing. */
 export const AIMS = { readyP95Ms: 1_500, lastOrphanMs: 30_000 } as const;
 
 /** The value below which `share` of them lie, by nearest rank; NaN of none. */

@@ -92,7 +92,7 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
 
   return [
     inside(
-      "lays the sandbox out as the spec does",
+      "lays the sandbox out as the specification does",
       Effect.gen(function* () {
         const writable = yield* agent(
           'set -e; pwd; touch /workspace/a "$HOME/a" /tmp/a /dev/shm/a; test -x /usr/local/bin/platform-agent; echo $HOME',
@@ -266,7 +266,7 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
   ];
 };
 
-const stuck = () => Promise.reject(new Error("processes of the sandbox do not end"));
+const stuck = () => Promise.reject(new Error("processes of the sandbox cannot be stopped"));
 
 const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
   const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>

@@ -15,3 +15,7 @@ export const sandboxesStartHere = process.platform === "linux" && program("bwrap
 
 /** nginx, as an upstream behind the proxy. */
 export const nginxProgram = program("nginx");
+
+/** What the commands of docs/use need beside the service. */
+export const documentsRunHere =
+  sandboxesStartHere && ["bash", "curl", "git", "jq", "openssl"].every((name) => program(name) !== undefined);

@@ -63,7 +63,7 @@ export class ScriptedLog {
   /** Every daemon hangs up, and has said nothing. */
   forget(): void {
     this.#lines.length = 0;
-    const failure = new DaemonUnreachable({ message: "the daemon hung up" });
+    const failure = new DaemonUnreachable({ message: "the daemon closed the connection" });
     for (const stream of this.#streams) Queue.failCauseUnsafe(stream, Cause.fail(failure));
   }
 

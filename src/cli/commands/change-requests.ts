@@ -74,7 +74,7 @@ const head = (
   if (session !== undefined && branch !== undefined) throw usage("Give --session or --head, not both.");
   if (branch !== undefined) return { head_ref: branch };
   const named = session ?? environment["PLATFORM_SESSION_ID"] ?? "";
-  if (named === "") throw usage("Say what is proposed: --session ID or --head BRANCH.");
+  if (named === "") throw usage("Give --session ID or --head BRANCH.");
   return { session_id: sessionId(named) };
 };
 
@@ -83,13 +83,13 @@ const create = command({
   about: "Open a change request for a session's branch, or for another one",
   inProject: true,
   options: {
-    title: { value: "TEXT", about: "What it does, in a line" },
-    description: { value: "TEXT", about: "What else a reader should know" },
-    "description-file": { value: "FILE", about: "The same from a file; - is standard input" },
-    session: { value: "ID", about: "The session whose branch is proposed (PLATFORM_SESSION_ID)" },
-    head: { value: "BRANCH", about: "A branch that is no session's" },
+    title: { value: "TEXT", about: "Summary of the change, in one line" },
+    description: { value: "TEXT", about: "More details for the reviewer" },
+    "description-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    session: { value: "ID", about: "The session whose branch to merge (PLATFORM_SESSION_ID)" },
+    head: { value: "BRANCH", about: "A branch that does not belong to a session" },
   },
-  notes: "What is proposed must be pushed before: `git push origin HEAD`.",
+  notes: "Push your commits first: `git push origin HEAD`.",
   run: async ({ options, environment, input, api, project }) => {
     const { title, description, "description-file": file } = options;
     if (title === undefined) throw usage("--title is missing.");
@@ -171,12 +171,12 @@ const diff = command({
 
 const merge = command({
   name: "cr merge",
-  about: "Merge a change request into the branch that it shows",
+  about: "Merge a change request into its base branch",
   takes: [NUMBER],
   inProject: true,
-  options: { message: { value: "TEXT", about: "Message of the merge commit, where one is needed" } },
+  options: { message: { value: "TEXT", about: "Message of the merge commit, if one is needed" } },
   notes:
-    "A person's token merges; that of a session or a trigger does not (3). A conflict ends with 5 and names the paths.",
+    "Only a user's token can merge. The token of a session or a trigger ends with exit code 3. A conflict ends with exit code 5 and lists the paths.",
   run: async ({ given, options: { message }, api, project }) => {
     const number = count(given.NUMBER, NUMBER);
     const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/merge", {

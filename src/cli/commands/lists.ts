@@ -5,7 +5,7 @@ import { count } from "../words.ts";
 
 export const pageOptions = {
   limit: { value: "N", about: "How many, up to 200 (50)" },
-  cursor: { value: "CURSOR", about: "Go on where an earlier page ended" },
+  cursor: { value: "CURSOR", about: "Continue after an earlier page" },
 } as const;
 
 /** The query of a page. */
@@ -23,6 +23,6 @@ export const pageOutcome = (
   rows: string,
   note: (line: string) => void,
 ): Outcome => {
-  if (value.next_cursor !== null) note(`There are more: --cursor ${value.next_cursor}`);
+  if (value.next_cursor !== null) note(`For the next page: --cursor ${value.next_cursor}`);
   return { json: text, text: rows };
 };

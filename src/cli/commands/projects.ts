@@ -119,16 +119,16 @@ const repositoryOf = async (options: RepositoryOptions, input: Input): Promise<R
 
 const create = command({
   name: "projects create",
-  about: "Make a project with a repository of the platform's own, or over one that is elsewhere",
+  about: "Create a project with a hosted repository, or with one on another server",
   takes: ["NAME"],
   options: {
     "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },
     "import-from": { value: "URL", about: "Copy this repository first" },
-    git: { value: "URL", about: "Work on a repository of any git server" },
+    git: { value: "URL", about: "Use a repository on any git server" },
     ...gitCredentialOptions,
-    github: { value: "OWNER/NAME", about: "Work on a repository of GitHub's" },
+    github: { value: "OWNER/NAME", about: "Use a repository on GitHub" },
     "token-file": { value: "FILE", about: "with --github" },
-    "api-url": { value: "URL", about: "with --github: of a GitHub Enterprise Server" },
+    "api-url": { value: "URL", about: "with --github: the API of a GitHub Enterprise Server" },
     "pull-requests": { about: "with --github: open a pull request beside each change request" },
   },
   run: async ({ given, options, input, api }) => {
@@ -162,9 +162,9 @@ const update = command({
   takes: [OPTIONAL],
   inProject: true,
   options: {
-    name: { value: "TEXT", about: "What people know it by" },
-    "default-branch": { value: "BRANCH", about: "An existing branch that work is merged into from now on" },
-    status: { value: "STATUS", about: "active or archived; an archived one starts nothing" },
+    name: { value: "TEXT", about: "Display name" },
+    "default-branch": { value: "BRANCH", about: "The new default branch, which must exist" },
+    status: { value: "STATUS", about: "active or archived. An archived project does not start sessions" },
     triggers: { value: "STATE", about: "on or paused" },
   },
   run: async ({ given, options, api, project }) => {
@@ -178,7 +178,7 @@ const update = command({
       ...(triggers !== undefined && { triggers_paused: triggers === "paused" }),
     };
     if (Object.keys(payload).length === 0)
-      throw usage("Say what to change. See `platform projects update --help`.");
+      throw usage("Give at least one option. See `platform projects update --help`.");
     const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
     const { value, text } = await api().call("PATCH /v1/projects/:pid", { params: { pid }, payload });
     return { json: text, text: shown(value) };

@@ -47,7 +47,7 @@ const appCredential = async (
 ): Promise<Pick<Credential, "app">> => {
   if (id === undefined && installation === undefined && key === undefined) return {};
   if (id === undefined || installation === undefined || key === undefined)
-    throw usage("An app is given by --app-id, --installation-id and --app-key-file together.");
+    throw usage("Give --app-id, --installation-id and --app-key-file together.");
   return { app: { app_id: id, installation_id: installation, private_key: await input.file(key) } };
 };
 
@@ -55,7 +55,7 @@ const OPTIONAL = "[PROJECT]";
 
 const set = command({
   name: "projects credential set",
-  about: "Renew what opens a project's repository that is elsewhere",
+  about: "Replace the credential of a project's repository on another server",
   takes: [OPTIONAL],
   inProject: true,
   options: {
@@ -69,7 +69,7 @@ const set = command({
     "app-key-file": { value: "FILE", about: "of a GitHub App" },
   },
   notes:
-    "The repository's server is asked first: what it refuses takes nobody's place. What is given takes the place of all of the\nformer one, its username included. A FILE of - is standard input.",
+    "The service tries the new credential first. If the repository's server rejects it, the old one stays. The new\ncredential replaces the old one completely, including the username. A FILE of - is standard input.",
   run: async ({ given, options, input, api, project }) => {
     const { "token-file": token } = options;
     const payload: Credential = {
@@ -78,25 +78,25 @@ const set = command({
       ...(await appCredential(options, input)),
     };
     if (Object.keys(payload).length === 0)
-      throw usage("Say what opens it. See `platform projects credential set --help`.");
+      throw usage("Give a credential. See `platform projects credential set --help`.");
     const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
     const { value, text } = await api().call("PUT /v1/projects/:pid/repository/credential", {
       params: { pid },
       payload,
     });
-    return { json: text, text: visible(`the repository of ${value.name} has another credential`) };
+    return { json: text, text: visible(`the repository credential of ${value.name} was replaced`) };
   },
 });
 
 const remove = command({
   name: "projects credential delete",
-  about: "Take away what opens a project's repository, where its server asks nobody for it",
+  about: "Remove the credential of a project's repository, if the repository is public",
   takes: [OPTIONAL],
   inProject: true,
   run: async ({ given, api, project }) => {
     const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
     const { text } = await api().call("DELETE /v1/projects/:pid/repository/credential", { params: { pid } });
-    return { json: text, text: "the repository has no credential any more" };
+    return { json: text, text: "the repository credential was removed" };
   },
 });
 

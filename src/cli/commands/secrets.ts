@@ -39,11 +39,11 @@ const set = command({
     file: { value: "FILE", about: "Take the file's content exactly" },
     "previous-valid": {
       value: "TIME",
-      about: "Let the value before it verify webhooks for so long: 90s, 30m, 24h, up to 7d",
+      about: "Keep the previous value valid for this long: 90s, 30m, 24h, up to 7d",
     },
   },
   notes:
-    "Of standard input one line break at the end is left out, as `echo` writes it. A person at a terminal is asked for a line.",
+    "One line break at the end of standard input is removed. At a terminal, the command asks for the value.",
   run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
@@ -56,10 +56,8 @@ const set = command({
       payload: { value, ...(previousMs !== undefined && { previous_valid_ms: previousMs }) },
     });
     const until = stored.previous_valid_until;
-    const also = until === null ? "" : `; its previous value verifies webhooks until ${time(until)}`;
-    const warning = stored.masked
-      ? ""
-      : ". Its value is shorter than 6 bytes: it is not masked where it appears in logs.";
+    const also = until === null ? "" : `; its previous value stays valid until ${time(until)}`;
+    const warning = stored.masked ? "" : ". The value is shorter than 6 bytes, so it is not masked in logs.";
     return { json: text, text: visible(`${name} is set${also}${warning}`) };
 
     async function secretValue(): Promise<string> {

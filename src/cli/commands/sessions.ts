@@ -31,8 +31,8 @@ const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
 const saved = ({ saved: work }: Session): string | null => {
   if (work === null) return null;
   if (work.error !== null) return `nothing: ${work.error}`;
-  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files not in it`;
-  return `${work.wip ?? "there was nothing to save"}${skipped}`;
+  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
+  return `${work.wip ?? "nothing to save"}${skipped}`;
 };
 
 const lastTurn = ({ last_turn: turn }: Session): string | null => {
@@ -94,7 +94,7 @@ const list = command({
 
 const show = command({
   name: "sessions show",
-  about: "Show a session; without SESSION the one in whose sandbox this runs",
+  about: "Show a session. In a sandbox, SESSION defaults to its own session",
   takes: ["[SESSION]"],
   inProject: true,
   run: async ({ given, environment, api, project }) => {
@@ -111,15 +111,15 @@ const create = command({
   about: "Start a session",
   inProject: true,
   options: {
-    prompt: { value: "TEXT", about: "The first thing that its agent is told" },
-    "prompt-file": { value: "FILE", about: "The same from a file; - is standard input" },
-    base: { value: "REF", about: "Branch, tag or commit that its branch begins at (the default branch)" },
-    agent: { value: "NAME", about: "The agent, by its file in the repository" },
+    prompt: { value: "TEXT", about: "The first message to the agent" },
+    "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
+    agent: { value: "NAME", about: "Name of the agent's file in the repository" },
     model: { value: "PROVIDER/MODEL", about: "The agent's model" },
-    name: { value: "TEXT", about: "What people know it by" },
+    name: { value: "TEXT", about: "Display name" },
   },
   notes:
-    "It is `provisioning` when this ends; `platform sessions show` says when it runs. At the account's cap it ends with 6.",
+    "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the exit code is 6.",
   run: async ({ options, input, note, api, project }) => {
     const { prompt, "prompt-file": file, base, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
@@ -141,7 +141,7 @@ const create = command({
 
 const stop = command({
   name: "sessions stop",
-  about: "Stop a session; what its agent has not pushed is saved",
+  about: "Stop a session and save its unpushed work",
   takes: ["SESSION"],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -203,10 +203,10 @@ interface LogLine {
 
 const logs = command({
   name: "sessions logs",
-  about: "Print what the sandboxes of a session said: boot, daemon, agent",
+  about: "Print the log of a session's sandboxes: boot, daemon, agent",
   takes: ["[SESSION]"],
   inProject: true,
-  options: { follow: { about: "Go on with what comes, until interrupted" } },
+  options: { follow: { about: "Print new lines until interrupted" } },
   notes:
     'With --json it is {"log": TEXT}; with --follow too, one object a line: {"sandbox_id", "at", "source", "line"}.',
   run: async ({ given, options, json, environment, write, api, project }) => {
@@ -231,15 +231,16 @@ const HIGHEST_PORT = 65_535;
 
 const open = command({
   name: "sessions open",
-  about: "Make a link for a browser to a port in a session's sandbox",
+  about: "Create a browser link to a port in a session's sandbox",
   takes: ["[SESSION]"],
   inProject: true,
-  options: { port: { value: "PORT", about: "What the program in the sandbox listens on" } },
-  notes: "The link opens once, within minutes. Without SESSION it is the one in whose sandbox this runs.",
+  options: { port: { value: "PORT", about: "The port that the program in the sandbox listens on" } },
+  notes:
+    "The link works once and expires after five minutes. In a sandbox, SESSION defaults to its own session.",
   run: async ({ given, options, environment, note, api, project }) => {
     if (options.port === undefined) throw usage("--port is missing.");
     const port = count(options.port, "--port");
-    if (port > HIGHEST_PORT) throw usage(`--port is at most ${HIGHEST_PORT}.`);
+    if (port > HIGHEST_PORT) throw usage(`--port must be at most ${HIGHEST_PORT}.`);
     const sid = sessionOf(given.SESSION, environment);
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/preview", {
       params: { pid: await project(), sid },

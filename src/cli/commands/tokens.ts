@@ -10,7 +10,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 
 const list = command({
   name: "tokens list",
-  about: "List the account's tokens; they themselves are never shown again",
+  about: "List the account's tokens. Their secrets are not shown",
   options: pageOptions,
   run: async ({ options, note, api }) => {
     const answered = await api().call("GET /v1/tokens", { query: page(options) });
@@ -32,11 +32,11 @@ const list = command({
 
 const create = command({
   name: "tokens create",
-  about: "Make a token; it is printed once",
+  about: "Create a token. It is printed once",
   takes: ["NAME"],
   options: {
-    "bound-to": { value: "PROJECT", about: "It reaches this project alone" },
-    expires: { value: "INSTANT", about: "When it ends, such as 2027-01-31T00:00:00.000Z" },
+    "bound-to": { value: "PROJECT", about: "Limit the token to this project" },
+    expires: { value: "INSTANT", about: "When it expires, such as 2027-01-31T00:00:00.000Z" },
   },
   run: async ({ given, options: { "bound-to": bound, expires }, note, api }) => {
     const { value, text } = await api().call("POST /v1/tokens", {
@@ -46,16 +46,16 @@ const create = command({
         ...(expires !== undefined && { expires_at: expires }),
       },
     });
-    note(`Token ${value.id}; it is shown this once:`);
+    note(`Token ${value.id}. It is shown only once:`);
     return { json: text, text: visible(value.token) };
   },
 });
 
 const remove = command({
   name: "tokens delete",
-  about: "Delete a token: it stops working at once",
+  about: "Delete a token. It stops working at once",
   takes: ["TOKEN"],
-  notes: "TOKEN is its id, as `platform tokens list` has it, and not the token itself.",
+  notes: "TOKEN is the id from `platform tokens list`, not the token itself.",
   run: async ({ given, api }) => {
     const id = anyId(given.TOKEN, "TOKEN");
     const { text } = await api().call("DELETE /v1/tokens/:id", { params: { id } });
@@ -68,13 +68,16 @@ const me = ({ user, account, token }: Answer<"GET /v1/me">): string =>
     ["user", `${user.name} (${user.id})`],
     ["account", `${account.name} (${account.id})`],
     ["tier", account.tier],
-    ["sessions", `${account.active_sessions} of ${account.session_cap}, ${account.queued_fires} fires wait`],
+    [
+      "sessions",
+      `${account.active_sessions} of ${account.session_cap}, ${account.queued_fires} fires queued`,
+    ],
     ["token", `${token.id}, of a ${token.origin}, for ${token.project_id ?? "all projects"}`],
   ]);
 
 const whoami = command({
   name: "whoami",
-  about: "Say whose token this is, and what the account has under way",
+  about: "Show the token's user and the account's usage",
   run: async ({ api }) => {
     const { value, text } = await api().call("GET /v1/me", {});
     return { json: text, text: me(value) };
@@ -89,22 +92,22 @@ const isInTheClear = (apiUrl: string): boolean => {
 
 const login = command({
   name: "login",
-  about: "Keep a service's address and a token for further calls",
-  options: { url: { value: "URL", about: "The service's address; asked for where it is not given" } },
-  notes: `It asks for the address and for a token, which is not shown; in a script both are lines of standard input, the
-address first unless --url gives it. The token is tried before it is kept, in the file that only its owner can read:
+  about: "Save a service's address and a token",
+  options: { url: { value: "URL", about: "The service's address. Without it, the command asks" } },
+  notes: `The command asks for the address and for a token, which is not shown. In a script, write both as lines to standard input,
+the address first unless you give --url. The command tests the token, then saves both in a file that only you can read:
 $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
   run: async ({ options, environment, input, note }) => {
     const written = options.url ?? (await input.line("Address of the service: "));
     const apiUrl = parseAddress(written);
     if (apiUrl === null)
-      throw usage("That is no http or https address without a user, a query and a fragment.");
-    if (isInTheClear(apiUrl)) note("Over http everybody on the way to that machine can read the token.");
-    const token = checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "What was given");
+      throw usage("The address must be an http or https URL without a user, a query and a fragment.");
+    if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
+    const token = checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "The input");
     const { value, text } = await new Client({ apiUrl, token, environment }).call("GET /v1/me", {});
     const file = configurationFile(environment);
     writeLogin(file, { apiUrl, token });
-    note(`Kept in ${file}.`);
+    note(`Saved in ${file}.`);
     return {
       json: text,
       text: visible(`Logged in as ${value.user.name} of the account ${value.account.name}.`),

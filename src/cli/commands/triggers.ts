@@ -28,7 +28,7 @@ const filterOf = ({ filter }: Listing["triggers"][number]): string => {
 };
 
 const PAUSED =
-  "All triggers of this project are paused. Webhooks are answered 404; see `platform triggers refused`.";
+  "All triggers of this project are paused. Webhook deliveries get a 404 response; see `platform triggers refused`.";
 
 /** The triggers, and below them what is wrong with the others. */
 export const listed = ({
@@ -54,7 +54,7 @@ export const listed = ({
     return visible(`wrong: ${place === "" ? "" : `${place}: `}${message}`);
   });
   const stale = manifest.stale
-    ? ["The manifest cannot be read: the triggers of the last good one go on."]
+    ? ["The manifest cannot be read. The triggers of its last valid version stay active."]
     : [];
   const warned = warnings.map(({ message }) => visible(message));
   const headings = ["SLUG", "TYPE", "STATE", "LAST FIRED", "NEXT", "ONLY", "WHEN"];
@@ -69,7 +69,7 @@ export const listed = ({
 
 const list = command({
   name: "triggers list",
-  about: "List the triggers of a project, and what is wrong with its manifest",
+  about: "List the triggers of a project and the errors of its manifest",
   inProject: true,
   run: async ({ api, project }) => {
     const { value, text } = await api().call("GET /v1/projects/:pid/triggers", {
@@ -81,7 +81,7 @@ const list = command({
 
 const fire = command({
   name: "triggers fire",
-  about: "Start a session by a trigger, now",
+  about: "Fire a trigger now and start a session",
   takes: [SLUG],
   inProject: true,
   options: {
@@ -105,23 +105,23 @@ const parsedBody = (text: string, contentType: string | undefined): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    throw usage("The file of --body-file is no JSON.");
+    throw usage("The file of --body-file is not valid JSON.");
   }
 };
 
 const OUTCOMES = {
   fires: null,
-  pong: "This is a ping. The service answers it and starts nothing.",
-  filtered: "The delivery does not match the trigger's filter. It would start nothing.",
+  pong: "This is a ping. The service answers it and does not start a session.",
+  filtered: "The delivery does not match the trigger's filter. It would not start a session.",
 } as const;
 
 const preview = command({
   name: "triggers preview",
-  about: "Print the prompt that a trigger would start a session with; starts nothing",
+  about: "Print the prompt of a trigger without starting a session",
   takes: [SLUG],
   inProject: true,
   options: {
-    kind: { value: "KIND", about: "What would fire it: manual, webhook or cron (manual)" },
+    kind: { value: "KIND", about: "Kind of fire: manual, webhook or cron (manual)" },
     "body-file": { value: "FILE", about: "A webhook's body, JSON or a form; - is standard input" },
     event: { value: "EVENT", about: "A webhook's X-GitHub-Event, for the trigger's filter" },
     "content-type": { value: "TYPE", about: `A webhook's Content-Type, such as ${FORM}` },
@@ -165,7 +165,7 @@ const fireRow = (row: Fire): readonly string[] => [
 
 const fires = command({
   name: "triggers fires",
-  about: "List what became of fires, newest first; of one trigger, or of all",
+  about: "List fires of one trigger or of all triggers, newest first",
   takes: [`[${SLUG}]`],
   inProject: true,
   options: {
@@ -194,10 +194,11 @@ const fires = command({
 
 const refused = command({
   name: "triggers refused",
-  about: "List webhooks that were turned away, newest first: when, why, and where from",
+  about: "List refused webhook deliveries, newest first",
   inProject: true,
   options: pageOptions,
-  notes: "At most 500 are kept, for 7 days. A flood is cut off: there may have been more.",
+  notes:
+    "The service keeps at most 500 for 7 days. If very many arrive at once, it does not record all of them.",
   run: async ({ options, note, api, project }) => {
     const answered = await api().call("GET /v1/projects/:pid/webhook-refusals", {
       params: { pid: await project() },
@@ -213,13 +214,13 @@ const refused = command({
       row.forwarded_for ?? row.address,
     ]);
     const headings = ["AT", "TRIGGER", "STATUS", "REASON", "EVENT", "DELIVERY", "FROM"];
-    return pageOutcome(answered, table(headings, rows, "No webhook was turned away."), note);
+    return pageOutcome(answered, table(headings, rows, "No refused deliveries."), note);
   },
 });
 
 const replay = command({
   name: "triggers replay",
-  about: "Fire again, from what an earlier fire came with",
+  about: "Replay a fire with its stored request",
   takes: [FIRE],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -232,7 +233,7 @@ const replay = command({
 
 const cancel = command({
   name: "triggers cancel",
-  about: "Cancel a fire that waits in the queue",
+  about: "Cancel a queued fire",
   takes: [FIRE],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -246,7 +247,7 @@ const cancel = command({
 
 const queue = command({
   name: "queue",
-  about: "List the account's waiting fires in the order in which they will start",
+  about: "List the account's queued fires in the order in which they will start",
   options: pageOptions,
   run: async ({ options, note, api }) => {
     const answered = await api().call("GET /v1/queue", { query: page(options) });

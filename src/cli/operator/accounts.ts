@@ -15,7 +15,9 @@ import type { Account, Page, PageRequest, Token } from "../../store/ports/record
 import { installedStore } from "./database.ts";
 
 const absent = (what: string): Failure =>
-  new Failure(EXIT.notFound, "not_found", { message: `There is no such ${what}.` });
+  new Failure(EXIT.notFound, "not_found", {
+    message: `${what.charAt(0).toUpperCase()}${what.slice(1)} not found.`,
+  });
 
 const accountWire = (account: Account) => ({
   id: account.id,
@@ -49,7 +51,9 @@ const onStore = <A, E>(environment: Environment, use: Effect.Effect<A, E, Stores
   Effect.suspend(() => Effect.provide(use, installedStore(readConfig(environment, process.cwd())))).pipe(
     Effect.mapError((error) =>
       error instanceof BadCursor
-        ? new Failure(EXIT.refused, "invalid_request", { message: "This is not a cursor that a page gave." })
+        ? new Failure(EXIT.refused, "invalid_request", {
+            message: "--cursor must be the cursor of an earlier page.",
+          })
         : error,
     ),
   );

@@ -9,8 +9,8 @@ import type { Tier } from "../../domain/tier.ts";
 /** As domain/tier.ts has them, which would bring effect with it into the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
 
-const NOTES = `It works on the installation's database: run it on the service's machine, as its user, with the service's own settings
-(PLATFORM_DATA_DIR or DATABASE_URL, PLATFORM_TIER_CAPS). The service may run meanwhile.`;
+const NOTES = `The command works on the installation's database. Run it on the service's machine, as its user, with the service's own settings
+(PLATFORM_DATA_DIR or DATABASE_URL, PLATFORM_TIER_CAPS). The service can keep running.`;
 
 const DEFAULT_LIMIT = 50;
 const LONGEST_LIMIT = 200;
@@ -18,14 +18,14 @@ const NAME_MAX = 200;
 
 const request = (options: Parameters<typeof page>[0]) => {
   const { limit = DEFAULT_LIMIT, cursor = null } = page(options);
-  if (limit > LONGEST_LIMIT) throw usage(`--limit is at most ${LONGEST_LIMIT}.`);
+  if (limit > LONGEST_LIMIT) throw usage(`--limit must be at most ${LONGEST_LIMIT}.`);
   return { limit, cursor };
 };
 
 /** What the API takes for a name too. */
 const named = (name: string): string => {
   if (name === "" || name.length > NAME_MAX || name.includes("\0") || !name.isWellFormed())
-    throw usage(`NAME is text of 1 to ${NAME_MAX} characters.`);
+    throw usage(`NAME must have 1 to ${NAME_MAX} characters.`);
   return name;
 };
 
@@ -45,7 +45,7 @@ const listing = <A>(
   { items, next_cursor: next }: Listed<A>,
   { text, note }: { readonly text: string; readonly note: (line: string) => void },
 ): Outcome => {
-  if (next !== null) note(`There are more: --cursor ${next}`);
+  if (next !== null) note(`For the next page: --cursor ${next}`);
   return { json: JSON.stringify({ [plural]: items, next_cursor: next }), text };
 };
 
@@ -72,7 +72,7 @@ const accountList = command({
 
 const accountCreate = command({
   name: "admin account create",
-  about: "Make an account; its users come after it",
+  about: "Create an account. Then create its users",
   takes: ["NAME"],
   options: { tier: { value: "TIER", about: `${TIERS.join(", ")} (PLATFORM_DEFAULT_TIER)` } },
   notes: NOTES,
@@ -104,7 +104,7 @@ const userList = command({
 
 const userCreate = command({
   name: "admin user create",
-  about: "Make a user of an account",
+  about: "Create a user in an account",
   takes: ["NAME"],
   options: accountOption,
   notes: NOTES,
@@ -145,18 +145,18 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d
 const expiry = (text: string | undefined): number | null => {
   if (text === undefined) return null;
   const at = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw usage("--expires is an instant such as 2027-01-31T00:00:00Z.");
+  if (Number.isNaN(at)) throw usage("--expires must be an instant such as 2027-01-31T00:00:00Z.");
   return at;
 };
 
 const tokenCreate = command({
   name: "admin token create",
-  about: "Make a token for a user; it is printed once",
+  about: "Create a token for a user. It is printed once",
   takes: ["NAME"],
   options: {
-    user: { value: "ID", about: "Whose it is" },
-    "bound-to": { value: "PROJECT", about: "It reaches this project alone" },
-    expires: { value: "INSTANT", about: "When it ends, such as 2027-01-31T00:00:00Z" },
+    user: { value: "ID", about: "The user of the token" },
+    "bound-to": { value: "PROJECT", about: "Limit the token to this project" },
+    expires: { value: "INSTANT", about: "When it expires, such as 2027-01-31T00:00:00Z" },
   },
   notes: NOTES,
   run: async ({ given, options, environment, note }) => {
@@ -170,17 +170,17 @@ const tokenCreate = command({
     const { perform } = await import("./perform.ts");
     const { createToken } = await import("./accounts.ts");
     const made = await perform(createToken(environment, wish));
-    note(`Token ${made.id}; it is shown this once:`);
+    note(`Token ${made.id}. It is shown only once:`);
     return { json: JSON.stringify(made), text: made.token };
   },
 });
 
 const tokenDelete = command({
   name: "admin token delete",
-  about: "Delete a token: it stops working at once",
+  about: "Delete a token. It stops working at once",
   takes: ["TOKEN"],
   options: accountOption,
-  notes: `TOKEN is its id, as \`platform admin token list\` has it.\n\n${NOTES}`,
+  notes: `TOKEN is the id from \`platform admin token list\`.\n\n${NOTES}`,
   run: async ({ given, options, environment }) => {
     const [id, accountId] = [anyId(given.TOKEN, "TOKEN"), required(options.account, "account")];
     const { perform } = await import("./perform.ts");
@@ -192,9 +192,9 @@ const tokenDelete = command({
 
 const tierSet = command({
   name: "admin tier set",
-  about: "Give an account another tier, and with it the number of sessions it may have live",
+  about: "Change an account's tier, which sets its session cap",
   takes: ["ACCOUNT", "TIER"],
-  notes: `A lower number ends nothing: nothing new starts until there is room. Fires that wait start within seconds of a higher one.\n\n${NOTES}`,
+  notes: `A lower cap does not stop sessions, but new ones wait for a free slot. With a higher cap, queued fires start within seconds.\n\n${NOTES}`,
   run: async ({ given, environment }) => {
     const accountId = anyId(given.ACCOUNT, "ACCOUNT");
     const tier = oneOf(given.TIER, TIERS, "TIER") ?? TIERS[0];
@@ -210,14 +210,16 @@ const tierSet = command({
 
 const masterKeyRotate = command({
   name: "admin master-key rotate",
-  about: "Seal everything with a new master key; the service is stopped meanwhile",
-  options: { "new-key-file": { value: "FILE", about: "The new key, where PLATFORM_MASTER_KEY is set" } },
-  notes: `Secrets and repository credentials are sealed with the new key, in one transaction. Run the command again if it is cut off.
-Sessions that run keep their sandboxes. People sign in to the dashboard again. Backups that were made before hold the former key.
+  about: "Encrypt all secrets with a new master key. Stop the service first",
+  options: {
+    "new-key-file": { value: "FILE", about: "File with the new key, if PLATFORM_MASTER_KEY is set" },
+  },
+  notes: `Encrypts secrets and repository credentials with the new key, in one transaction. If the command is interrupted, run it again.
+Running sessions keep their sandboxes. Users must sign in to the dashboard again. Earlier backups need the previous key.
 
-Where the installation keeps its key itself, the new one takes its place. Where it is given PLATFORM_MASTER_KEY, set that to the
-present key, write the new one to a file (openssl rand -hex 32) and name it; then start every service with the new one.
-Run it on the service's machine, as its user and with its settings.`,
+If the installation keeps its own key, the command creates and stores the new one. If the service uses PLATFORM_MASTER_KEY, set
+it to the current key, write the new key to a file (openssl rand -hex 32) and name the file with --new-key-file. Then start
+every service with the new key. Run the command on the service's machine, as its user and with its settings.`,
   run: async ({ options, environment }) => {
     const { perform } = await import("./perform.ts");
     const { rotateMasterKey } = await import("./master-key.ts");

@@ -21,7 +21,7 @@ export class ArchiveRefused extends Schema.TaggedError<ArchiveRefused>()("Archiv
 }) {}
 
 /** Of a file that something else has written. */
-export const NO_BACKUP = "it is no backup of this service";
+export const NO_BACKUP = "it is not a backup of this service";
 
 const refused = (message: string) => new ArchiveRefused({ message });
 const cutOff = () => refused("it is cut off");
@@ -146,7 +146,7 @@ const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
   for (const name of new Set([...found.keys(), ...Object.keys(expected)])) {
     const [is, should] = [found.get(name), expected[name]];
     if (is === undefined || should === undefined || is.bytes !== should.bytes || is.sha256 !== should.sha256)
-      throw refused(`it is damaged: ${name} is not what was written`);
+      throw refused(`it is damaged: ${name} has changed`);
   }
 };
 

@@ -15,10 +15,10 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 const backup = command({
   name: "backup",
-  about: "Write this installation to one file, also while its service runs",
+  about: "Back up this installation to one file. The service can keep running",
   takes: ["FILE"],
-  notes: `The file has the database, the hosted repositories and the master key: whoever can read it can read every secret. A key that
-the service is given (PLATFORM_MASTER_KEY) is given to this command too, and is not in the file.`,
+  notes: `The file contains the database, the hosted repositories and the master key. Anyone who can read it can read every secret.
+If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file then does not contain the key.`,
   run: async ({ given, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./backup.ts")]);
     const made = await perform(
@@ -28,8 +28,8 @@ the service is given (PLATFORM_MASTER_KEY) is given to this command too, and is 
     );
     const { file, bytes, rows, repositories, includesKey } = made;
     const key = includesKey
-      ? "It holds the master key: whoever can read it can read every secret."
-      : "It does not hold the master key, which this installation is given: keep PLATFORM_MASTER_KEY apart from it.";
+      ? "It contains the master key. Anyone who can read it can read every secret."
+      : "It does not contain the master key. Keep PLATFORM_MASTER_KEY in another place.";
     return {
       json: JSON.stringify({ file, bytes, rows, repositories, includes_key: includesKey }),
       text: visible(`${file}: ${megabytes(bytes)}, ${rows} rows, ${repositories} repositories. ${key}`),
@@ -39,15 +39,15 @@ the service is given (PLATFORM_MASTER_KEY) is given to this command too, and is 
 
 const restore = command({
   name: "restore",
-  about: "Make an installation of a backup, in a data directory that holds nothing yet",
+  about: "Restore a backup into an empty data directory",
   takes: ["FILE"],
   options: {
     "take-over": {
-      about: "The old installation is gone for good: its sandboxes on this machine are taken over",
+      about: "The old installation no longer exists. Take over its sandboxes on this machine",
     },
   },
   notes:
-    "The data directory is PLATFORM_DATA_DIR. Sessions that ran when the backup was made will be failed as sandbox_lost.",
+    "The data directory is PLATFORM_DATA_DIR. Sessions that ran when the backup was made fail with sandbox_lost.",
   run: async ({ given, options, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./restore.ts")]);
     const file = path.resolve(given.FILE);
@@ -57,7 +57,7 @@ const restore = command({
       ),
     );
     const { dataDir, createdAt, rows, repositories, includesKey } = made;
-    const key = includesKey ? "" : "Start it with the PLATFORM_MASTER_KEY that it had. ";
+    const key = includesKey ? "" : "Start it with the PLATFORM_MASTER_KEY of the old installation. ";
     return {
       json: JSON.stringify({
         data_dir: dataDir,
@@ -67,7 +67,7 @@ const restore = command({
         includes_key: includesKey,
       }),
       text: visible(
-        `${dataDir}: ${rows} rows and ${repositories} repositories as of ${createdAt}. ${key}Sessions that ran then will be failed as sandbox_lost.`,
+        `${dataDir}: ${rows} rows and ${repositories} repositories as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost.`,
       ),
     };
   },

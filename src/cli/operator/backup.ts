@@ -64,16 +64,14 @@ const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
 /** The address of the installation's database: the running service's, else one that is started for as long as it takes. */
 const database = Effect.fnUntraced(function* (dataDir: string) {
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return yield* failed(`There is no installation with an embedded database in ${dataDir}.`);
+    return yield* failed(`${dataDir} has no installation with an embedded database.`);
   const claimed = yield* Effect.result(claimDataDirectory(dataDir));
   if (claimed._tag === "Success") return (yield* startEmbedded(claimed.success)).url;
   if (claimed.failure._tag !== "DataDirectoryOwned") return yield* claimed.failure;
   const directory = yield* Effect.promise(() => realpath(dataDir));
   return (
     (yield* runningEmbedded(directory)) ??
-    (yield* failed(
-      `The service that owns ${dataDir} has no database there now: it is starting or ending. Try again.`,
-    ))
+    (yield* failed(`The service of ${dataDir} is starting or stopping. Try again.`))
   );
 });
 
@@ -92,7 +90,7 @@ const installationOf = Effect.fnUntraced(function* (
   const [installationId, nodeId] = [yield* kept(dataDir, "installation-id"), yield* kept(dataDir, "node-id")];
   if (installationId === null || nodeId === null || keyCheck === null)
     return yield* failed(
-      `The installation in ${dataDir} was never started to the end: there is nothing to back up.`,
+      `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
   // A rotation that was killed may have left the right one as the next (installation.ts M1).
   const texts =
@@ -103,8 +101,8 @@ const installationOf = Effect.fnUntraced(function* (
   });
   if (right === undefined) {
     return yield* failed(
-      "The master key is not the one the database's secrets were sealed with. Where the service is given " +
-        "PLATFORM_MASTER_KEY, give it to the backup too.",
+      "The master key is not the key of the database's secrets. If the service uses " +
+        "PLATFORM_MASTER_KEY, set it for the backup too.",
     );
   }
   return { installationId, nodeId, masterKey: given === null ? right : null } satisfies Installation;
@@ -171,7 +169,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
       yield* addRepository(archive, { projectId, repository: found.success, aside });
       repositories += 1;
     } else if (kind === "hosted") {
-      return yield* failed(`The repository of the project ${projectId} is not in ${directory}.`);
+      return yield* failed(`The repository of project ${projectId} is missing in ${directory}.`);
     }
   }
   yield* writing(() => archive.finish());
@@ -181,7 +179,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
 /** Makes the backup; the file must not be there yet. */
 export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
   const file = path.resolve(request.file);
-  if (existsSync(file)) return yield* failed(`${file} is there already; it is not written over.`);
+  if (existsSync(file)) return yield* failed(`${file} already exists. Choose another file.`);
   const aside = yield* Effect.acquireRelease(
     writing(() => mkdtemp(`${file}.`)),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),

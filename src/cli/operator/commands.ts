@@ -23,26 +23,26 @@ const orphans = async (wish: OrphanWish): Promise<Outcome> => {
     orphan.data_dir ?? "-",
     orphan.problem === null ? done : `stays: ${orphan.problem}`,
   ]);
-  const text = table(["KIND", "WHAT", "PROCESSES", "DATA DIRECTORY", "STATE"], rows, "Nothing is left.");
+  const text = table(["KIND", "WHAT", "PROCESSES", "DATA DIRECTORY", "STATE"], rows, "No leftovers.");
   return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
 };
 
 const doctor = command({
   name: "doctor",
-  about: "Check this installation, start one real sandbox here and say what isolates it",
+  about: "Check this installation and start one real sandbox to test its isolation",
   options: {
-    orphans: { about: "List what services that do not run left here: sandboxes, databases, control groups" },
-    end: { about: "With --orphans: end and remove it" },
-    of: { value: "DIR", about: "With --orphans: only what belongs to this data directory or run directory" },
+    orphans: { about: "List leftovers of services that do not run: sandboxes, databases, control groups" },
+    end: { about: "With --orphans: stop and remove them" },
+    of: { value: "DIR", about: "With --orphans: only leftovers of this data directory or run directory" },
   },
-  notes: `Ends with 1 where no sandbox can be started, or where something that is left cannot be ended.
+  notes: `The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
 
-A service that is stopped finds its sandboxes again at its next start; --orphans lists them too. Look at the list before you
-add --end, and name the data directory with --of where other installations are on the machine. What belongs to a service that
-runs is never listed. Run it as the service's user, or as root for every user's.`,
+--orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
+you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
+running service. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
-    if (options.end || options.of !== undefined) throw usage("--end and --of go with --orphans.");
+    if (options.end || options.of !== undefined) throw usage("Use --end and --of only with --orphans.");
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));
@@ -54,20 +54,20 @@ runs is never listed. Run it as the service's user, or as root for every user's.
 
 const prune = command({
   name: "branches prune",
-  about: "Remove the branches of sessions whose change request is merged",
+  about: "Delete session branches whose change request is merged",
   options: {
-    merged: { about: "Say that this is what is meant; there is no other kind yet" },
-    project: { value: "ID", about: "Look at this project alone (all of them)" },
-    "dry-run": { about: "Only tell what would be removed" },
+    merged: { about: "Required. Selects merged branches, the only supported kind" },
+    project: { value: "ID", about: "Only this project (all projects)" },
+    "dry-run": { about: "Only list the branches" },
   },
-  notes: `A branch goes where its session has a merged change request and no open one, is not live, and has no commit that the branch
-which it was merged into has not. Nothing is lost by it: the change request shows its commits as before, and what was
-saved on refs/wip stays. Such a session cannot be restarted any more. Branches that people made are left alone, and so
-are repositories that are not this installation's own: their servers have means for it.
+  notes: `Deletes a session's branch if the session has a merged change request and no open one, is not live, and has no commits
+beyond the branch that it was merged into. No work is lost: the change request still shows its commits, and saved work
+on refs/wip stays. A session without its branch cannot be restarted. The command does not delete branches that people
+created, and it does not change repositories on other servers.
 
-Run it on the service's machine, as its user and with its settings. The service may run meanwhile.`,
+Run the command on the service's machine, as its user and with its settings. The service can keep running.`,
   run: async ({ options: { merged, project, "dry-run": isDryRun }, environment }) => {
-    if (!merged) throw usage("Say which branches: --merged.");
+    if (!merged) throw usage("Give --merged.");
     const projectId = project === undefined ? null : anyId(project, "--project");
     const { perform } = await import("./perform.ts");
     const { pruneMerged } = await import("./prune.ts");
@@ -78,7 +78,7 @@ Run it on the service's machine, as its user and with its settings. The service 
       branch.session_id,
       branch.outcome === "removed" ? done : `kept: ${branch.reason ?? ""}`,
     ]);
-    const text = table(["PROJECT", "BRANCH", "OUTCOME"], rows, "No session has a branch that is merged.");
+    const text = table(["PROJECT", "BRANCH", "OUTCOME"], rows, "No merged session branches.");
     return { json: JSON.stringify({ branches, dry_run: isDryRun }), text };
   },
 });

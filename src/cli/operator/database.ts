@@ -22,12 +22,12 @@ const CONNECTIONS = { maxConnections: 2, applicationName: "platform operator" } 
 
 const noInstallation = (dataDir: string): Failure =>
   new Failure(EXIT.notFound, "no_installation", {
-    message: `There is no database in ${dataDir}: set PLATFORM_DATA_DIR or DATABASE_URL as the service has them, and run this as the service's user.`,
+    message: `${dataDir} has no database. Set PLATFORM_DATA_DIR or DATABASE_URL as for the service, and run this command as the service's user.`,
   });
 
 const notReady = (dataDir: string): Failure =>
   new Failure(EXIT.tryAgain, "database_unavailable", {
-    message: `The service that owns ${dataDir} runs no database there that this user can reach now: it is starting, it has another one (DATABASE_URL), or it is another user's.`,
+    message: `The database of ${dataDir} cannot be reached. The service is starting, it uses DATABASE_URL, or it runs as another user.`,
   });
 
 /** The real path of the data directory of an installation that is there. */

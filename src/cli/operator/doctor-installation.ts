@@ -40,7 +40,7 @@ export const databaseFinding = ({ major, pending, refusal }: DatabaseState): Fin
   if (major < MIN_MAJOR)
     return fail("database", text, `Use Postgres ${MIN_MAJOR} or newer for DATABASE_URL.`);
   if (refusal !== null) return fail("database", `Postgres ${major}`, refusal);
-  return pending === 0 ? ok("database", text) : warn("database", text, "Start the service: it applies them.");
+  return pending === 0 ? ok("database", text) : warn("database", text, "Start the service. It applies them.");
 };
 
 /** The directory itself, or the nearest one above it that exists. */
@@ -73,7 +73,7 @@ const asked = (url: string) =>
       Effect.succeed(
         fail(
           "database",
-          `it does not answer: ${error.cause instanceof Error ? error.cause.message : error.message}`,
+          `it does not respond: ${error.cause instanceof Error ? error.cause.message : error.message}`,
           "Check DATABASE_URL and that the server runs.",
         ),
       ),
@@ -83,10 +83,10 @@ const asked = (url: string) =>
 const databaseFindings = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: Config) {
   if (databaseUrl !== null) return yield* asked(databaseUrl);
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return ok("database", "embedded; the first start of the service makes it");
+    return ok("database", "embedded; the first start of the service creates it");
   const url = yield* Effect.orElseSucceed(runningEmbedded(dataDir), () => null);
   if (url !== null) return yield* asked(url);
-  return ok("database", `embedded, in ${path.join(dataDir, "postgres")}; it does not run now`);
+  return ok("database", `embedded, in ${path.join(dataDir, "postgres")}; not running`);
 }, Effect.scoped);
 
 const gitFinding = requireGit.pipe(
@@ -134,7 +134,7 @@ const portFinding = async ({ setting, host, port }: Port, owner: number | null):
   const error = await listenError(host, port);
   if (error === null) return ok(name, "free");
   return owner === null
-    ? fail(name, error, `Stop the program that holds it, or set ${setting}.`)
+    ? fail(name, error, `Stop the program that uses it, or set ${setting}.`)
     : ok(name, `in use while the service runs (process id ${owner})`);
 };
 

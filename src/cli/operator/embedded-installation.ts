@@ -15,7 +15,7 @@ export const ofEmbedded = <A, E>(
     return Effect.fail(
       new Failure(EXIT.refused, "not_embedded", {
         message:
-          "DATABASE_URL names a database of its own, which has its own means of backup; this is for the embedded one.",
+          "This command backs up the embedded database only. DATABASE_URL is set, so use the backup tools of that database.",
       }),
     );
   });

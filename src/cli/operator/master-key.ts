@@ -69,7 +69,7 @@ const resealed = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
     const what = row.name === null ? "The repository's credential" : `The secret ${row.name}`;
     return failed(
       "cannot_unseal",
-      `${what} of the project ${row.projectId} cannot be opened (${opened.failure}). Replace or delete it, then try again. Nothing was changed.`,
+      `${what} of project ${row.projectId} cannot be decrypted (${opened.failure}). Replace or delete it, then try again. Nothing was changed.`,
     );
   });
 
@@ -93,10 +93,10 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     if (node !== undefined)
       return failed(
         "service_running",
-        `The node ${node} of this database was alive less than ${SILENT_MS / 1000} s ago. Stop every service of this DATABASE_URL, wait ${SILENT_MS / 1000} s, then try again.`,
+        `The node ${node} of this database responded less than ${SILENT_MS / 1000} s ago. Stop every service of this DATABASE_URL, wait ${SILENT_MS / 1000} s, then try again.`,
       );
     if (found.check !== keyCheckText(keys.current))
-      return failed("conflict", "The master key was replaced meanwhile. Try again.");
+      return failed("conflict", "Another command replaced the master key at the same time. Try again.");
     const at = retiredAt(found, now);
     const former = stillUsed([...keys.former, { ...keys.current, retiredAt: at }], found);
     return Effect.succeed({
@@ -119,12 +119,12 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
   if (known === null)
     return yield* failed(
       "never_started",
-      "The service was never started on this database: it has no master key yet.",
+      "The service has never started with this database, so it has no master key yet.",
     );
   const key = keyFile === null ? ("file" as const) : ("given" as const);
   const given = keyFile === null ? null : yield* nextKey(dataDir, keyFile);
   if (given !== null && Buffer.from(given).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
-    return yield* misused(`The key in ${keyFile} is the present one. Write another one to the file.`);
+    return yield* misused(`The file ${keyFile} contains the current key. Write a new key to it.`);
   const done = given === null ? null : keyProvedBy(given, known.check);
   // The former call was ended after its commit.
   if (done !== null)
@@ -155,11 +155,11 @@ export const rotateMasterKey = Effect.fnUntraced(function* (
   const config = readConfig(environment, process.cwd());
   if (config.masterKey !== null && keyFile === null)
     return yield* misused(
-      "PLATFORM_MASTER_KEY is set, so the new key is yours to keep. Write one to a file (openssl rand -hex 32) and name it with --new-key-file.",
+      "PLATFORM_MASTER_KEY is set, so you must provide the new key. Write it to a file (openssl rand -hex 32) and name the file with --new-key-file.",
     );
   if (config.masterKey === null && keyFile !== null)
     return yield* misused(
-      "PLATFORM_MASTER_KEY is not set, so the installation keeps its key itself and makes the new one. Leave --new-key-file out, or set PLATFORM_MASTER_KEY to the present key.",
+      "PLATFORM_MASTER_KEY is not set, so the installation creates the new key itself. Leave out --new-key-file, or set PLATFORM_MASTER_KEY to the current key.",
     );
   const dataDir = yield* stoppedDirectory(config);
   const database =

@@ -11,7 +11,7 @@ const failureOf = (error: unknown): Failure => {
   if (error instanceof Failure) return error;
   if (error instanceof ConfigError)
     return new Failure(EXIT.usage, "bad_settings", {
-      message: `The settings are not understood: ${error.problems.join("; ")}.`,
+      message: `Invalid settings: ${error.problems.join("; ")}.`,
     });
   if (error instanceof StoreError)
     return new Failure(EXIT.tryAgain, "database_unavailable", {

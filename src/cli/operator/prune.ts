@@ -49,7 +49,7 @@ const projectsToLook = Effect.fnUntraced(function* (projectId: string | null) {
   const projects = yield* Projects;
   if (projectId !== null) {
     const project = yield* projects.get(projectId);
-    const message = "There is no such project.";
+    const message = "Project not found.";
     return project === null
       ? yield* Effect.fail(new Failure(EXIT.notFound, "not_found", { message }))
       : [project];
@@ -84,7 +84,7 @@ const pruned = Effect.fnUntraced(function* (place: Place, { projectId, headRef, 
   ).pipe(Effect.catchTag("GitError", ({ message }) => Effect.succeed({ message })));
   if (typeof removal === "object") return kept(removal.message);
   if (removal === "absent") return null;
-  if (removal === "unmerged") return kept(`it has commits that ${baseRef} has not`);
+  if (removal === "unmerged") return kept(`it has commits that are not on ${baseRef}`);
   return { ...kept(""), outcome: "removed", reason: null } satisfies Pruned;
 });
 
@@ -107,7 +107,7 @@ const inProject = Effect.fnUntraced(function* (place: Place, { id }: Project) {
 const checkUser = Effect.fnUntraced(function* (dataDir: string) {
   const { uid } = yield* Effect.promise(() => stat(dataDir));
   if (uid === process.geteuid?.()) return;
-  const message = `The repositories in ${dataDir} belong to the user with the id ${uid}: run this as that user.`;
+  const message = `The repositories in ${dataDir} belong to user id ${uid}. Run this command as that user.`;
   yield* Effect.fail(new Failure(EXIT.refused, "wrong_user", { message }));
 });
 

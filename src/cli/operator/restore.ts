@@ -76,7 +76,7 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
     const format = decodeFormat(text);
     return refuse(
       Result.isSuccess(format)
-        ? `its format is ${format.success.format}, which this version of the service does not know`
+        ? `its format ${format.success.format} is not supported by this version of the service`
         : NO_BACKUP,
     );
   }
@@ -84,7 +84,7 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
     const own = known[position];
     if (own?.name !== name || own.checksum !== checksum)
       refuse(
-        `its database has migration ${name}, which is not this version's: restore it with the version that made it, or a newer one`,
+        `its database has the unknown migration ${name}; restore it with the version that created it, or a newer one`,
       );
   }
   return manifest.success;
@@ -95,8 +95,7 @@ const check = async (file: string, known: readonly Migration[]): Promise<BackupM
   let manifest: BackupManifest | null = null;
   for await (const entry of entriesOf(file)) {
     if (manifest === null) manifest = await manifestOf(entry, known);
-    else if (partOf(entry.name) === null)
-      refuse(`it has an entry ${JSON.stringify(entry.name)} that no backup has`);
+    else if (partOf(entry.name) === null) refuse(`it has the unexpected entry ${JSON.stringify(entry.name)}`);
   }
   return manifest ?? refuse(NO_BACKUP);
 };
@@ -161,7 +160,7 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
   yield* step(place.file, () => mkdir(directory, { mode: 0o700 }));
   for (const [projectId, { head, bundle }] of repositories) {
     const repository = repositoryPath(directory, projectId);
-    if (repository === null) return yield* failed(`${projectId} is no project's id.`);
+    if (repository === null) return yield* failed(`${projectId} is not a project id.`);
     yield* unbundleInto(repository, { head, bundle });
     if (bundle !== null) yield* step(place.file, () => rm(bundle));
   }
@@ -173,10 +172,12 @@ const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
   if (!existsSync(dataDir)) return;
   const owner = yield* Effect.promise(() => livingOwner(dataDir));
   if (owner !== null)
-    return yield* failed(`${dataDir} is in use by the service with process id ${owner}; restore elsewhere.`);
+    return yield* failed(
+      `${dataDir} is in use by the service with process id ${owner}. Restore into another directory.`,
+    );
   const names = yield* step(dataDir, () => readdir(dataDir));
   if (names.length > 0)
-    return yield* failed(`${dataDir} is not empty; restore into a directory that is, or is not there yet.`);
+    return yield* failed(`${dataDir} is not empty. Restore into an empty or new directory.`);
 });
 
 /** A directory's own entries are on the disk. */

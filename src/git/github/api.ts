@@ -81,7 +81,7 @@ const makeMemory = () => {
 const parsed = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
   Effect.try({
     try: (): unknown => (answer.text === "" ? null : JSON.parse(answer.text)),
-    catch: () => troubleOf("answered with something else than JSON"),
+    catch: () => troubleOf("did not answer with JSON"),
   });
 
 /** What all calls of one client share. */
@@ -146,7 +146,7 @@ const read = Effect.fnUntraced(function* <A>(
   if (answer.status === 304 && known !== null) return { ok: true, value: known.value as A };
   const json = yield* parsed(answer);
   const value = yield* Schema.decodeUnknownEffect(call.answer)(json).pipe(
-    Effect.mapError(() => troubleOf("answered in a form that is not the API's")),
+    Effect.mapError(() => troubleOf("sent an unexpected response")),
   );
   const etag = answer.headers["etag"];
   if (call.method === "GET" && etag !== undefined) memory.keep(place, { etag, value });
@@ -208,6 +208,6 @@ const limitReached = (until: number): Trouble =>
   final(
     new GitError({
       code: "unavailable",
-      message: `The code host takes no more requests with this credential until ${new Date(until).toISOString()}: its rate limit is used up.`,
+      message: `The rate limit of the code host is used up for this credential. Try again after ${new Date(until).toISOString()}.`,
     }),
   );

@@ -4,7 +4,7 @@
  * password is the token of the moment.
  *
  * Merges are the mirror's too. It works them out for one tip and pushes them under the condition that this is the tip
- * still, so G4 holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
+ * still, so G4 of git/port.ts holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
  * worked out anew. The host's merge API takes no tip to compare with, and makes neither. Where the host's rules want a
  * pull request, it merges the open one of that head itself, by its commit id.
  */
@@ -127,7 +127,7 @@ const resolveBase = Effect.fnUntraced(function* (
   if (found !== null) return found;
   // Reachability is the mirror's to know: the host serves commits of forks too, which no branch here has.
   if (commit !== null) return yield* mirror.resolveBase(repository, ref);
-  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
+  return yield* unknownRef(`${name} is not a branch, a tag or a reachable commit.`);
 });
 
 /** The merge by the host's own hand, where a pull request of exactly this head and branch is open. */
@@ -159,7 +159,7 @@ const checked = Effect.fnUntraced(function* ({ placeOf }: Host, { source, creden
     return yield* new GitError({
       code: "refused",
       message:
-        "The token may read the repository and not write to it: it needs write access to its contents.",
+        "The token can read the repository but not write to it. It needs write access to the repository's contents.",
     });
   }
   return found;

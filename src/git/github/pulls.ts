@@ -91,7 +91,7 @@ const create = Effect.fnUntraced(function* (place: Place, request: CreateRequest
   if (nothingToOpen.test(answer.message)) return null;
   return yield* new GitError({
     code: "refused",
-    message: `The code host opens no pull request of ${head}. It says: ${answer.message}`,
+    message: `The code host did not open a pull request for ${head}. It says: ${answer.message}`,
   });
 });
 
@@ -126,7 +126,7 @@ export const mergePull = Effect.fnUntraced(function* (
   if (answer.ok) return answer.value.sha;
   return yield* new GitError({
     code: answer.status === 409 ? "ref_moved" : "refused",
-    message: `The code host does not merge pull request #${pull.number}. It says: ${answer.message}`,
+    message: `The code host did not merge pull request #${pull.number}. It says: ${answer.message}`,
   });
 });
 

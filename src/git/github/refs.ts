@@ -84,7 +84,7 @@ export const namedCommit = Effect.fnUntraced(function* (place: Place, name: stri
     target = answer.ok ? answer.value.object : null;
   }
   if (target === null || target.type === "commit") return target?.sha ?? null;
-  return yield* unknownRef(`The tag ${name} does not lead to a commit.`);
+  return yield* unknownRef(`The tag ${name} does not point to a commit.`);
 });
 
 /** A commit's parents; null where there is no such commit. */
@@ -98,14 +98,14 @@ export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: stri
   return answer.ok ? answer.value.parents.map(({ sha }) => sha) : null;
 });
 
-/** Makes the branch at exactly that commit, create-only (G1). */
+/** Makes the branch at exactly that commit, create-only (git/port.ts G1). */
 export const createBranch = Effect.fnUntraced(function* (
   place: Place,
   { branch, commit }: { readonly branch: string; readonly commit: string },
 ) {
   const parsed = parseBranchName(branch);
   if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
   const made = yield* Effect.result(
     place.api(place.access, {
       method: "POST",
@@ -123,14 +123,14 @@ export const createBranch = Effect.fnUntraced(function* (
   if (tip !== null) {
     return yield* new GitError({
       code: "branch_conflict",
-      message: `The branch ${branch} is already there with another commit (${tip.slice(0, 12)}).`,
+      message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
     });
   }
   if (Result.isFailure(made)) return yield* made.failure;
-  if ((yield* parentsOf(place, commit)) === null) return yield* unknownRef(`There is no commit ${commit}.`);
+  if ((yield* parentsOf(place, commit)) === null) return yield* unknownRef(`Commit ${commit} not found.`);
   const said = made.success.ok ? "" : made.success.message;
   return yield* new GitError({
     code: "refused",
-    message: `The code host does not make the branch ${branch}. It says: ${said}`,
+    message: `The code host did not create the branch ${branch}. It says: ${said}`,
   });
 });

@@ -81,11 +81,11 @@ const mint = Effect.fnUntraced(function* (
   const said = answer.message === "" ? "" : ` It says: ${answer.message}`;
   switch (answer.status) {
     case 401:
-      return yield* cannot(`The code host ${host.host} does not take the app's id and private key.${said}`);
+      return yield* cannot(`The code host ${host.host} rejects the app's id and private key.${said}`);
     case 404:
-      return yield* cannot(`The code host ${host.host} knows no such installation of the app.${said}`);
+      return yield* cannot(`The code host ${host.host} does not have this installation of the app.${said}`);
     default:
-      return yield* cannot(`The app's installation does not reach the repository ${name}.${said}`);
+      return yield* cannot(`The app's installation has no access to the repository ${name}.${said}`);
   }
 });
 
@@ -135,7 +135,7 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
   return (source, credential) => {
     const host = codeHostOf(source, allowed);
     if (Result.isFailure(host)) {
-      return Effect.fail(cannot(`The code host may not be spoken to: ${host.failure}`));
+      return Effect.fail(cannot(`The code host is not allowed: ${host.failure}`));
     }
     switch (credential?.kind) {
       case "token": {
@@ -146,7 +146,7 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
       case "app":
         return Effect.succeed(minted(credential, source, host.success));
       default:
-        return Effect.fail(cannot("The repository has neither a token nor an app to get in with."));
+        return Effect.fail(cannot("The repository has no token and no app."));
     }
   };
 };

@@ -18,7 +18,7 @@ export const troubleOf = (
 ): Trouble => ({
   passes: true,
   afterRefusal,
-  error: (host) => new GitError({ code: "unavailable", message: `The code host ${host} ${why}; try again.` }),
+  error: (host) => new GitError({ code: "unavailable", message: `The code host ${host} ${why}. Try again.` }),
 });
 
 const MESSAGE_LENGTH = 300;
@@ -60,20 +60,20 @@ const refusal = (sentence: string, said: string): Trouble => ({
 
 /** A status that is neither an answer nor one the caller knows. */
 export const refusalOf = (status: number, said: string): Trouble => {
-  if (status >= 500 || status === 408) return troubleOf(`has a fault of its own (${status})`);
+  if (status >= 500 || status === 408) return troubleOf(`failed with status ${status}`);
   switch (status) {
     case 401:
-      return refusal("does not take the credential (401): it is wrong, expired or revoked.", said);
+      return refusal("rejects the credential (401). It is wrong, expired or revoked.", said);
     case 403:
-      return refusal("does not allow this with the credential (403): look at its permissions.", said);
+      return refusal("does not allow this with the credential (403). Check its permissions.", said);
     case 404:
       return refusal(
-        "knows no such repository, or the credential does not reach it (404): check owner, name and access.",
+        "does not have this repository, or the credential has no access to it (404). Check owner, name and access.",
         said,
       );
     case 409:
       return refusal(
-        "cannot do this with the repository as it is (409); an empty one needs a first commit.",
+        "cannot do this with the repository in its current state (409). An empty repository needs a first commit.",
         said,
       );
     case 301:
@@ -81,7 +81,7 @@ export const refusalOf = (status: number, said: string): Trouble => {
     case 307:
     case 308:
       return refusal(
-        `says that the repository has moved (${status}): make a project with its present owner and name.`,
+        `says that the repository has moved (${status}). Create a project with its current owner and name.`,
         said,
       );
     default:

@@ -63,10 +63,10 @@ const reasonOf = (error: unknown): string => {
   const code = codeOf(error);
   switch (code) {
     case privateAddress:
-      return "has a private address; the operator would have to allow it in PLATFORM_GIT_ALLOW_HOSTS";
+      return "has a private address. The operator can allow it in PLATFORM_GIT_ALLOW_HOSTS";
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return "is not known by that name now";
+      return "cannot be resolved";
     case "ECONNREFUSED":
       return "refuses connections";
     case "UND_ERR_CONNECT_TIMEOUT":
@@ -74,11 +74,11 @@ const reasonOf = (error: unknown): string => {
     case "UND_ERR_SOCKET":
     case "ECONNRESET":
     case "UND_ERR_RES_CONTENT_LENGTH_MISMATCH":
-      return "broke the connection off";
+      return "closed the connection";
     case "":
-      return "cannot be spoken to";
+      return "cannot be reached";
     default:
-      return `cannot be spoken to (${code})`;
+      return `cannot be reached (${code})`;
   }
 };
 

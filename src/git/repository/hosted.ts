@@ -37,7 +37,7 @@ export interface HostedOptions {
 const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
   const parsed = parseBranchName(branch);
   if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
   const created = yield* Effect.result(
     runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, commit, absent] }),
   );
@@ -47,10 +47,10 @@ const createBranch = Effect.fnUntraced(function* (path: string, branch: string, 
   if (tip !== null) {
     return yield* new GitError({
       code: "branch_conflict",
-      message: `The branch ${branch} is already there with another commit (${tip.slice(0, 12)}).`,
+      message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
     });
   }
-  if (!(yield* isCommit(path, commit))) return yield* unknownRef(`There is no commit ${commit}.`);
+  if (!(yield* isCommit(path, commit))) return yield* unknownRef(`Commit ${commit} not found.`);
   return yield* created.failure;
 });
 

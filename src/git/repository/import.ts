@@ -44,7 +44,7 @@ const fetch = [
 export const defaultUnfit = ({ code, message }: GitError): GitError =>
   code === "reserved_branch"
     ? new GitError({ code, message })
-    : importFailed(`The repository's default branch cannot be used. ${message} Name another one.`);
+    : importFailed(`The repository's default branch cannot be used. ${message} Choose another one.`);
 
 const importFailed = (message: string): GitError => new GitError({ code: "import_failed", message });
 
@@ -91,11 +91,10 @@ export const importInto = Effect.fnUntraced(function* (request: Import) {
     args: ["for-each-ref", "--format=%(refname)", "refs/heads/"],
   });
   const branches = new Set(listing.stdout.toString("utf8").split("\n").filter(Boolean));
-  if (branches.size === 0)
-    return yield* importFailed("The repository has no branch: there is nothing to import.");
+  if (branches.size === 0) return yield* importFailed("The repository has no branches to import.");
   const branch = yield* checkDefaultBranch(
     request.defaultBranch ?? headOf(advertised.toString("utf8")) ?? "main",
   ).pipe(Effect.mapError((error) => defaultUnfit(error)));
   if (branches.has(`refs/heads/${branch}`)) return branch;
-  return yield* importFailed(`The repository has no branch ${branch}: name its default branch.`);
+  return yield* importFailed(`The repository has no branch ${branch}. Give the name of its default branch.`);
 });

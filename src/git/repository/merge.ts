@@ -56,7 +56,7 @@ const mergedCommit = Effect.fnUntraced(function* (
 const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest, swap: Swap) {
   const { branch, head } = request;
   const base = yield* branchTip(path, branch);
-  if (base === null) return yield* unknownRef(`There is no branch ${branch}.`);
+  if (base === null) return yield* unknownRef(`Branch ${branch} not found.`);
   const mergeBase = yield* mergeBaseOf({ path, base, head });
   if (mergeBase === head) return { outcome: "contained", base } satisfies Merge;
   if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies Merge;
@@ -83,7 +83,7 @@ export const mergeInto = Effect.fnUntraced(function* (
   const { branch, head } = request;
   yield* refresh;
   if (!isCommitId(head) || !(yield* isCommit(path, head))) {
-    return yield* unknownRef(`There is no commit ${head}.`);
+    return yield* unknownRef(`Commit ${head} not found.`);
   }
   for (let left = attempts; left > 0; left -= 1) {
     const merge = yield* attempt(path, request, swap);
@@ -92,6 +92,6 @@ export const mergeInto = Effect.fnUntraced(function* (
   }
   return yield* new GitError({
     code: "ref_moved",
-    message: `${branch} moved ${attempts} times while the merge was being made; try again.`,
+    message: `${branch} changed ${attempts} times during the merge. Try again.`,
   });
 });

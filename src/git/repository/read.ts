@@ -28,9 +28,9 @@ export const resolveBase = Effect.fnUntraced(function* (path: string, ref: strin
   if (branch !== null) return branch;
   const tag = yield* refTarget(path, `refs/tags/${name}`);
   if (tag !== null && (yield* isCommit(path, tag))) return tag;
-  if (tag !== null) return yield* unknownRef(`The tag ${name} does not lead to a commit.`);
+  if (tag !== null) return yield* unknownRef(`The tag ${name} does not point to a commit.`);
   if (commit !== null && (yield* isReachable(path, commit))) return commit;
-  return yield* unknownRef(`There is no branch, tag or reachable commit ${name}.`);
+  return yield* unknownRef(`${name} is not a branch, a tag or a reachable commit.`);
 });
 
 const entryPattern = /^(\d{6}) (?:blob|tree|commit) ([0-9a-f]{40}) +(\d+|-)\t/;
@@ -74,7 +74,7 @@ const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
   const tip = yield* branchTip(path, side);
   if (tip !== null) return tip;
   if (isCommitId(side) && (yield* isCommit(path, side))) return side;
-  return yield* unknownRef(`There is no branch or commit ${side}.`);
+  return yield* unknownRef(`Branch or commit ${side} not found.`);
 });
 
 export const sidesOf = (path: string, request: { readonly base: string; readonly head: string }) =>
@@ -112,7 +112,7 @@ export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitErr
 
 export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branch: string) {
   yield* checkDefaultBranch(branch);
-  if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`There is no branch ${branch}.`);
+  if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`Branch ${branch} not found.`);
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });
 

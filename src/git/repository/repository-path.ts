@@ -15,7 +15,10 @@ export const repositoryPath = (directory: string, projectId: string): string | n
   parseUuid(projectId) === null ? null : join(directory, `${projectId}.git`);
 
 export const unknownRepository = (): GitError =>
-  new GitError({ code: "unknown_repository", message: "The project has no repository here." });
+  new GitError({
+    code: "unknown_repository",
+    message: "This service does not host a repository for the project.",
+  });
 
 /** The path of a repository that is there, else `unknown_repository`. */
 export const existingRepository = (

@@ -19,7 +19,7 @@ const listen = `hear() {
       *) exit 1 ;;
     esac
   done
-  echo "The service did not answer." >&2
+  echo "The service did not respond." >&2
   exit 1
 }
 `;

@@ -10,7 +10,7 @@ import { refuseHook, type pushJudge } from "./ref-policy.ts";
 const maxHookLineBytes = 128 * 1024;
 
 /** The answer when the connection of a push ended before its verdict. */
-const LEFT = refuseHook("The connection ended before the push was decided.");
+const LEFT = refuseHook("The connection ended before the service accepted the push.");
 
 interface Talk {
   readonly judge: ReturnType<typeof pushJudge>;

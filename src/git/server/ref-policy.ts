@@ -61,11 +61,11 @@ const protects = ({ defaultBranches }: Protection, branch: string): boolean =>
   defaultBranches.some((name) => foldedName(name) === foldedName(branch));
 
 const defaultBranchFault = (branch: string): string =>
-  `${branch} is the default branch: it changes only when a change request is merged. Push another branch and open one.`;
+  `You cannot push to the default branch ${branch}. Push another branch and open a change request.`;
 
 /** W6. */
 const nameFault = (name: string, update: RefUpdate): string | null => {
-  if (isMangled(name)) return "The name of a ref holds bytes that are not UTF-8: rename it, then push again.";
+  if (isMangled(name)) return "The name of a ref is not valid UTF-8. Rename the ref, then push again.";
   if (update.oldCommit !== absent) return null;
   const parsed = parseBranchName(name);
   return Result.isFailure(parsed) ? parsed.failure.message : null;
@@ -75,12 +75,12 @@ const judgeSession = (sessionId: string, protection: Protection, update: RefUpda
   const own = update.ref === `${branchPrefix}${sessionId}`;
   const wip = update.ref === `refs/wip/${sessionId}`;
   if (!own && !wip) {
-    return `This session may push to its own branch ${sessionId} only, not to ${update.ref}.`;
+    return `This session can push only to its own branch ${sessionId}, not to ${update.ref}.`;
   }
   if (own && protects(protection, sessionId)) return defaultBranchFault(sessionId);
-  if (update.newCommit === absent) return "A session may not delete its branch.";
+  if (update.newCommit === absent) return "A session cannot delete its branch.";
   if (own && update.oldCommit !== absent && !update.fastForward) {
-    return "The session branch moves forward only: pull first, then push without force.";
+    return "A session branch does not accept a forced push. Pull first, then push without force.";
   }
   return null;
 };
@@ -95,20 +95,20 @@ const judgeUserBranch = (protection: Protection, branch: string, update: RefUpda
     return replacesInitial ? null : defaultBranchFault(branch);
   }
   if (isSessionBranch(branch) && !update.fastForward) {
-    return `${branch} belongs to a session: it can be moved forward, and neither made, rewound nor deleted by a push.`;
+    return `${branch} is a session branch. You can push new commits to it, but you cannot create, rewind or delete it.`;
   }
   return nameFault(branch, update);
 };
 
 /** @returns null where the update may be made, else the sentence that git shows to the person who pushes. */
 export const judgeRefUpdate = (writer: Writer, protection: Protection, update: RefUpdate): string | null => {
-  if (writer.kind === "none") return "This credential may read the repository and not push to it.";
+  if (writer.kind === "none") return "This credential can read the repository but cannot push to it.";
   if (writer.kind === "session") return judgeSession(writer.sessionId, protection, update);
   if (update.ref.startsWith(branchPrefix)) {
     return judgeUserBranch(protection, update.ref.slice(branchPrefix.length), update);
   }
   if (update.ref.startsWith(tagPrefix)) return nameFault(update.ref.slice(tagPrefix.length), update);
-  return `${update.ref} is neither a branch nor a tag: only those can be pushed.`;
+  return `${update.ref} is not a branch or a tag. You can push only branches and tags.`;
 };
 
 const oneLine = (text: string): string =>
@@ -168,7 +168,7 @@ const forwarded = (
   // What is to be written together is not begun where a part of it is refused.
   if (push.atomic && refused.length > 0) return reply(false, [...new Set(refused)]);
   if (new Set(allowed.map(({ update }) => update.ref)).size < allowed.length) {
-    return reply(false, ["A push may name a ref once."]);
+    return reply(false, ["A push must not name the same ref twice."]);
   }
   return Effect.map(
     forward(
@@ -215,7 +215,9 @@ export const pushJudge = (
   return (line) => {
     if (line === "end") {
       if (announced.size > maxRefsPerPush) {
-        return reply(false, [`A push may carry ${maxRefsPerPush} refs, this one has ${announced.size}.`]);
+        return reply(false, [
+          `A push can have at most ${maxRefsPerPush} refs. This push has ${announced.size}.`,
+        ]);
       }
       const all = [...announced.values()];
       if (forward === null) return judging(all, () => verdict(all, []));
@@ -241,7 +243,8 @@ export const pushJudge = (
       if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal: null });
       return null;
     }
-    if (known === undefined) return reply(false, ["The push changed while it was being judged."]);
+    if (known === undefined)
+      return reply(false, ["The push changed while the service checked it. Push again."]);
     const answer = (): string => (known.refusal === null ? reply(true, []) : reply(false, [known.refusal]));
     // The other server has it already, or has refused it.
     return forward === null ? judging([known], answer) : answer();

@@ -243,7 +243,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
           Effect.andThen(Deferred.fail(broken, new GitError({ code: "timeout", message }))),
           Effect.andThen(wanted.call.disconnect),
         );
-      const stalled = end(`No byte was moved for ${limit / 1000} s.`);
+      const stalled = end(`The transfer made no progress for ${limit / 1000} s.`);
       yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
       yield* Effect.forkScoped(Effect.catch(over, ({ message }) => end(message)));
       if (wanted.call.service === "git-receive-pack") {
@@ -254,7 +254,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       }
       const output = NodeStream.fromReadable({
         evaluate: () => git.stdout,
-        onError: () => failure("git's answer broke off."),
+        onError: () => failure("The response of git was cut off."),
         chunkSize: 4,
         closeOnDone: false, // spawnGit closes it: git that is hung up on still finishes its sentence
       });
@@ -263,7 +263,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const ended = Effect.gen(function* () {
         yield* Fiber.await(request);
         const code = yield* git.exit;
-        if (code === null) return yield* failure("git was ended before it had answered.");
+        if (code === null) return yield* failure("git was stopped before it responded.");
         if (code !== 0)
           yield* Effect.logDebug(`git ended with ${code}: ${gitMessage(git.stderr(), wanted.path)}`);
       });
@@ -281,7 +281,7 @@ const limited = (
   Stream.suspend(() => {
     let size = 0;
     return body.pipe(
-      Stream.mapError(() => failure("The request broke off.")),
+      Stream.mapError(() => failure("The request was cut off.")),
       Stream.tap((chunk) => {
         size += chunk.length;
         return size > limit
@@ -294,7 +294,7 @@ const limited = (
 const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
   NodeStream.pipeThroughDuplex(body, {
     evaluate: () => createGunzip(),
-    onError: () => failure("The request's gzip is damaged."),
+    onError: () => failure("The request's gzip data is damaged."),
   });
 
 /**
@@ -337,10 +337,11 @@ const advertise = (options: Served, call: GitCall, path: string): GitResponse =>
 
 const serve = (options: Served, call: GitServeCall, path: string): GitResponse => {
   if (call.contentType !== `application/x-${call.service}-request`) {
-    return plain(415, `Expected the content type application/x-${call.service}-request.`);
+    return plain(415, `The content type must be application/x-${call.service}-request.`);
   }
   const encoding = call.contentEncoding?.toLowerCase() ?? "identity";
-  if (!["identity", "gzip", "x-gzip"].includes(encoding)) return plain(415, "Only gzip is understood.");
+  if (!["identity", "gzip", "x-gzip"].includes(encoding))
+    return plain(415, "Only gzip encoding is supported.");
   const limit =
     call.service === "git-upload-pack"
       ? maxFetchRequestBytes
@@ -370,7 +371,8 @@ export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
     Effect.gen(function* () {
       const path = yield* existingRepository(options.directory, call.repository);
       if (call.service === "git-receive-pack") {
-        if (call.policy.writer.kind === "none") return plain(403, "This credential may read and not push.");
+        if (call.policy.writer.kind === "none")
+          return plain(403, "This credential can read but cannot push.");
         yield* checkHooks(hooksDirectory(options.directory));
       }
       return respond(path);

@@ -16,7 +16,7 @@ export interface Standing {
 
 type Judge = ReturnType<typeof pushJudge>;
 
-const ENDED = refuseHook("The credential of this push has ended. Nothing more was written.");
+const ENDED = refuseHook("The credential of this push has expired. The remaining refs were not written.");
 
 /** Whether the answer to this line lets something be written. */
 const isDecisive = (line: string): boolean => line === "end" || line.startsWith("update ");
@@ -46,5 +46,7 @@ export const untilEnded = (standing: Standing | undefined): Effect.Effect<never,
     ? Effect.never
     : Effect.andThen(
         Deferred.await(standing.ended),
-        Effect.fail(new GitError({ code: "refused", message: "The credential of this request has ended." })),
+        Effect.fail(
+          new GitError({ code: "refused", message: "The credential of this request has expired." }),
+        ),
       );

@@ -70,7 +70,9 @@ export const plainRemote = ({ source, credential }: Upstream): Effect.Effect<Rem
 
 const failed = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
 
-const ofAnotherKind = Effect.fail(failed("git_failed", "This repository is of another kind."));
+const ofAnotherKind = Effect.fail(
+  failed("git_failed", "This backend does not support this kind of repository."),
+);
 
 const refusedBy = (reason: string): GitError =>
   failed("refused", `The repository's server refused the change: ${reason}.`);
@@ -104,11 +106,11 @@ const createBranch = Effect.fnUntraced(function* (
 ) {
   const parsed = parseBranchName(branch);
   if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch is made from a full commit id.");
+  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
   const path = yield* mirrors.known(projectId);
   const isHere = isCommit(path, commit);
   if (!(yield* isHere) && !(yield* Effect.andThen(mirrors.fresh(projectId, 0), isHere))) {
-    return yield* unknownRef(`There is no commit ${commit}.`);
+    return yield* unknownRef(`Commit ${commit} not found.`);
   }
   const ref = `refs/heads/${branch}`;
   const remote = yield* mirrors.open(projectId);
@@ -121,10 +123,10 @@ const createBranch = Effect.fnUntraced(function* (
       return yield* refusedBy(outcome.reason);
     case "moved":
       return yield* outcome.tip === null
-        ? failed("unavailable", `The repository's server did not take the branch ${branch}; try again.`)
+        ? failed("unavailable", `The repository's server did not accept the branch ${branch}. Try again.`)
         : failed(
             "branch_conflict",
-            `The branch ${branch} is already there with another commit (${outcome.tip.slice(0, 12)}).`,
+            `The branch ${branch} already exists at another commit (${outcome.tip.slice(0, 12)}).`,
           );
     default:
       return yield* outcome.error;
@@ -155,13 +157,16 @@ const chooseBranch = (asked: string | null) =>
       args: ["for-each-ref", "--count=1", "refs/heads/"],
     });
     if (branches.stdout.length === 0) {
-      return yield* failed("import_failed", "The repository has no branch: push a first commit to it.");
+      return yield* failed("import_failed", "The repository has no branches. Push a first commit to it.");
     }
     const head = asked === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
     const branch = asked ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? "main";
     yield* Effect.mapError(checkDefaultBranch(branch), defaultUnfit);
     if ((yield* branchTip(path, branch)) !== null) return branch;
-    return yield* failed("import_failed", `The repository has no branch ${branch}: name its default branch.`);
+    return yield* failed(
+      "import_failed",
+      `The repository has no branch ${branch}. Give the name of its default branch.`,
+    );
   });
 
 type Sides = Parameters<typeof sidesOf>[1];
@@ -227,11 +232,11 @@ const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | nu
     case "refused":
       return `The repository's server refused ${ref}: ${outcome.reason}.`;
     case "moved":
-      return `${ref} was moved at the repository's server meanwhile: fetch, then push again.`;
+      return `${ref} changed on the repository's server. Fetch, then push again.`;
     case "failed":
       return `${ref} was not pushed. ${outcome.error.message}`;
     default:
-      return `Nobody can say whether the repository's server took ${ref}: fetch before you push again. ${outcome?.error.message ?? ""}`;
+      return `It is not known whether the repository's server accepted ${ref}. Fetch before you push again. ${outcome?.error.message ?? ""}`;
   }
 };
 
@@ -259,7 +264,7 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
       const remote = yield* mirrors.open(projectId);
       const shown = yield* sessionsDefault(remote, updates);
       if (shown !== null) {
-        const why = `${shown} is the default branch at the repository's server: choose another one there.`;
+        const why = `${shown} is the default branch on the repository's server. Choose another default branch there.`;
         return { refusals: new Map(updates.map(({ ref }) => [ref, why])), said: [] };
       }
       yield* mirrors.reserve(
@@ -288,7 +293,7 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
         refusals: new Map(updates.map(({ ref }) => [ref, sentence])),
         said: [],
       });
-      if (odd !== undefined) return Effect.succeed(all(`${odd.ref} is not a name that can be passed on.`));
+      if (odd !== undefined) return Effect.succeed(all(`The ref name ${odd.ref} is not supported.`));
       return push(updates, how).pipe(
         Scope.provide(scope),
         Effect.catchTag("GitError", ({ message }) => Effect.succeed(all(message))),

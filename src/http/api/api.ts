@@ -28,7 +28,7 @@ export class Api extends HttpApi.make("platform")
     OpenApi.annotations({
       title: "Platform API",
       version: "1",
-      description: "Sessions of coding agents in sandboxes, and the triggers that start them.",
+      description: "Run coding agents in sandboxes, and start them with triggers.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       transform: completeDocument,
     }),

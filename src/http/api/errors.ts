@@ -68,13 +68,29 @@ export const bodyOf = ({ error, code, details }: ApiError) => ({
   ...(details === undefined ? {} : { details }),
 });
 
-/** The same answer for what is not there and for what is another account's (threats.md T05). */
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The answer for a record that does not exist, and for one of another account (threats.md T05). */
 export const notFound = (what: string): NotFound =>
-  new NotFound({ error: `There is no such ${what}.`, code: "not_found" });
+  new NotFound({ error: `${capitalized(what)} not found.`, code: "not_found" });
+
+/**
+ * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
+ *
+ * @param path of the field; empty for the whole of `part`
+ * @param message "must be …", "unknown field", or a sentence of its own
+ */
+export const faultSentence = (path: string, message: string, part = "body"): string => {
+  const text = message.replace(/\.$/, "");
+  if (path === "") return text.startsWith("must ") ? `The ${part} ${text}.` : `Invalid ${part}: ${text}.`;
+  if (text.startsWith("must ")) return `\`${path}\` ${text}.`;
+  if (/^(?:unknown|missing) /.test(text)) return `${capitalized(text)} \`${path}\`.`;
+  return `Invalid \`${path}\`: ${text}.`;
+};
 
 export const badRequest = (path: string, message: string): BadRequest =>
   new BadRequest({
-    error: `The request is not valid: ${path}: ${message.replace(/\.$/, "")}.`,
+    error: faultSentence(path, message),
     code: "invalid_request",
     details: { issues: [{ path, message }] },
   });

@@ -18,10 +18,10 @@ const ERROR_REF = "#/components/schemas/Error";
 
 const errorSchema = {
   type: "object",
-  description: "The one shape of every error (api.md 1).",
+  description: "Every error has this form.",
   properties: {
-    error: { type: "string", description: "One sentence that a person can act on." },
-    code: { type: "string", description: "Stable, for programs." },
+    error: { type: "string", description: "A message for people. It says what is wrong and what to do." },
+    code: { type: "string", description: "A stable code for programs." },
     details: { type: "object" },
   },
   required: ["error", "code"],
@@ -97,20 +97,25 @@ const operation = (path: string, raw: RawOperation): Operation => ({
 });
 
 const reading = {
-  401: refusal("No valid token."),
-  403: refusal("Not for this token."),
-  404: refusal("Not there."),
+  401: refusal("Missing, invalid or expired token."),
+  403: refusal("The token does not have permission."),
+  404: refusal("Not found."),
 };
 
 const stream = (id: string, summary: string): RawOperation => ({
   tag: "live",
   id,
   summary,
-  parameters: [headerParameter("Last-Event-ID", "Resumes after this event, or says `event: reset`.")],
+  parameters: [
+    headerParameter(
+      "Last-Event-ID",
+      "Resumes after this event. If the service no longer has it, the stream starts with `event: reset`.",
+    ),
+  ],
   responses: {
-    200: answerOf("text/event-stream", "Server-sent events; each has an id."),
+    200: answerOf("text/event-stream", "Server-sent events. Each event has an id."),
     ...reading,
-    429: refusal("Too many streams of this token."),
+    429: refusal("The token has too many open streams."),
   },
 });
 
@@ -123,20 +128,23 @@ const logs: RawOperation = {
       name: "follow",
       in: "query",
       required: false,
-      description: "`1` (the default) streams, `0` answers with what there is, as text.",
+      description: "`1` (the default) streams the log. `0` returns the log so far as text.",
       schema: { type: "string", enum: ["0", "1"] },
     },
-    headerParameter("Last-Event-ID", "Resumes after this line, or says `event: reset` before the next one."),
+    headerParameter(
+      "Last-Event-ID",
+      "Resumes after this line. If the service no longer has it, the stream sends `event: reset` before the next line.",
+    ),
   ],
   responses: {
     200: {
       description:
-        "All boots of the session, oldest first; what is over 1 MiB of them is gone, oldest first. It stays after a " +
-        "sandbox is gone, until the session is deleted. As text, a line each: `<iso time> <source> <line>`. As " +
-        "server-sent events: `event: line`, with the id `<sandbox id>:<number>.<number>` and as data the JSON " +
-        "`{sandbox_id, at, source, line}`. `source` is `daemon`, `runtime` (the agent's) or `sandbox` (anything else); " +
-        "`at` is null, in text `-`, where no time is known. Secrets are masked, control characters are shown as signs, " +
-        "long lines are cut. The stream waits for further lines and for further boots.",
+        "The log of all boots of the session, oldest first. The service keeps the newest 1 MiB until the session is " +
+        "deleted. As text, each line is `<iso time> <source> <line>`. As server-sent events, each line is an `event: " +
+        "line` with the id `<sandbox id>:<number>.<number>` and the JSON data `{sandbox_id, at, source, line}`. " +
+        "`source` is `daemon`, `runtime` (the agent runtime) or `sandbox` (all other output). `at` is null if the time " +
+        "is unknown (`-` in text). Secrets are masked, control characters are replaced by visible signs, and long " +
+        "lines are cut. The stream stays open for later lines and boots.",
       content: {
         "text/event-stream": { schema: { type: "string" } },
         "text/plain": { schema: { type: "string" } },
@@ -144,7 +152,7 @@ const logs: RawOperation = {
     },
     400: refusal("`follow` is neither 0 nor 1."),
     ...reading,
-    429: refusal("Too many streams of this token."),
+    429: refusal("The token has too many open streams."),
   },
 };
 
@@ -153,10 +161,12 @@ const relayed = (id: string, summary: string): RawOperation => ({
   id,
   summary,
   responses: {
-    default: { description: "The answer of what was called; any method, streams and WebSockets included." },
+    default: {
+      description: "The response of the called program. All methods, streams and WebSockets are supported.",
+    },
     ...reading,
     409: refusal("The session is not running."),
-    502: refusal("Nothing answered."),
+    502: refusal("The called program did not respond."),
   },
 });
 
@@ -166,7 +176,10 @@ const gitService = (id: string, service: string): RawOperation => ({
   summary: `Serve git's ${service}, for git clients.`,
   security: [{ git: [] }],
   body: `application/x-git-${service}-request`,
-  responses: { 200: answerOf(`application/x-git-${service}-result`, "As git speaks."), ...reading },
+  responses: {
+    200: answerOf(`application/x-git-${service}-result`, "Data of the git protocol."),
+    ...reading,
+  },
 });
 
 const webhook: RawOperation = {
@@ -177,11 +190,17 @@ const webhook: RawOperation = {
   body: "*/*",
   parameters: [
     headerParameter("X-Platform-Signature", "`sha256=` (optional) and the hex HMAC-SHA256 of the raw body."),
-    headerParameter("X-Hub-Signature-256", "The same, as code hosts send it; read where ours is absent."),
-    headerParameter("X-Platform-Delivery", "The delivery's id: the same one again starts nothing."),
+    headerParameter(
+      "X-Hub-Signature-256",
+      "The same, in the header that code hosts send. Used if `X-Platform-Signature` is absent.",
+    ),
+    headerParameter(
+      "X-Platform-Delivery",
+      "The id of the delivery. A second delivery with the same id does not start a session.",
+    ),
     headerParameter(
       "X-GitHub-Event",
-      "The event, for the trigger's filter. `ping` is answered and starts nothing.",
+      "The event, for the trigger's filter. A `ping` gets a response and does not start a session.",
     ),
   ],
   responses: {
@@ -195,7 +214,7 @@ const webhook: RawOperation = {
         },
         required: ["status"],
       },
-      "The signature is valid; it is a ping, or the trigger's filter does not match. Nothing was started.",
+      "The signature is valid. No session started: the delivery is a ping, or it does not match the trigger's filter.",
     ),
     202: json(
       {
@@ -208,15 +227,15 @@ const webhook: RawOperation = {
         },
         required: ["status"],
       },
-      "The signature is valid; a session was fired, or the fire is queued.",
+      "The signature is valid. A session started, or the fire is queued.",
     ),
     400: refusal("Malformed project id or slug."),
     401: refusal("Signature missing or mismatched."),
-    404: refusal("No such trigger that listens."),
-    409: refusal("The trigger's secret is not configured."),
-    413: refusal("More than 25 MiB."),
-    500: refusal("The session failed to fire."),
-    503: refusal("The queue is full, or the service is busy; come back after `Retry-After`."),
+    404: refusal("The trigger does not exist or does not accept deliveries."),
+    409: refusal("The trigger's secret has no value."),
+    413: refusal("The body is larger than 25 MiB."),
+    500: refusal("The session could not be started."),
+    503: refusal("The queue is full, or the service is busy. Retry after `Retry-After` seconds."),
   },
 };
 
@@ -225,7 +244,7 @@ const health = (id: string, summary: string, more: Readonly<Record<string, Node>
   id,
   summary,
   security: [],
-  responses: { 200: json({ type: "object" }, "Yes."), ...more },
+  responses: { 200: json({ type: "object" }, "OK."), ...more },
 });
 
 const SESSION = "/v1/projects/{pid}/sessions/{sid}";
@@ -254,7 +273,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       security: [{ git: [] }],
       parameters: [{ name: "service", in: "query", required: true, schema: { type: "string" } }],
       responses: {
-        200: answerOf("application/x-git-upload-pack-advertisement", "As git speaks."),
+        200: answerOf("application/x-git-upload-pack-advertisement", "Data of the git protocol."),
         ...reading,
       },
     },
@@ -264,7 +283,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/healthz": { get: health("system.alive", "Check that the process is alive.") },
   "/readyz": {
     get: health("system.ready", "Check that the service can serve.", {
-      503: json({ type: "object" }, "Not now."),
+      503: json({ type: "object" }, "Not ready."),
     }),
   },
   "/metrics": {
@@ -274,8 +293,8 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       summary: "Show the service's metrics in Prometheus' text format.",
       responses: {
         200: answerOf("text/plain", "Prometheus' text format."),
-        401: refusal("No valid token."),
-        403: refusal("Not for this token."),
+        401: refusal("Missing, invalid or expired token."),
+        403: refusal("The token does not have permission."),
       },
     },
   },

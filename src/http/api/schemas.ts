@@ -4,7 +4,7 @@ import { parseUuid } from "../../domain/ids.ts";
 
 /** Canonical lower-case spelling only (threats.md W25). */
 export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
-  Schema.makeFilter((text: string) => (parseUuid(text) === null ? "expected a lower-case UUID" : undefined)),
+  Schema.makeFilter((text: string) => (parseUuid(text) === null ? "must be a lower-case UUID" : undefined)),
 );
 
 /** ISO 8601 UTC with milliseconds. */
@@ -34,7 +34,7 @@ export const sessionParams = { pid: Uuid, sid: Uuid };
 const isStorable = (value: string): boolean => !value.includes("\0") && value.isWellFormed();
 
 const storable = Schema.makeFilter((value: string) =>
-  isStorable(value) ? undefined : "expected text without NUL and lone surrogates",
+  isStorable(value) ? undefined : "must be text without NUL characters and unpaired surrogates",
 );
 
 /** Text of at most `maxLength` UTF-16 units, empty too. */
@@ -46,7 +46,7 @@ const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
 const notBlank = Schema.makeFilter((value: string) =>
   // An empty one is refused for its length.
-  value === "" || visible.test(value) ? undefined : "expected text that is not blank",
+  value === "" || visible.test(value) ? undefined : "must not be blank",
 );
 
 /** Free text that people wrote: bounded, so that a list stays a list, and never blank: it names something. */
@@ -56,7 +56,7 @@ export const text = (maxLength: number) => optionalText(maxLength).check(Schema.
 export const textOfBytes = (maxBytes: number) =>
   text(maxBytes).check(
     Schema.makeFilter((value: string) =>
-      Buffer.byteLength(value) > maxBytes ? `expected at most ${maxBytes} bytes of UTF-8` : undefined,
+      Buffer.byteLength(value) > maxBytes ? `must have at most ${maxBytes} bytes of UTF-8` : undefined,
     ),
   );
 
@@ -74,7 +74,7 @@ const isKeepable = (value: unknown, levels: number): boolean => {
 const keepable = Schema.makeFilter((value: unknown) =>
   isKeepable(value, JSON_DEPTH_MAX)
     ? undefined
-    : `expected JSON at most ${JSON_DEPTH_MAX} levels deep, without NUL and lone surrogates`,
+    : `must be JSON at most ${JSON_DEPTH_MAX} levels deep, without NUL characters and unpaired surrogates`,
 );
 
 /** Any JSON a client gives us to keep or to render. */
@@ -87,7 +87,7 @@ export const Metadata = Schema.Record(Schema.String, Schema.Unknown)
   .check(
     Schema.makeFilter((value) =>
       JSON.stringify(value).length > METADATA_MAX
-        ? `expected at most ${METADATA_MAX} characters of JSON`
+        ? `must have at most ${METADATA_MAX} characters as JSON`
         : undefined,
     ),
   );

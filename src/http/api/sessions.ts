@@ -49,8 +49,7 @@ export const SessionWire = Schema.Struct({
 const StartedSession = Schema.Struct({
   ...SessionWire.fields,
   warnings: Schema.Array(Warning).annotate({
-    description:
-      "What the session may miss, such as required secrets without a value. Empty where nothing is.",
+    description: "Possible problems of the session, such as required secrets without a value.",
   }),
 }).annotate({ identifier: "StartedSession" });
 
@@ -63,7 +62,7 @@ export const SandboxWire = Schema.Struct({
   created_at: Instant,
   boot_started_at: nullable(Instant).annotate({
     description:
-      "When its boot began. Null while it waits: a node boots a limited number of sandboxes at once.",
+      "When the boot started. Null while the sandbox waits, because a node boots a limited number of sandboxes at once.",
   }),
   active_at: nullable(Instant),
   ended_at: nullable(Instant),

@@ -52,7 +52,7 @@ export const TriggerListing = Schema.Struct({
     stale: Schema.Boolean,
   }),
   warnings: Schema.Array(Warning).annotate({
-    description: "What the project's sessions may miss, such as required secrets without a value.",
+    description: "Possible problems of the project's sessions, such as required secrets without a value.",
   }),
   triggers_paused: Schema.Boolean,
   scheduler: Schema.Struct({ ticked_at: nullable(Instant), late: Schema.Boolean }),

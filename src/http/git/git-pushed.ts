@@ -39,7 +39,7 @@ const proposal = (
   const page = isSessionBranch(branch) ? `sessions/${branch}` : "change-requests";
   return [
     "",
-    `To have ${branch} merged, open a change request:`,
+    `To merge ${branch}, open a change request:`,
     ...(PLAIN_NAME.test(branch) ? [`  platform cr create${which} --title "..."`] : []),
     `  ${publicUrl}/#/projects/${projectId}/${page}`,
     "",

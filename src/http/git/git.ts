@@ -46,7 +46,7 @@ const serve = Effect.gen(function* () {
   if (request.method !== method) return wrongMethod(method);
   if (route.service === null) {
     return yield* new Forbidden({
-      error: "Use a git client with the smart protocol.",
+      error: "This address is for git clients that use the smart HTTP protocol.",
       code: "dumb_protocol",
     });
   }
@@ -154,14 +154,14 @@ export const writePolicy = Effect.fnUntraced(function* (
   const sessions = yield* Sessions;
   const protection = Effect.gen(function* (): Effect.fn.Return<Protection, StoreError | GitError> {
     const project = yield* projects.get(projectId);
-    if (project === null) return yield* lookup("The project is not there any more.");
+    if (project === null) return yield* lookup("The project was deleted.");
     const mayReplaceInitialCommit = isOwner && !(yield* sessions.anyIn(projectId));
     return { defaultBranches: [project.defaultBranch], mayReplaceInitialCommit };
   });
   const policy: WritePolicy = {
     writer,
     protection: Effect.catchTag(protection, "StoreError", () =>
-      Effect.fail(lookup("The project could not be looked up. Push again.")),
+      Effect.fail(lookup("The service could not check the project. Push again.")),
     ),
   };
   return policy;
@@ -171,7 +171,7 @@ export const writePolicy = Effect.fnUntraced(function* (
 const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, service }: GitRoute) {
   if (caller.kind !== "access" || caller.origin !== "user") {
     return yield* new Forbidden({
-      error: "This token does not open git; a sandbox uses the clone credential.",
+      error: "This token cannot be used for git. In a sandbox, use the clone credential.",
       code: "forbidden",
     });
   }
@@ -185,7 +185,7 @@ const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, 
 
 const credentialsNeeded = () =>
   new Unauthorized({
-    error: "Git needs a token as its password; this one is missing, unknown or expired.",
+    error: "Invalid or expired token. Use an access token as the git password.",
     code: "unauthorized",
   });
 

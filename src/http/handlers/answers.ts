@@ -43,12 +43,12 @@ export const answering = <A, E, R>(
 
 const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound | Unavailable> => {
   if (error instanceof BadCursor)
-    return Effect.fail(badRequest("cursor", "this is not a cursor that a page gave"));
+    return Effect.fail(badRequest("cursor", "must be the cursor of an earlier page"));
   if (error instanceof ActorNotFound) return Effect.fail(notFound("session"));
   const answer =
     error instanceof StoreError
-      ? { error: "The database cannot be reached; try again in a moment.", code: "database_unavailable" }
-      : { error: "The service is busy with this account or session; try again in a moment.", code: "busy" };
+      ? { error: "The database cannot be reached. Try again in a moment.", code: "database_unavailable" }
+      : { error: "The service is busy with this account or session. Try again in a moment.", code: "busy" };
   return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
 };
 
@@ -65,7 +65,12 @@ export const answeredBy = <E, R>(
       Effect.andThen(
         Effect.logError("a relayed request failed", cause),
         Effect.sync(() =>
-          refuse(new Internal({ error: "The service failed to answer.", code: "internal_error" })),
+          refuse(
+            new Internal({
+              error: "Internal error. The cause is in the service's log.",
+              code: "internal_error",
+            }),
+          ),
         ),
       ),
     ),

@@ -27,7 +27,7 @@ interface OpenRequest {
   readonly description?: string;
 }
 
-const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
+export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   const head = yield* headOf(caller, pid, request);
@@ -46,7 +46,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
   if (commits.length === 0) {
     return yield* new Unprocessable({
-      error: `The branch ${head.ref} has no commit of its own yet.`,
+      error: `The branch ${head.ref} has no new commits yet. Push a commit first.`,
       code: "no_changes",
     });
   }
@@ -67,7 +67,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
       Effect.catchTag("Taken", () =>
         Effect.fail(
           new Conflict({
-            error: `The branch ${head.ref} has an open change request already.`,
+            error: `The branch ${head.ref} already has an open change request.`,
             code: "already_open",
           }),
         ),
@@ -81,11 +81,11 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
 const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
   const named = request.session_id ?? request.head_ref;
   if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
-    return yield* badRequest("session_id", "expected either session_id or head_ref");
+    return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
   }
   if (caller.origin === "trigger" && named !== caller.sessionId) {
     return yield* new Forbidden({
-      error: "A trigger token proposes its own session's branch alone.",
+      error: "A trigger token can only open a change request for the branch of its own session.",
       code: "forbidden",
     });
   }
@@ -132,9 +132,13 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   };
 });
 
-const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
+export const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
   const request = yield* found(path);
   return changeRequestWire(yield* mergeRequest(request, message));
+});
+
+export const close = Effect.fnUntraced(function* (path: NumberPath) {
+  return changeRequestWire(yield* closeRequest(yield* found(path)));
 });
 
 export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests", (handlers) =>
@@ -170,11 +174,5 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
-    .handle("close", ({ params }) =>
-      answering(
-        Effect.gen(function* () {
-          return changeRequestWire(yield* closeRequest(yield* found(params)));
-        }),
-      ),
-    ),
+    .handle("close", ({ params }) => answering(close(params))),
 );

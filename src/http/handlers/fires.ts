@@ -74,7 +74,7 @@ const get = Effect.fnUntraced(function* (path: FirePath) {
 
 const notStored = () =>
   new Conflict({
-    error: "What this fire came with is not stored (any more), so it cannot be fired again.",
+    error: "The request of this fire is no longer stored, so it cannot be replayed.",
     code: "request_not_stored",
   });
 
@@ -84,7 +84,7 @@ const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(HandMessa
 const invalidMessage = () =>
   new Unprocessable({
     error:
-      "The stored text or source of this fire is longer than a manual fire may send. Fire the trigger anew.",
+      "The stored text or source of this fire is too long for a manual fire. Fire the trigger again by hand.",
     code: "message_too_large",
   });
 
@@ -150,7 +150,7 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
   const now = yield* Clock.currentTimeMillis;
   if (yield* (yield* Admissions).cancel(fire.id, now)) return;
   return yield* new Conflict({
-    error: "Only a fire that waits can be cancelled; this one does not wait (any more).",
+    error: "Only a queued fire can be cancelled. This fire is no longer queued.",
     code: "not_queued",
   });
 });

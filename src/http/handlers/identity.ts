@@ -41,7 +41,7 @@ const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
   const now = yield* Clock.currentTimeMillis;
   const expiresAt = payload.expires_at === undefined ? null : Date.parse(payload.expires_at);
   if (expiresAt !== null && !(expiresAt > now))
-    return yield* badRequest("expires_at", "expected an instant in the future");
+    return yield* badRequest("expires_at", "must be an instant in the future");
   if (payload.project_id !== undefined) yield* projectFor(caller, payload.project_id);
   const token = yield* newAccessToken;
   const row = yield* (yield* Identity).createToken({

@@ -13,11 +13,11 @@ import { gitFailed } from "./sessions.ts";
 const PATHS_TOLD = 5;
 
 const notOpen = ({ number, status }: ChangeRequest): Conflict =>
-  new Conflict({ error: `Change request #${number} is ${status} already.`, code: "not_open" });
+  new Conflict({ error: `Change request #${number} is already ${status}.`, code: "not_open" });
 
 const noChanges = ({ headRef, baseRef }: ChangeRequest): Unprocessable =>
   new Unprocessable({
-    error: `The branch ${headRef} has no commit that ${baseRef} has not: there is nothing to merge.`,
+    error: `There is nothing to merge. The branch ${headRef} has no commits that are not on ${baseRef}.`,
     code: "no_changes",
   });
 
@@ -26,7 +26,7 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
   const more = paths.length > PATHS_TOLD ? ` and ${paths.length - PATHS_TOLD} more` : "";
   const where = paths.length === 0 ? "" : ` in ${told}${more}`;
   return new Conflict({
-    error: `The branch ${headRef} cannot be merged into ${baseRef}: they conflict${where}. Merge ${baseRef} into the branch, push it, and try again.`,
+    error: `The branch ${headRef} conflicts with ${baseRef}${where}. Merge ${baseRef} into the branch, resolve the conflicts, push, and try again.`,
     code: "merge_conflict",
     details: { paths },
   });

@@ -66,7 +66,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
 const notMade = ({ code, message }: GitError): Unprocessable => {
   const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
   return new Unprocessable({
-    error: `The repository could not be made: ${message}`,
+    error: `The repository could not be created: ${message}`,
     code: code === "reserved_branch" ? code : known,
   });
 };
@@ -101,7 +101,7 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
   if (policy.roots.length === 0) {
     return yield* new BadRequest({
       error:
-        "Importing a local path is off on this service; its operator can name roots in PLATFORM_IMPORT_ROOTS.",
+        "Imports of local paths are disabled. The operator can allow directories with PLATFORM_IMPORT_ROOTS.",
       code: "local_import_disabled",
     });
   }
@@ -113,7 +113,7 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
   if (real === null || !roots.some((root) => isBelow(real, root)) || isBelow(real, policy.dataDir)) {
     return yield* badRequest(
       "repository.import_from",
-      "the path is not below one of the service's import roots",
+      "must be a path below a directory of PLATFORM_IMPORT_ROOTS",
     );
   }
   return real;
@@ -156,7 +156,7 @@ const moveDefaultBranch = Effect.fnUntraced(function* (
 ) {
   if (boundTo !== null) {
     return yield* new Forbidden({
-      error: "Only an account-wide token may move the default branch.",
+      error: "Only an account-wide token can change the default branch.",
       code: "forbidden",
     });
   }

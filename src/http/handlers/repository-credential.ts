@@ -45,14 +45,14 @@ const externalProject = Effect.fnUntraced(function* (pid: string) {
   const source = project.repository;
   if (source.kind !== "hosted") return { project, source };
   return yield* new Conflict({
-    error: "The project's repository is hosted here: no credential opens it but this service's tokens.",
+    error: "This service hosts the project's repository. It needs no repository credential.",
     code: "repository_hosted",
   });
 });
 
 const notTaken = ({ code, message }: GitError): Unprocessable => {
   const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "repository_failed";
-  return new Unprocessable({ error: `The repository's credential stays as it was: ${message}`, code: known });
+  return new Unprocessable({ error: `The repository credential was not changed: ${message}`, code: known });
 };
 
 /** Puts it in the place of the former one, once the server lets it in; null: nobody's name and password. */
@@ -93,7 +93,7 @@ export const removeCredential = Effect.fnUntraced(function* (pid: string) {
   const { project, source } = yield* externalProject(pid);
   if (!opensWithout(source)) {
     return yield* new Conflict({
-      error: "This repository cannot be reached without a credential: put another one in its place.",
+      error: "This repository cannot be read without a credential. Replace the credential instead.",
       code: "credential_required",
     });
   }

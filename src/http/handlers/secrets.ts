@@ -102,7 +102,10 @@ export const put = Effect.fnUntraced(function* (
     .pipe(
       Effect.catchTag("Fenced", () =>
         Effect.fail(
-          new Conflict({ error: "Another value was written at the same time; try again.", code: "conflict" }),
+          new Conflict({
+            error: "Another request changed this secret at the same time. Try again.",
+            code: "conflict",
+          }),
         ),
       ),
     );

@@ -53,7 +53,7 @@ export const capReached = ({
   readonly activeSessions: number;
 }) =>
   new TooMany({
-    error: `The account runs ${activeSessions} of ${limit} sessions; stop one or wait.`,
+    error: `The account has ${activeSessions} of ${limit} sessions running. Stop one or wait.`,
     code: "session_cap_reached",
     details: { limit, active_sessions: activeSessions },
   });
@@ -72,9 +72,12 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
   const agentName = wish.agent_name ?? DEFAULT_AGENT;
   if (!isAgentName(agentName))
-    return yield* badRequest("agent_name", "expected letters, digits, _ and -, at most 64");
+    return yield* badRequest(
+      "agent_name",
+      "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
+    );
   if (wish.agent_model !== undefined && !isAgentModel(wish.agent_model)) {
-    return yield* badRequest("agent_model", "expected provider/model");
+    return yield* badRequest("agent_model", "must have the form provider/model");
   }
   const repository = { projectId: project.id };
   const commit = yield* baseCommit(repository, baseRef);
@@ -110,7 +113,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
       UnknownAgent: ({ path }) =>
         new Unprocessable({
-          error: `The repository has no file ${path} at that ref.`,
+          error: `The repository has no file ${path} at this ref.`,
           code: "unknown_agent",
         }),
       NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
@@ -131,7 +134,10 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
 });
 
 export const projectInactive = () =>
-  new Conflict({ error: "The project is archived; make it active first.", code: "project_not_active" });
+  new Conflict({
+    error: "The project is archived. Set its status to active first.",
+    code: "project_not_active",
+  });
 
 const reread = Effect.fnUntraced(function* (id: string) {
   const session = yield* (yield* Sessions).get(id);
@@ -177,7 +183,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
     duration: saveTimeoutMs + ENDING_GRACE_MS,
     orElse: () =>
       Effect.fail(
-        new Unavailable({ error: "The session is being stopped and has not ended yet.", code: "stopping" }),
+        new Unavailable({ error: "The session is still stopping. Try again in a moment.", code: "stopping" }),
       ),
   });
 });
@@ -200,7 +206,7 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
   if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {
     return yield* new Conflict({
-      error: `The session is ${told.snapshot.state}; only a stopped or failed one can be restarted.`,
+      error: `The session is ${told.snapshot.state}. Only a stopped or failed session can be restarted.`,
       code: "not_restartable",
     });
   }

@@ -183,7 +183,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
     if (admission.outcome !== "stale") return yield* notFound("trigger");
   }
   return yield* new Unavailable({
-    error: "The project changes faster than its trigger can be fired; try again in a moment.",
+    error: "The project is changing. Try again in a moment.",
     code: "busy",
   });
 });
@@ -248,9 +248,9 @@ const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variable
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);
-  if (Number.isNaN(at)) return yield* badRequest("at", "expected an ISO 8601 instant");
+  if (Number.isNaN(at)) return yield* badRequest("at", "must be an ISO 8601 instant");
   if (request.kind === "cron" && trigger.type !== "cron")
-    return yield* badRequest("kind", "the trigger is no cron trigger");
+    return yield* badRequest("kind", "must be webhook or manual, because the trigger is not a cron trigger");
   const caller = yield* Caller;
   const lastFiredAtMs = (yield* (yield* Projects).lastFired(project.id)).get(trigger.slug) ?? null;
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });

@@ -1,4 +1,4 @@
-/** Records as the wire spells them: snake_case, instants as ISO 8601 UTC with milliseconds (api.md). */
+/** Records as the wire spells them: snake_case, instants as ISO 8601 UTC with milliseconds. */
 import type {
   ChangeRequest,
   Fire,

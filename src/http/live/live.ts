@@ -28,9 +28,9 @@ const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Ef
     const { params } = yield* HttpRouter.RouteContext;
     const pid = parseUuid(params["pid"] ?? "");
     const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
-    if (pid === null) return yield* badRequest("pid", "expected a lower-case UUID");
+    if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
     if (params["sid"] !== undefined && sid === null)
-      return yield* badRequest("sid", "expected a lower-case UUID");
+      return yield* badRequest("sid", "must be a lower-case UUID");
     return yield* handler(caller, { pid, sid });
   });
 
@@ -58,7 +58,7 @@ const streamCounter = () => {
 
 const tooManyStreams = () =>
   new TooMany({
-    error: `This token has ${STREAMS_MAX} event streams open; close one of them.`,
+    error: `This token already has ${STREAMS_MAX} open event streams. Close one first.`,
     code: "too_many_streams",
     details: { limit: STREAMS_MAX },
   });
@@ -90,7 +90,7 @@ const logs = (counted: ReturnType<typeof streamCounter>) =>
       const request = yield* HttpServerRequest.HttpServerRequest;
       const follow = new URL(request.url, "http://service").searchParams.get("follow") ?? "1";
       if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
-      if (follow !== "1") return yield* badRequest("follow", "expected 0 or 1");
+      if (follow !== "1") return yield* badRequest("follow", "must be 0 or 1");
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);

@@ -102,7 +102,7 @@ export const dashboardSessionsLayer = Layer.effect(
         if (cookie === undefined || token === null || SAFE_METHODS.has(request.method)) return token;
         if (equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie))) return token;
         return yield* new Forbidden({
-          error: `Requests with the dashboard's cookie need its ${CSRF_HEADER} header.`,
+          error: `Requests with the dashboard cookie must send the ${CSRF_HEADER} header.`,
           code: "csrf_token_missing",
         });
       }),

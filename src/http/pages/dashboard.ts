@@ -65,7 +65,7 @@ const SignIn = Schema.Struct({ token: Schema.String });
 const signIn = Effect.gen(function* () {
   yield* awaitBody(yield* HttpServerRequest.HttpServerRequest, JSON_LIMIT_BYTES);
   const body = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(SignIn), () =>
-    badRequest("token", "expected a token"),
+    badRequest("token", "must be a token"),
   );
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const caller =
@@ -112,7 +112,7 @@ const makeLink = Effect.gen(function* () {
   const token = /^Bearer (\S+)$/i.exec(request.headers["authorization"] ?? "")?.[1];
   if (token === undefined || caller.origin !== "user") {
     return yield* new Forbidden({
-      error: "A dashboard link is made with a user's token.",
+      error: "Only a user's token can create a dashboard link.",
       code: "forbidden",
     });
   }

@@ -2,11 +2,11 @@
  * The page at `/docs`: the OpenAPI document as one page to read. It is whole in itself: no script, no request to any
  * host, and a content security policy whose only exception is the hash of its style.
  */
-import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
-import { HttpRouter, HttpServerResponse } from "effect/http";
+import { HttpRouter, type HttpServerResponse } from "effect/http";
 import { OpenApi } from "effect/http-api";
 import { Api } from "../api/api.ts";
+import { escaped, pagesWith } from "./look.ts";
 
 type Node = Readonly<Record<string, unknown>>;
 
@@ -32,34 +32,15 @@ interface Operation {
   readonly "x-codeSamples"?: readonly { readonly source: string }[];
 }
 
-export interface ApiDocument {
+interface ApiDocument {
   readonly info: { readonly title: string; readonly description?: string };
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
 }
 
-const STYLE = `
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
-nav ul { columns: 16rem; padding-left: 1.2rem; }
-section { border-top: 1px solid #8886; margin-top: 2rem; }
-code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
-pre { overflow-x: auto; padding: 0.75rem; border: 1px solid #8886; border-radius: 6px; }
-table { border-collapse: collapse; }
-th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
-`;
+const page = pagesWith();
 
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 /** Text of the document: what stands in backquotes is code. */
 const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 const block = (value: unknown): string =>
@@ -114,7 +95,7 @@ const operationOf = (path: string, method: string, operation: Operation): string
 };
 
 /** @returns the page of a document. */
-export const docsPage = ({ info, tags, paths, components }: ApiDocument): string => {
+const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerResponse.HttpServerResponse => {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
@@ -130,12 +111,10 @@ export const docsPage = ({ info, tags, paths, components }: ApiDocument): string
     ([name, schema]: readonly [string, unknown]) =>
       `<section id="schema-${escaped(name)}"><h3>${escaped(name)}</h3>${block(schema as Node)}</section>`,
   );
-  return [
-    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    `<title>${escaped(info.title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>`,
+  const body = [
     `<h1>${escaped(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
-    '<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>',
+    '<p>How to use and operate the service: <a href="/docs/guide">the guide</a>.</p>',
+    '<p>The same as an OpenAPI document: <a href="/openapi.json">/openapi.json</a>.</p>',
     `<nav><ul>\n${contents.join("\n")}\n</ul></nav>`,
     ...groups.map(
       ({ name, members }) =>
@@ -144,25 +123,11 @@ export const docsPage = ({ info, tags, paths, components }: ApiDocument): string
           .join("\n")}`,
     ),
     `<h2>Schemas</h2>\n${schemas.join("\n")}`,
-    "</body>\n</html>\n",
   ].join("\n");
+  return page({ title: info.title, body });
 };
 
 /** Made once: the document does not change while the service runs. */
 export const docsRoute = HttpRouter.addAll([
-  HttpRouter.route(
-    "GET",
-    "/docs",
-    Effect.succeed(
-      HttpServerResponse.text(docsPage(OpenApi.fromApi(Api) as unknown as ApiDocument), {
-        contentType: "text/html; charset=utf-8",
-        headers: {
-          "content-security-policy": POLICY,
-          "x-content-type-options": "nosniff",
-          "referrer-policy": "no-referrer",
-          "cache-control": "no-cache",
-        },
-      }),
-    ),
-  ),
+  HttpRouter.route("GET", "/docs", Effect.succeed(docsPage(OpenApi.fromApi(Api) as unknown as ApiDocument))),
 ]);

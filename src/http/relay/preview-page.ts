@@ -14,8 +14,8 @@ const HEADERS = {
 
 const TITLES: Readonly<Record<number, string>> = {
   401: "This preview needs a link",
-  403: "This was not asked for here",
-  404: "There is nothing here",
+  403: "Request blocked",
+  404: "Preview not found",
   409: "The session is not running",
 };
 
@@ -25,7 +25,7 @@ const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => 
 /** Answers with an error's sentence, and ends the connection: what comes behind it was not read. */
 export const answerPage = (response: ServerResponse, error: ApiError): void => {
   const status = statusOf(error);
-  const title = TITLES[status] ?? "The preview cannot be shown";
+  const title = TITLES[status] ?? "The preview is not available";
   const page =
     `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${title}</title>\n` +
     `<h1>${title}</h1>\n<p>${escaped(error.error)}</p>\n</html>\n`;

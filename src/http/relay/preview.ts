@@ -77,7 +77,10 @@ export const makePreview = Effect.fnUntraced(function* (
   const caller = yield* Caller;
   const session = yield* runningSession(caller, params);
   if (BLOCKED_PORTS.has(port)) {
-    return yield* new Forbidden({ error: `Port ${port} is the platform's own.`, code: "port_blocked" });
+    return yield* new Forbidden({
+      error: `Port ${port} is reserved for the platform.`,
+      code: "port_blocked",
+    });
   }
   const secret = yield* newPassword;
   const now = yield* Clock.currentTimeMillis;
@@ -177,7 +180,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   const target = request.url ?? "/";
   if (isForeign(request, previewOrigin(address, place))) {
     return yield* new Forbidden({
-      error: "A page of another address asked for this; go to the preview's own address instead.",
+      error: "A page of another site sent this request. Open the preview's own address instead.",
       code: "forbidden",
     });
   }
@@ -213,7 +216,7 @@ const answerFailure: AnswerFailure = (response, to, why) => answerPage(response,
 const refuse = (response: ServerResponse): void => answerPage(response, noAccess());
 
 const stranger = (): NotFound =>
-  new NotFound({ error: "There is no preview at this address.", code: "not_found" });
+  new NotFound({ error: "No preview exists at this address.", code: "not_found" });
 
 /** The previews' raw routes, before all others: they are told by Host alone. They live as long as the scope. */
 export const makePreviews = Effect.gen(function* () {

@@ -95,7 +95,7 @@ export function relayTarget(target: string, method = "GET"): Target | null {
 
 const notRunning = ({ status }: Session): Conflict =>
   new Conflict({
-    error: `The session is ${status}; it has to run for this.`,
+    error: `The session is ${status}. It must be running.`,
     code: "session_not_running",
   });
 
@@ -104,7 +104,7 @@ const NODE_HOST = "node";
 
 export const nodeAway = (): Unavailable =>
   new Unavailable({
-    error: "The node that has the session's sandbox is away; try again in a moment.",
+    error: "The node that runs the session's sandbox cannot be reached. Try again in a moment.",
     code: "node_away",
   });
 
@@ -173,11 +173,10 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
 
 /** Why there is no answer, as an error of the API's. */
 export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
-  unreachable: () =>
-    new BadGateway({ error: "The sandbox's daemon did not answer.", code: "upstream_unreachable" }),
+  unreachable: () => new BadGateway({ error: "The sandbox did not respond.", code: "upstream_unreachable" }),
   silent: () =>
     new GatewayTimeout({
-      error: "The sandbox's daemon is there and does not answer.",
+      error: "The sandbox did not respond in time.",
       code: "upstream_timeout",
     }),
   body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),

@@ -23,24 +23,24 @@ export type Answer =
   | { readonly error: ApiError; readonly reason: string | null };
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
-export const noSuchTrigger = () =>
-  new NotFound({ error: "There is no such webhook trigger.", code: "not_found" });
+export const noSuchTrigger = () => new NotFound({ error: "Webhook trigger not found.", code: "not_found" });
 
 export const badAddress = () =>
   new BadRequest({
-    error: "The address of a webhook is /v1/webhooks/projects/<project id>/<trigger slug>.",
+    error: "Invalid webhook address. It must be /v1/webhooks/projects/<project id>/<trigger slug>.",
     code: "invalid_webhook_address",
   });
 
 export const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
   new Conflict({
-    error: `The secret ${secretEnv} of this trigger is not configured in the project's secrets.`,
+    error: `The trigger's secret ${secretEnv} has no value. Set it in the project's secrets.`,
     code: "secret_not_configured",
   });
 
 const badSignature = () =>
   new Unauthorized({
-    error: "The signature is missing or is not the HMAC-SHA256 of the body under this trigger's secret.",
+    error:
+      "Missing or invalid signature. It must be the HMAC-SHA256 of the body, with the trigger's secret as the key.",
     code: "invalid_signature",
   });
 
@@ -82,7 +82,7 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
     case "queue_full":
       return {
         error: new Unavailable({
-          error: `The account's queue is full (${admission.limit} fires); send it again later.`,
+          error: `The account's queue is full (${admission.limit} fires). Send the delivery again later.`,
           code: "queue_full",
         }),
         reason: "queue_full",
@@ -91,7 +91,7 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
       return { error: noSuchTrigger(), reason: "project_archived" };
     case "refused":
       return {
-        error: new Internal({ error: "The fire was refused at the cap.", code: "session_failed" }),
+        error: new Internal({ error: "The account has no free session.", code: "session_failed" }),
         reason: "session_failed",
       };
   }
@@ -101,17 +101,17 @@ const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
   const error = Cause.squash(cause);
   if (error instanceof StoreError) {
     return new Unavailable({
-      error: "The database cannot be reached; try again in a moment.",
+      error: "The database cannot be reached. Try again in a moment.",
       code: "database_unavailable",
     });
   }
   return Cause.hasDies(cause)
     ? new Internal({
-        error: "The service failed to answer; the failure is in its log.",
+        error: "Internal error. The cause is in the service's log.",
         code: "internal_error",
       })
     : new Unavailable({
-        error: "The service is busy with this account; try again in a moment.",
+        error: "The service is busy with this account. Try again in a moment.",
         code: "busy",
       });
 };

@@ -1,6 +1,6 @@
 /**
  * Starts the processes of one `local` sandbox: directories, record, launcher, PID 1, in an order in which a crash at
- * any point leaves something that `teardown.ts` finds and removes (port invariant P4).
+ * any point leaves something that `teardown.ts` finds and removes (sandbox/port.ts P4).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -162,7 +162,7 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
       detached: true,
       env: {
         ...request.environment,
-        // spec.md, appendix: not injected, but part of the image.
+        // Not injected, but part of the image (spec.md, injected environment).
         PLATFORM_WORKSPACE: WORKSPACE,
         PATH: SANDBOX_PATH,
         HOME: SANDBOX_HOME,

@@ -144,7 +144,7 @@ const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
   const { promise, reject } = Promise.withResolvers<never>();
   const timeout = AbortSignal.timeout(milliseconds);
   timeout.addEventListener("abort", () =>
-    reject(new Error("the sandbox started but did not finish its look around")),
+    reject(new Error("the sandbox started but did not finish its checks")),
   );
   return Promise.race([operation, promise]);
 };
@@ -174,7 +174,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
     await within(sandboxes.exitOf(id), PATIENCE_MS);
     const { agentReadable } = sandboxPaths(options.runDir, id);
     const report = await readFile(join(agentReadable, "report.json"), "utf8").catch(() => null);
-    if (report === null) throw new Error(`the look around failed: ${await sandboxes.logs(id)}`);
+    if (report === null) throw new Error(`the checks in the sandbox failed: ${await sandboxes.logs(id)}`);
     const sighting = decodeSighting(report);
     if (refused(sighting, "write_workspace") || refused(sighting, "write_home")) {
       throw new Error("the agent cannot write its workspace or its home");

@@ -92,7 +92,7 @@ const groupName = (installationId: string): string =>
 
 const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
 
-/** From Linux 5.14 on the limit counts in each user namespace (facts.md, "Sandboxes"). */
+/** From Linux 5.14 on the limit counts in each user namespace. */
 const countsInUserNamespace = (kernel: string): boolean => {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);
   return major > 5 || (major === 5 && minor >= 14);
@@ -131,7 +131,7 @@ const installLibrary = async ({
 
 const installFilter = async (runDir: string, kind: FilterKind): Promise<string> => {
   const architecture = architectureOf(process.arch);
-  if (architecture === null) throw new Error(`there is no seccomp filter for ${process.arch} yet`);
+  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
   return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
 };
 

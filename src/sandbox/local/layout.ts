@@ -1,5 +1,5 @@
 /**
- * What a sandbox's file system looks like (spec.md, "Sandbox layout"), as a list of steps in order, and the two ways
+ * What a sandbox's file system looks like (spec.md, sandbox layout), as a list of steps in order, and the two ways
  * to make it: arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only; the agent
  * may write /workspace, its home, /tmp and /dev/shm, nothing else.
  */
@@ -39,7 +39,7 @@ export interface Parts {
   readonly library: Readonly<Record<string, string>>;
 }
 
-/** Where our own programs lie inside, beside the paths the spec names. The daemon's Node is one of them. */
+/** Where our own programs lie inside, beside the paths of spec.md, sandbox layout. The daemon's Node is one of them. */
 export const LIBRARY = "/opt/platform/lib";
 /** Where PID 1, the daemon and the way to the agent find programs: ours and the machine's. */
 export const SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -77,6 +77,7 @@ export const sandboxSettings: Readonly<Record<string, string>> = {
     "root:x:0:0:root:/nonexistent:/usr/sbin/nologin",
     `platform:x:${DAEMON_UID}:${DAEMON_UID}:platform daemon:${SANDBOX_HOME}:/bin/sh`,
     `agent:x:${AGENT_UID}:${AGENT_UID}:agent:${SANDBOX_HOME}:/bin/sh`,
+    // plain-english: the name of a system user
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
     "",
   ].join("\n"),

@@ -58,7 +58,7 @@ interface Entry extends Watched {
   walkFailure: Error | null;
 }
 
-const ABSENT: SandboxExit = { code: "absent", message: "there is no such sandbox" };
+const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 
 export class LocalSandboxes {
   readonly #installation: Installation;
@@ -169,7 +169,7 @@ export class LocalSandboxes {
 
   async link(id: string): Promise<DaemonLink> {
     const paths = this.#paths(id);
-    if ((await readRecord(paths)) === null) throw new Error("there is no such sandbox");
+    if ((await readRecord(paths)) === null) throw new Error("the sandbox does not exist");
     // The directory is the daemon's to write: a link there could lead to another socket of this machine.
     const found = await lstat(paths.daemonSocket).catch(() => null);
     if (found !== null && !found.isSocket()) throw new Error("the daemon's socket is not a socket");
@@ -180,7 +180,7 @@ export class LocalSandboxes {
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
     return this.#alone(id, async () => {
       const entry = this.#entries.get(id);
-      if (entry === undefined) throw new Error("there is no such sandbox");
+      if (entry === undefined) throw new Error("the sandbox does not exist");
       entry.record = { ...entry.record, secretNames };
       await writeRecord(entry.paths, entry.record);
       entry.egress.follow(this.#policy(entry.record));

@@ -1,6 +1,6 @@
 /**
  * Ends a `local` sandbox and removes what it leaves, from its record and directory alone: the process that made it
- * may be long gone (port invariants P2, P4).
+ * may be long gone (sandbox/port.ts P2, P4).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeGroup } from "./cgroup.ts";
@@ -55,7 +55,7 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
     }
     return left.length === 0 && !launcherAlive(record);
   };
-  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox do not end");
+  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
 };
 
 /**

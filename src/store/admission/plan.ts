@@ -1,5 +1,5 @@
 /**
- * Decides a batch of wishes for sessions (api.md 4 "Admission", "Queue", "Webhook: Duplicates") from what an adapter read
+ * Decides a batch of wishes for sessions (api.md 4 "Admission", "Queue", "Duplicates") from what an adapter read
  * under the account's lock. Pure, and shared by both adapters: they read the facts and carry out the plan.
  *
  *  N1 Wishes are decided in their order; each sees what those before it did.

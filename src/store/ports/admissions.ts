@@ -1,4 +1,4 @@
-/** Admission: which wishes for a session get a slot, which wait, and which are refused (spec 5, api.md 4). */
+/** Admission: which wishes for a session get a slot, which wait, and which are refused (api.md 4 "Admission", "Queue"). */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { Fire, NewFire, NewSession } from "./records.ts";

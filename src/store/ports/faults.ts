@@ -1,5 +1,5 @@
 /**
- * Named places at which a test may end the process (threats.md, "Steps before and after which the process is killed").
+ * Named places at which a test may end the process (threats.md "Steps before and after which the process is killed").
  * Where nothing is armed a place is a call of an empty function.
  */
 import * as Context from "effect/Context";

@@ -338,7 +338,7 @@ export interface QueuedFire {
   readonly expiresAt: number;
 }
 
-/** An event row (api.md 3 events); `type` e.g. `session.status`. */
+/** An event row (api.md 3 "Events"); `type` e.g. `session.status`. */
 export interface StoredEvent {
   readonly cursor: string;
   readonly type: string;

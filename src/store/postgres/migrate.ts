@@ -57,8 +57,8 @@ export const remaining = (
     if (unknown !== undefined) {
       return yield* new MigrationRefused({
         message:
-          `The database has migration ${unknown.name}, which this version of the service does not know: ` +
-          "a newer version has used it. Start that version, or restore a backup from before.",
+          `The database has the migration ${unknown.name}, which this version of the service does not have: ` +
+          "a newer version has used the database. Start that version, or restore an older backup.",
       });
     }
     const done = new Map(applied.map(({ name, checksum }) => [name, checksum]));
@@ -71,7 +71,7 @@ export const remaining = (
       }
       if (recorded === undefined && position < applied.length) {
         return yield* new MigrationRefused({
-          message: `Migration ${name} was not run, but a later one was: the database's history is not this program's.`,
+          message: `The database has a later migration but not ${name}, so its history does not fit this program.`,
         });
       }
     }

@@ -1,4 +1,4 @@
-/** Commands that are written down and not yet known to be done (invariant D2). Used inside their owner's transaction. */
+/** Commands that are written down and not yet known to be done (journal.ts D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { PendingCommand } from "../ports/journal.ts";

@@ -276,7 +276,7 @@ export const layer = Layer.effect(
           Effect.andThen(one(project.id)),
           Effect.flatMap((created) =>
             created === null
-              ? Effect.die(new Error("an inserted project is not there"))
+              ? Effect.die(new Error("an inserted project is missing"))
               : Effect.succeed(created),
           ),
           sql.withTransaction,

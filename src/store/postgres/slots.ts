@@ -1,5 +1,5 @@
 /**
- * The counters of an account: slots (D3, I1, I12), waiting fires, bytes of stored requests. One conditional update, never
+ * The counters of an account: slots (journal.ts D3, I1, I12), waiting fires, bytes of stored requests. One conditional update, never
  * a count of rows (threats.md fact 2). Always the last lock a session's save takes and the first an admission takes, so the
  * two cannot block each other for ever.
  */

@@ -27,7 +27,7 @@ export type Contender = Name | "direct";
 export type Round = Readonly<Record<Contender, Measure>>;
 export type IdleRound = Readonly<Record<Name, Idle>>;
 
-/** What the issue hopes for; printed beside what came out and never asserted. */
+/** The aims: they are printed beside the measured values and never asserted. */
 const AIMS = {
   cpu_to_nginx_max: 2.2,
   cpu_to_library_max: 1,

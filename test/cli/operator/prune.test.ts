@@ -112,7 +112,7 @@ it("leaves the branches of other servers' repositories to them", async () => {
 describe("the operator who prunes", () => {
   it("is told of a project that is not there", async () => {
     await expect(prune({ projectId: "01890000-0000-7000-8000-000000000000" })).rejects.toThrow(
-      "There is no such project.",
+      "Project not found.",
     );
   });
 

@@ -98,7 +98,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: triggers,
   },
   "sessions.create": {
-    summary: "Start a session: a branch, a sandbox and an agent that works in it.",
+    summary: "Start a session with its own branch, sandbox and agent.",
     request: { initial_prompt: session.initial_prompt, name: session.name },
     response: { ...session, warnings: [missingSecret] },
   },
@@ -138,7 +138,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   "sessions.preview": {
-    summary: "Create a link that opens a port of the sandbox in a browser, once.",
+    summary: "Create a one-time link that opens a port of the sandbox in a browser.",
     request: { port: 3000 },
     response: {
       url: `http://p3000-${SESSION}.localhost:8080/?platform_preview=yZ3x`,
@@ -170,7 +170,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: fired,
   },
   "triggers.preview": {
-    summary: "Render a trigger's prompt as a fire would. Nothing is started.",
+    summary: "Render a trigger's prompt without starting a session.",
     request: { kind: "manual", text: "Look at the release branch." },
     response: {
       prompt: "Look at the release branch.",
@@ -179,7 +179,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   "webhookRefusals.list": {
-    summary: "List the webhooks that the receiver refused, newest first. Bodies and signatures are not kept.",
+    summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {
       webhook_refusals: [
         {
@@ -206,7 +206,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "fires.ofTrigger": { summary: "List the fires of one trigger, newest first.", response: fires },
   "fires.get": {
-    summary: "Show a fire with the request and the prompt that it was made of.",
+    summary: "Show a fire with its request and its prompt.",
     response: {
       ...fire,
       request: {
@@ -218,12 +218,12 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   "fires.replay": {
-    summary: "Fire again with the request of an earlier fire and the trigger as it is now.",
+    summary: "Replay a fire: fire again with its request and the current trigger.",
     response: fired,
   },
-  "fires.cancel": { summary: "Cancel a fire that waits in the queue." },
+  "fires.cancel": { summary: "Cancel a queued fire." },
   "fires.queue": {
-    summary: "List the fires that wait for a free session of the account, first come first.",
+    summary: "List the account's queued fires in the order in which they will start.",
     response: {
       queue: [
         {
@@ -276,7 +276,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { ...changeRequest, status: "closed", updated_at: LATER },
   },
   "sandbox.cloneCredential": {
-    summary: "Get a git password for the session's repository. Only the sandbox's own key may ask.",
+    summary: "Get a git password for the session's repository. Only the sandbox's own key can call this.",
     response: {
       repo_url: `http://platform.internal/v1/git/${PROJECT}.git`,
       auth: { type: "basic", username: "session", password: "Xq8mC0s1fH3kL5nP7rT9vW2y" },

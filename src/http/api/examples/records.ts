@@ -84,7 +84,7 @@ export const session = {
 export const missingSecret = {
   code: "secret_missing",
   message:
-    "The manifest requires the secret DATABASE_URL, and it has no value. Set it with `platform secrets set DATABASE_URL`.",
+    "The manifest requires the secret DATABASE_URL, but it has no value. Set it with `platform secrets set DATABASE_URL`.",
 };
 
 export const running = { ...session, status: "running", base_commit: BASE_COMMIT, running_at: LATER };

@@ -1,6 +1,6 @@
 /**
  * effect/sql's SqlClient over `pg` and `pg-cursor`. It stands in for @effect/sql-pg, which cannot be installed beside
- * effect 4.1 (ARCHITECTURE.md, "Superseded packages"); its surface is `layer`, so that the package can replace this file.
+ * effect 4.1 (docs/decisions/0038); its surface is `layer`, so that the package can replace this file.
  *
  *  C1 A leased connection runs one statement at a time: concurrent fibers of one transaction wait for each other.
  *  C2 A connection that failed is never lent again, and a transaction on it needs no rollback: the server did it.
@@ -52,7 +52,7 @@ const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
   Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
     return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
       const answered = patiently(answerMs, () => {
-        const cause = new Error(`the database gave no answer within ${answerMs} ms`);
+        const cause = new Error(`the database did not respond within ${answerMs} ms`);
         broken.set(client, cause);
         resume(Effect.fail(sqlErrorOf(cause, "execute")));
       });

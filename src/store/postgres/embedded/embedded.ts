@@ -233,7 +233,7 @@ const stopOrphan = (place: Place): Effect.Effect<void> =>
       orphan === null
         ? Effect.void
         : Effect.andThen(
-            Effect.logWarning("stopping the embedded Postgres that a former service left running", {
+            Effect.logWarning("stopping the embedded Postgres that an earlier service left running", {
               pid: orphan.pid,
             }),
             stopServer(orphan.pid),

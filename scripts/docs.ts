@@ -1,0 +1,15 @@
+/** Writes the generated documents: `npm run docs`. The tests in test/tidy compare them with their sources. */
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { entitiesPage } from "./entities-page.ts";
+import { settingsPage } from "./settings-page.ts";
+
+const ROOT = path.join(import.meta.dirname, "..");
+
+const PAGES: Readonly<Record<string, () => string>> = {
+  "docs/operate/settings.md": settingsPage,
+  "docs/operate/entities.md": () =>
+    entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
+};
+
+for (const [file, page] of Object.entries(PAGES)) writeFileSync(path.join(ROOT, file), page());

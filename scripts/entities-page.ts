@@ -1,0 +1,183 @@
+/** docs/operate/entities.md, from migrations/schema.sql. */
+
+/** What one row of each table is. A table without a line here fails the page's test. */
+const ABOUT: Readonly<Record<string, string>> = {
+  accounts: "An account: its tier, its session cap, and the counters that admission moves.",
+  users: "A person of one account.",
+  tokens: "An access token or a sandbox's token, as a hash.",
+  projects: "A project: its repository, default branch, and the node that stores a hosted repository.",
+  project_credentials: "The encrypted credential of a repository at another server.",
+  project_manifests: "The last reading of `platform.toml`, and the last good one.",
+  project_secrets: "An encrypted secret, and for a while the value that it replaced.",
+  project_trigger_runtime: "When a trigger last started a session.",
+  trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
+  fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",
+  fire_requests: "The stored request of a fire, for display and replay.",
+  fire_queue: "A fire that waits for a free slot.",
+  webhook_refusals: "A webhook that was refused, and the reason.",
+  project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
+  session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
+  session_logs: "The newest log lines of a sandbox that ended.",
+  clone_credentials: "A sandbox's git password, as a hash.",
+  previews: "A preview link, then the cookie that it became, as a hash.",
+  change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
+  outbox: "A command that a machine asked for and that is not finished.",
+  events: "One event of a project's event stream.",
+  event_horizons:
+    "The newest event that was removed from a project's stream: older readers are told `reset`.",
+  nodes: "A node of the service and its heartbeat.",
+  cluster_runners: "The actor runner of a node, kept by the cluster library.",
+  cluster_locks: "Which runner owns which shard of actors, kept by the cluster library.",
+  settings: "Facts about the whole database, such as the proof of the master key.",
+  schema_migrations: "A migration that ran.",
+};
+
+/** The table that a column `<noun>_id` refers to. */
+const NOUNS: Readonly<Record<string, string>> = {
+  account: "accounts",
+  user: "users",
+  token: "tokens",
+  project: "projects",
+  fire: "fires",
+  session: "project_sessions",
+  sandbox: "session_sandboxes",
+  node: "nodes",
+};
+/** Columns that end in `_id` and refer to no single table. */
+const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "shard_id"]);
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly required: boolean;
+}
+
+interface Table {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly primaryKey: readonly string[];
+  /** Column sets of which each value occurs once. */
+  readonly uniques: readonly (readonly string[])[];
+  /** Column to table, by constraint. */
+  readonly references: ReadonlyMap<string, string>;
+}
+
+const list = (text = ""): readonly string[] => text.split(",").map((item) => item.trim());
+
+interface Source {
+  readonly name: string;
+  readonly body: string;
+  /** Columns of its unique indexes. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+const tableOf = ({ name, body, indexes }: Source): Table => {
+  const lines = body.split("\n").map((line) => line.trim().replace(/,$/, ""));
+  const keys = (kind: string) =>
+    lines.flatMap((line) => {
+      const match = new RegExp(`^CONSTRAINT \\w+ ${kind} \\(([^)]*)\\)`).exec(line);
+      return match === null ? [] : [list(match[1])];
+    });
+  const foreign = lines.flatMap((line) => {
+    const match = /FOREIGN KEY \((\w+)\) REFERENCES (\w+)\(/.exec(line);
+    return match === null ? [] : [[match[1] ?? "", match[2] ?? ""] as const];
+  });
+  const columns = lines.flatMap((line) => {
+    const match = /^(?!CONSTRAINT\b)(\w+) (.+)$/.exec(line);
+    if (match === null) return [];
+    const [, column = "", rest = ""] = match;
+    const type = rest.replace(/ (?:NOT NULL|DEFAULT|GENERATED)\b.*$/, "");
+    return [{ name: column, type, required: rest.includes("NOT NULL") }];
+  });
+  const primaryKey = keys("PRIMARY KEY").flat();
+  return {
+    name,
+    columns,
+    primaryKey,
+    uniques: [primaryKey, ...keys("UNIQUE"), ...indexes],
+    references: new Map(foreign),
+  };
+};
+
+/** Columns of unique indexes that cover all rows. */
+const uniqueIndexes = (schema: string, table: string): readonly (readonly string[])[] =>
+  [...schema.matchAll(/^CREATE UNIQUE INDEX \w+ ON public\.(\w+) USING btree \(([\w, ]+)\);$/gm)]
+    .filter(([, name]) => name === table)
+    .map(([, , columns]) => list(columns));
+
+const tablesOf = (schema: string): readonly Table[] =>
+  [...schema.matchAll(/^CREATE TABLE (\w+) \(\n((?:.|\n)*?)\n\);$/gm)].map(([, name = "", body = ""]) => {
+    return tableOf({ name, body, indexes: uniqueIndexes(schema, name) });
+  });
+
+interface Line {
+  readonly from: string;
+  readonly column: Column;
+  readonly to: string;
+  readonly enforced: boolean;
+}
+
+/** The table that a column refers to: by its constraint, else by its name. */
+const lineOf = (table: Table, column: Column): Line | null => {
+  const enforced = table.references.get(column.name);
+  if (enforced !== undefined) return { from: table.name, column, to: enforced, enforced: true };
+  if (!column.name.endsWith("_id") || FOREIGN_IDS.has(column.name)) return null;
+  const to = NOUNS[column.name.slice(0, -"_id".length)];
+  if (to === undefined) throw new Error(`${table.name}.${column.name} refers to no known table.`);
+  return { from: table.name, column, to, enforced: false };
+};
+
+const linesOf = (table: Table): readonly Line[] =>
+  table.columns.flatMap((column) => {
+    const line = lineOf(table, column);
+    return line === null ? [] : [line];
+  });
+
+const drawn = (table: Table, { column, to, enforced }: Line): string => {
+  const single = table.uniques.some((unique) => unique.length === 1 && unique[0] === column.name);
+  const left = column.required ? "||" : "|o";
+  return `  ${to} ${left}${enforced ? "--" : ".."}${single ? "o|" : "o{"} ${table.name} : ${column.name}`;
+};
+
+/** Keys and the state alone; all columns are in the schema. */
+const box = (table: Table): readonly string[] => {
+  const lines = new Set(linesOf(table).map(({ column }) => column.name));
+  const shown = table.columns.flatMap(({ name, type }) => {
+    const marks = [...(table.primaryKey.includes(name) ? ["PK"] : []), ...(lines.has(name) ? ["FK"] : [])];
+    if (marks.length === 0 && name !== "status") return [];
+    return [`    ${type.replaceAll(" ", "_")} ${[name, marks.join(", ")].join(" ").trim()}`];
+  });
+  return [`  ${table.name} {`, ...shown, "  }"];
+};
+
+const about = (name: string): string => {
+  const text = ABOUT[name];
+  if (text === undefined) throw new Error(`scripts/entities-page.ts does not say what a row of ${name} is.`);
+  return `| \`${name}\` | ${text} |`;
+};
+
+/** The whole page, from the text of migrations/schema.sql. */
+export const entitiesPage = (schema: string): string => {
+  const tables = tablesOf(schema);
+  const gone = Object.keys(ABOUT).filter((name) => tables.every((table) => table.name !== name));
+  if (gone.length > 0)
+    throw new Error(`scripts/entities-page.ts describes tables that are gone: ${gone.join(", ")}`);
+  return [
+    "# Entities",
+    "",
+    "Generated from `migrations/schema.sql` by `npm run docs`; do not edit. The picture shows keys and states; all columns,",
+    "checks and indexes are in [schema.sql](../../migrations/schema.sql). A solid line is a foreign key. A dotted line is a",
+    "reference that the database does not enforce.",
+    "",
+    "```mermaid",
+    "erDiagram",
+    ...tables.flatMap((table) => linesOf(table).map((line) => drawn(table, line))),
+    ...tables.flatMap(box),
+    "```",
+    "",
+    "| Table | One row is |",
+    "| --- | --- |",
+    ...tables.map(({ name }) => about(name)),
+    "",
+  ].join("\n");
+};

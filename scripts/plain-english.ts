@@ -1,0 +1,61 @@
+/**
+ * `npm run check` ends with this: it reads the comments and strings of all programs and every document, and prints each
+ * phrase of plain-english/rules.ts with its place and a plain alternative.
+ *
+ * A phrase that must stay (a quotation, another program's output) has the marker `plain-english: REASON` in a comment on its
+ * line or on the line before.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { findPhrases } from "./plain-english/find.ts";
+import type { Kind } from "./plain-english/prose.ts";
+
+const ROOT = path.join(import.meta.dirname, "..");
+
+/**
+ * Places that are not rewritten so far, by the start of their path. Take one out when its text is plain; the aim is three
+ * empty lists.
+ */
+const NOT_YET: Readonly<Record<Kind, readonly string[]>> = {
+  comment: ["src/", "daemon/", "dashboard/", "demo/", "scripts/"],
+  text: ["src/", "daemon/", "dashboard/", "demo/", "scripts/"],
+  document: [""],
+};
+
+/** The golden of the database, and the rules themselves, which quote what they refuse. */
+const NOT_PROSE = new Set(["migrations/schema.sql", "scripts/plain-english/rules.ts"]);
+const READ = /^(?:src|daemon|dashboard|demo|scripts)\/.*\.(?:ts|js|mjs|cjs|sh|html|css)$|\.md$/;
+
+/** Files under version control and new ones; safe.directory: the checkout may be another user's. */
+const files = execFileSync(
+  "git",
+  ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+  { cwd: ROOT, encoding: "utf8" },
+)
+  .split("\0")
+  .filter((file) => READ.test(file) && !NOT_PROSE.has(file) && existsSync(path.join(ROOT, file)));
+
+/** `--all`: the places of `NOT_YET` too. Further arguments are starts of paths: only those files. */
+const all = process.argv.includes("--all");
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+
+const wanted = (file: string, kind: Kind): boolean =>
+  only.length > 0
+    ? only.some((start) => file.startsWith(start))
+    : all || !NOT_YET[kind].some((start) => file.startsWith(start));
+
+const found = files.flatMap((file) =>
+  findPhrases(file, readFileSync(path.join(ROOT, file), "utf8"))
+    .filter(({ kind }) => wanted(file, kind))
+    .map(
+      ({ line, phrase, kind, rule }) =>
+        `${file}:${line} ${kind} “${phrase}”: ${rule.reason}. Write: ${rule.instead}`,
+    ),
+);
+
+for (const line of found) process.stdout.write(`${line}\n`);
+if (found.length > 0) {
+  process.stdout.write(`${found.length} phrases are not plain English (scripts/plain-english/rules.ts).\n`);
+  process.exitCode = 1;
+}

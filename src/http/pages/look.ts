@@ -1,0 +1,54 @@
+/** What the pages of text share: one look, and headers that let them load nothing and run nothing. */
+import { createHash } from "node:crypto";
+import { HttpServerResponse } from "effect/http";
+
+const BASE = `
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+nav ul { columns: 16rem; padding-left: 1.2rem; }
+section { border-top: 1px solid #8886; margin-top: 2rem; }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
+pre { overflow-x: auto; padding: 0.75rem; border: 1px solid #8886; border-radius: 6px; }
+table { border-collapse: collapse; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
+`;
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+/** Text as it stands in HTML, between tags and in attributes with double quotes. */
+export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
+
+/**
+ * Makes pages whose only style is the shared one and `ownStyle`. The content security policy names that style by its hash.
+ *
+ * @returns builds a page from its title and the HTML of its body
+ */
+export const pagesWith = (ownStyle = "") => {
+  const style = BASE + ownStyle;
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+  return ({ title, body, status = 200 }: { title: string; body: string; status?: number }) =>
+    HttpServerResponse.text(
+      [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        `<title>${escaped(title)}</title>\n<style>${style}</style>\n</head>\n<body>`,
+        body,
+        "</body>\n</html>\n",
+      ].join("\n"),
+      {
+        status,
+        contentType: "text/html; charset=utf-8",
+        headers: {
+          "content-security-policy": policy,
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "no-referrer",
+          "cache-control": "no-cache",
+        },
+      },
+    );
+};

@@ -1,0 +1,193 @@
+/**
+ * Runs the documents of `docs/use`: every block of shell commands, in order, as a reader types them. The service and its
+ * sandboxes are real ones; the scripted model of the demo stands for a language model. Each document goes on where the one
+ * before it ended: with its variables, in its directory.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { codeBlocks, files, read, ROOT } from "../support/documents.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { Installation, type Json, type Life, TOKEN } from "../support/process-service.ts";
+import { documentsRunHere } from "../support/requirements.ts";
+
+const FOLDER = "docs/use";
+/** In the order in which a reader can follow them. */
+const DOCUMENTS = [
+  "first-project.md",
+  "repositories.md",
+  "sessions.md",
+  "triggers.md",
+  "webhooks.md",
+  "secrets.md",
+  "change-requests.md",
+  "command-line.md",
+  "models.md",
+] as const;
+
+const NOT_RUN = "not run in tests";
+/** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */
+const NOT_RUN_BLOCKS = [
+  "first-project.md: npm install",
+  "first-project.md: export URL=http://127.0.0.1:8080",
+  "repositories.md: platform projects create mirror --git ssh://git@git.example.org/team/greeter.git \\",
+  "repositories.md: jq -n --rawfile key app.private-key.pem '{",
+  "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
+  "sessions.md: git show -s FETCH_HEAD",
+];
+
+/** What a reader has who comes to a document: the first project stands for a repository at another git server. */
+const AT_HAND: Readonly<Record<string, readonly string[]>> = {
+  "repositories.md": [
+    `printf '%s\\n' "$TOKEN" > password.txt`,
+    `GIT_URL=$URL/v1/git/$PROJECT.git`,
+    `SOURCE_URL=$SAMPLE`,
+  ],
+};
+
+const shellBlocks = (document: string) =>
+  codeBlocks(read(`${FOLDER}/${document}`)).filter(({ language }) => language === "sh");
+
+/** What a reader has at hand: a home, an identity in git, what is typed when a program asks, and a repository elsewhere. */
+class Reader {
+  readonly #directory: string;
+  readonly #environment: Readonly<Record<string, string>>;
+
+  constructor(installation: Installation, url: string) {
+    this.#directory = path.join(installation.directory, "reader");
+    const home = path.join(this.#directory, "home");
+    mkdirSync(home, { recursive: true });
+    const askpass = this.#write("askpass", `#!/bin/sh\necho ${TOKEN}\n`, 0o700);
+    this.#environment = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      LC_ALL: "C",
+      TMPDIR: this.#directory,
+      GIT_ASKPASS: askpass,
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_AUTHOR_NAME: "Ada",
+      GIT_AUTHOR_EMAIL: "ada@example.org",
+      GIT_COMMITTER_NAME: "Ada",
+      GIT_COMMITTER_EMAIL: "ada@example.org",
+      URL: url,
+      TOKEN,
+      SAMPLE: installation.sample,
+    };
+  }
+
+  #write(name: string, content: string, mode = 0o600): string {
+    const file = path.join(this.#directory, name);
+    writeFileSync(file, content, { mode });
+    return file;
+  }
+
+  /** @returns how the document's commands ended, and what they printed. */
+  async follow(document: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const typed = this.#write("typed", `${TOKEN}\n`);
+    const state = path.join(this.#directory, "state");
+    const directory = path.join(this.#directory, "working-directory");
+    const steps = shellBlocks(document)
+      .filter(({ caption }) => caption !== NOT_RUN)
+      .flatMap(({ text: commands, line }) => [
+        `block=${FOLDER}/${document}:${line}`,
+        `. ${this.#write(`${document}-${line}.sh`, `${commands}\n`)} < ${typed}`,
+      ]);
+    const script = [
+      "set -euo pipefail -E",
+      `trap 'echo "failed in $block: $BASH_COMMAND" >&2' ERR`,
+      ...(existsSync(state) ? [`. ${state}`, `cd "$(cat ${directory})"`] : []),
+      "set -a",
+      ...(AT_HAND[document] ?? []),
+      ...steps,
+      `export -p > ${state}`,
+      `pwd > ${directory}`,
+    ];
+    const child = spawn("bash", [this.#write("script", script.join("\n"))], {
+      cwd: existsSync(directory) ? readFileSync(directory, "utf8").trim() : ROOT,
+      env: this.#environment,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [output, errors, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "close") as Promise<[number | null]>,
+    ]);
+    return { code, output: `${output}\n${errors}` };
+  }
+}
+
+/** Sandboxes outlive the service: each session is stopped, and its sandbox waited for. */
+const stopSessions = async (life: Life): Promise<void> => {
+  const projects = await life.everyPage<Json>("/v1/projects", "projects");
+  const lists = projects.map(({ id }) => `/v1/projects/${String(id)}/sessions`);
+  for (const list of lists) {
+    // eslint-disable-next-line no-await-in-loop -- three projects
+    const sessions = await life.everyPage<Json>(list, "sessions");
+    // eslint-disable-next-line no-await-in-loop
+    await Promise.all(
+      sessions.map(async ({ id }) => {
+        await life.call("POST", `${list}/${String(id)}/stop`);
+        const status = async () => (await life.call("GET", `${list}/${String(id)}/sandbox`))["status"];
+        await vi.waitFor(async () => expect(["provisioning", "active"]).not.toContain(await status()), {
+          timeout: WAIT_MS,
+          interval: 50,
+        });
+      }),
+    );
+  }
+};
+
+describe("the documents for people who use the service", () => {
+  it("are all in the list of those that are run", () => {
+    const found = files(`${FOLDER}/*.md`).map((file) => path.basename(file));
+    expect(found.toSorted()).toEqual([...DOCUMENTS].toSorted());
+  });
+
+  it("mark a command that is not run, and few of them", () => {
+    const marked = DOCUMENTS.flatMap((document) =>
+      shellBlocks(document)
+        .filter(({ caption }) => caption !== "")
+        .map(({ caption, text: commands }) => ({
+          caption,
+          block: `${document}: ${commands.split("\n")[0]}`,
+        })),
+    );
+    expect(marked.map(({ caption }) => caption)).toEqual(marked.map(() => NOT_RUN));
+    expect(marked.map(({ block }) => block)).toEqual(NOT_RUN_BLOCKS);
+  });
+});
+
+describe.runIf(documentsRunHere)("the commands of the documents", () => {
+  let installation: Installation;
+  let life: Life;
+  let reader: Reader;
+  beforeAll(async () => {
+    installation = await Installation.open();
+    life = await installation.start({
+      PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
+      // Most sessions are only started: they wait for their boot until they are stopped, and cost nothing.
+      PLATFORM_BOOTS_AT_ONCE: "1",
+    });
+    reader = new Reader(installation, life.url);
+  }, TEST_MS);
+  afterAll(async () => {
+    if (life !== undefined) {
+      await stopSessions(life);
+      await life.end("SIGTERM");
+    }
+    await installation?.close();
+  }, TEST_MS);
+
+  // Each goes on where the one before ended.
+  it.each(DOCUMENTS)(
+    "in %s run as they are written",
+    async (document) => {
+      const { code, output } = await reader.follow(document);
+      expect(code, output).toBe(0);
+    },
+    TEST_MS,
+  );
+});
