@@ -159,9 +159,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
     lookForMerge: {
       perform: ({ sides }) =>
         Effect.flatMap(record, (request) => tipWith(git, request, sides)).pipe(
-          Effect.map(
-            (commit): ChangeRequestEvent =>
-              commit === null ? { type: "merge.missed" } : { type: "merged.in_git", sides, commit },
+          Effect.map((commit): ChangeRequestEvent =>
+            commit === null ? { type: "merge.missed" } : { type: "merged.in_git", sides, commit },
           ),
           Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
         ),

@@ -2,6 +2,8 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { randomUUID } from "node:crypto";
@@ -208,6 +210,12 @@ const failing = (
   return { through, answerAgain: () => (isSilent = false) };
 };
 
+/** Comparisons that wait at a gate. */
+const gated =
+  (gate: Latch.Latch, { compare }: GitBackend["Service"]): GitBackend["Service"]["compare"] =>
+  (...given) =>
+    gate.whenOpen(compare(...given));
+
 describe("a merge whose answer is lost", () => {
   it.effect("is asked of git again while its repository is away, and is made once", () =>
     Effect.gen(function* () {
@@ -284,10 +292,23 @@ describe("a merge whose answer is lost", () => {
 
   it.effect("and that git has not made is closed by two closes at once, and both are told so", () =>
     Effect.gen(function* () {
-      const { close, rest } = yield* doubtful(false);
-      const both = yield* answered(Effect.all([close, close], { concurrency: 2 }));
+      const played = yield* world;
+      const { through, answerAgain } = failing(played.git, "git_failed", { isMade: false });
+      const gate = yield* Latch.make(true);
+      const slow = { ...through, compare: gated(gate, through) };
+      const life = yield* played.begin(never(), slow);
+      yield* answered(life.merge);
+      answerAgain();
+      yield* gate.close;
+      const first = yield* Effect.forkScoped(life.close);
+      yield* until(Effect.map(played.loaded, ({ snapshot }) => snapshot.state === "merging"));
+      const second = yield* Effect.forkScoped(life.close);
+      // Enough for an answer that does not wait for git.
+      for (let turn = 0; turn < 200; turn += 1) yield* Effect.yieldNow;
+      yield* gate.open;
+      const both = yield* answered(Effect.all([Fiber.join(first), Fiber.join(second)]));
       expect(both).toEqual([{ outcome: "closed" }, { outcome: "closed" }]);
-      expect(yield* rest).toMatchObject({ status: "closed", hasWork: false });
+      expect(yield* played.rest).toMatchObject({ status: "closed", hasWork: false });
     }),
   );
 

@@ -1,6 +1,6 @@
 /**
  * What stands between the service and the world: every call of a port passes here, before it takes effect and after it has.
- * At both places it is written to the trace, may take its time, may fail, and the service may die (threats.md, "Steps before
+ * At both places it is written to the trace, may take its time, may fail, and the service may die (threats.md "Steps before
  * and after which the process is killed").
  */
 import * as Effect from "effect/Effect";
@@ -126,9 +126,14 @@ export class Boundary {
       const world = Effect.suspend(() => {
         if (!this.pass(`before ${name}`, call.isTraced, process)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
-        const look = call.isTraced ? this.onCall(call) : null;
-        return Effect.flatMap(Effect.exit(this.#late(call, effect)), (exit) => {
-          look?.(exit);
+        let look: ReturnType<Boundary["onCall"]> = () => undefined;
+        // Looked at when it arrives: others write while it is on its way.
+        const arrived = Effect.suspend(() => {
+          if (call.isTraced) look = this.onCall(call);
+          return effect;
+        });
+        return Effect.flatMap(Effect.exit(this.#late(call, arrived)), (exit) => {
+          look(exit);
           if (process.isDead) return Effect.never;
           this.#happened(call, exit);
           if (!this.pass(`after ${name}`, call.isTraced, process)) return Effect.never;

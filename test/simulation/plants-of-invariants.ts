@@ -1,4 +1,4 @@
-/** Planted bugs (plants.ts) against single invariants of threats.md, and against what puts wrong things right. */
+/** Planted bugs (plants.ts) against single invariants of the list of threats, and against what puts wrong things right. */
 import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_INVARIANTS: readonly Plant[] = [

@@ -28,6 +28,9 @@ export const KINDS = [
   "secret",
   "orphan",
   "lie",
+  "propose",
+  "merge",
+  "close",
 ] as const;
 export type StepKind = (typeof KINDS)[number];
 
@@ -75,6 +78,9 @@ const WEIGHTS: Readonly<Record<StepKind, number>> = {
   secret: 1,
   orphan: 1,
   lie: 1,
+  propose: 7,
+  merge: 5,
+  close: 2,
 };
 
 const drawn = (random: Random): StepKind => {
@@ -111,7 +117,7 @@ export const downtimeOf = (how: number): number => {
   return (how - 990) * 7 * HOUR;
 };
 
-/** For how long a node stands still, ms: up to two minutes (threats.md, Faults). */
+/** For how long a node stands still, ms: up to two minutes (threats.md "Faults"). */
 export const frozenFor = (how: number): number => (how < 700 ? 50 * how : (how - 700) * 350) + 50;
 
 /** By how much a clock is set, ms: some seconds to a day, either way. */

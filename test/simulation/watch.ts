@@ -106,7 +106,7 @@ export const overtakingFaults = (before: readonly QueueRow[], tables: TableSet):
   });
 };
 
-/** I13, N4: what may wait was not started past those that wait. */
+/** I13, and N4 of src/store/admission/plan.ts: what may wait was not started past those that wait. */
 export const jumpFaults = (
   before: readonly QueueRow[],
   tables: TableSet,

@@ -16,6 +16,7 @@ import * as EffectRandom from "effect/Random";
 import { Scheduler } from "effect/Scheduler";
 import * as Scope from "effect/Scope";
 import { singleRunner } from "../../src/actors/cluster.ts";
+import { requestBranchesLayer } from "../../src/duties/change-requests.ts";
 import { Entropy } from "../../src/services/entropy.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { uuidV7 } from "../../src/domain/ids.ts";
@@ -32,6 +33,7 @@ import { Calm } from "./calm.ts";
 import { CONFIG } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
+import type { MadeMerge } from "./merges.ts";
 import { portsBehind, STORE, type Twins } from "./ports.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import type { Order } from "./postgres/orders.ts";
@@ -51,7 +53,7 @@ const AFTERMATH_MS = 6_000;
 const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 2, 3, 1] as const;
 /** By the same remainder: worlds whose actors have places. */
 const PLACED: ReadonlySet<number> = new Set([5, 8]);
-/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md, Faults: nodes 5 min apart). */
+/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md "Faults": nodes 5 min apart). */
 const SKEW_MAX_MS = 5 * 60_000;
 
 /** What an endpoint's effect may ask for. */
@@ -59,7 +61,11 @@ export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
 const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
-  actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook });
+  requestBranchesLayer({ intervalMs: CONFIG.manifestSyncMs }).pipe(
+    Layer.provideMerge(
+      actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook }),
+    ),
+  );
 
 /** A life of the service that has started. */
 export interface Life {
@@ -72,7 +78,7 @@ export interface Node {
   readonly id: string;
   readonly wall: WallClock;
   process: Process;
-  /** null: it does not answer yet, or any more. */
+  /** null: it does not respond yet, or any more. */
   life: Life | null;
   /** When it is started again, or thawed, in ms of `elapsed`. */
   backAt: number;
@@ -112,6 +118,8 @@ export class World {
   clockSetAt = -Infinity;
   /** Called when a sandbox that is there is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
+  /** Called when git has merged, and moved a branch. */
+  onMerged: (merge: MadeMerge) => void = () => undefined;
   readonly cursors = new Cursors();
   readonly nodes: readonly Node[];
   readonly places: Places;
@@ -270,6 +278,7 @@ export class World {
       },
       opening: ({ id: sandboxId, nodeId }) => this.#nodeOf.set(sandboxId, nodeId),
       destroying: (sandboxId) => this.onDestroy(sandboxId),
+      merged: (merge) => this.onMerged(merge),
     });
   }
 

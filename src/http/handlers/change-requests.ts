@@ -132,7 +132,10 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   };
 });
 
-export const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
+export const merge = Effect.fnUntraced(function* (
+  path: NumberPath,
+  { message }: { readonly message?: string },
+) {
   const request = yield* found(path);
   return changeRequestWire(yield* mergeRequest(request, message));
 });
