@@ -1,10 +1,10 @@
 /**
- * The project's secrets as the agent runtime has them: what the launch file brought, then what `POST /platform/env`
- * changed (api.md 5 and 7). A change holds from the runtime's next start on.
+ * The project's secrets in the agent runtime's environment: first those of the launch file, then the changes of `POST
+ * /platform/env` (api.md 5 and 7). A change takes effect at the runtime's next start.
  *
- *  E1 A change is taken whole or not at all, and a refused one names no value.
- *  E2 A revision that is here already, or the number of an older one, changes nothing: what is sent twice counts once,
- *     and what was sent before cannot take a newer value back (threats.md A02).
+ *  E1 A change is applied as a whole or not at all. A refusal contains no value.
+ *  E2 A revision that is already applied, or older, changes nothing. So a repeated change counts once, and an older one
+ *     cannot replace a newer value (threats.md A02).
  */
 import { checkSecretName, checkSecretSet, checkSecretValue, type SecretIssue } from "../src/domain/secret.ts";
 import { cutText } from "../src/domain/text.ts";
@@ -13,8 +13,8 @@ import type { Redactor } from "./logs/redact.ts";
 import type { Settings } from "./settings.ts";
 
 /**
- * The body of `POST /platform/env`: null takes a variable away, names that are not in it stay as they are. With `after_turn`
- * it is refused while a turn is in progress, which the restart would cut.
+ * The body of `POST /platform/env`. Null removes a variable; names that it omits stay unchanged. With `after_turn` it
+ * is refused while a turn is in progress, because the restart would interrupt it.
  */
 export interface EnvChange {
   readonly revision: string;
@@ -24,7 +24,7 @@ export interface EnvChange {
 
 const FIELDS: ReadonlySet<string> = new Set(["revision", "env", "after_turn"]);
 
-/** `changed` are the names whose value is another now; `revision` is the one that holds. */
+/** `changed` are the names whose value changed. `revision` is the one in force. */
 export interface EnvChanged {
   readonly changed: readonly string[];
   readonly revision: string;
@@ -32,7 +32,7 @@ export interface EnvChanged {
 
 const REVISION = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/;
 const NUMBER = /^\d+$/;
-/** Of a name that is quoted in a refusal. */
+/** The longest name that a refusal quotes. */
 const MAX_QUOTED = 80;
 
 export class AgentEnv {
@@ -51,7 +51,7 @@ export class AgentEnv {
     return Object.fromEntries(this.#values);
   }
 
-  /** What the platform's own variables say of them, once a change came: before, what was injected holds. */
+  /** The platform's own variables about the secrets. Before the first change, the injected ones are valid. */
   get variables(): Record<string, string> {
     if (this.#revision === null) return {};
     return {
@@ -85,7 +85,7 @@ const isNewer = (revision: string, held: string): boolean =>
 
 const refusal = (path: string, { code, message }: SecretIssue): Refused => invalid(path, message, code);
 
-/** Reads the body by hand: its keys are checked as they were sent, before any of them becomes a property. */
+/** Reads the body without a schema: its keys are checked as sent, before any of them becomes a property. */
 export const readEnvChange = (body: unknown): EnvChange | Refused => {
   if (!isObject(body)) return invalid("", "must be an object with revision and env");
   const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
@@ -106,7 +106,7 @@ export const readEnvChange = (body: unknown): EnvChange | Refused => {
 
 const wrongWith = (name: string, value: unknown): SecretIssue | null => {
   const badName = checkSecretName(name);
-  // One that was set before its name was refused can be taken away.
+  // A secret that was set before its name was forbidden can be removed.
   if (value === null) return badName?.code === "unsafe_name" ? null : badName;
   if (badName !== null) return badName;
   if (typeof value === "string") return checkSecretValue(value);

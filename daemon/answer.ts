@@ -1,4 +1,4 @@
-/** The daemon's own answers: JSON, errors in the one shape of api.md 1. */
+/** The daemon's own answers: JSON, with errors in the common shape of api.md 1. */
 import type { ServerResponse } from "node:http";
 import type { UserContextRefusal } from "../src/domain/user-context.ts";
 import type { HandshakeFault } from "../src/proxy/handshake.ts";
@@ -19,7 +19,7 @@ export interface Refused {
 }
 
 /**
- * What is wrong with a JSON body, as the service words it (api.md 1 "Bad input").
+ * The error of a JSON body, in the service's wording (api.md 1 "Bad input").
  *
  * @param path of the field; empty for the body itself.
  */
@@ -42,7 +42,7 @@ export const answerJson = (response: ServerResponse, status: number, body: unkno
   response.end(bytes);
 };
 
-/** A body that is still on its way is not waited for: the connection ends with the answer. */
+/** If the body is still arriving, the connection closes with the answer. */
 export const answerError = (response: ServerResponse, status: number, body: ErrorBody): void => {
   const { headers, complete } = response.req;
   const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -53,7 +53,7 @@ export const answerError = (response: ServerResponse, status: number, body: Erro
 export const answerRefusal = (response: ServerResponse, { status, code, error }: Refusal): void =>
   answerError(response, status, { error, code });
 
-/** What comes behind it on its connection is not to be trusted. */
+/** Closes the connection, because the bytes after a malformed request are not trustworthy. */
 export const answerMalformed = (response: ServerResponse, instead: string): void => {
   response.setHeader("connection", "close");
   answerError(response, 400, {
@@ -82,7 +82,7 @@ export const answerNotReady = (response: ServerResponse): void => {
   });
 };
 
-/** What the client hears of a request that could not be passed on to the end. */
+/** Answers for requests that could not be passed on completely. */
 const FAILURES: Readonly<Record<Failure, (host: string) => { readonly status: number } & ErrorBody>> = {
   unreachable: (host) => ({
     status: 502,

@@ -1,4 +1,4 @@
-/** Reads the JSON bodies of the control surface: bounded in size and time before anything is done with them (api.md 1). */
+/** Reads the JSON bodies of the control surface, with limits on size and time (api.md 1). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalid, type Refused } from "./answer.ts";
 
@@ -6,7 +6,7 @@ export const JSON_LIMIT_BYTES = 1024 * 1024;
 /** How long a body may take to arrive. */
 const ARRIVAL_MS = 30_000;
 
-/** What was sent, or the refusal to answer with. */
+/** The body's value, or the refusal to answer with. */
 export type ReadBody = { readonly value: unknown } | Refused;
 
 const TOO_LARGE: ReadBody = {
@@ -23,14 +23,17 @@ const CUT_SHORT: ReadBody = {
 };
 const NO_JSON: ReadBody = invalid("", "it is not JSON");
 
-/** How long what is too large is still read: a connection closed on its sender would take the answer with it. */
+/**
+ * How long a body that is too large is still read: if the connection closed at once, the sender would not get the
+ * answer.
+ */
 const READ_AWAY_MS = 2000;
 
-/** Nothing sent counts as `{}`. Never rejects. */
+/** An empty body counts as `{}`. Never rejects. */
 export const readJson = async (request: IncomingMessage, response: ServerResponse): Promise<ReadBody> => {
   const { expect, "content-length": said = 0 } = request.headers;
   const isTooLarge = Number(said) > JSON_LIMIT_BYTES;
-  // Who waits for a word before sending gets the refusal at once.
+  // A sender that waits for permission gets the refusal at once.
   if (isTooLarge && expect !== undefined) return TOO_LARGE;
   if (expect !== undefined) response.writeContinue();
   const bytes = await collect(request, isTooLarge);

@@ -1,23 +1,27 @@
-/** Where the agent runtime's configuration lies in the checkout (spec.md 4.5, api.md 4 "Config directory"). */
+/**
+ * The directory of the agent runtime's configuration in the checkout (spec.md 4.5, api.md 4 "Config directory").
+ */
 import { realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 
-/** The directory's absolute path, and what was wrong with the manifest's setting where the default stands in. */
+/**
+ * The directory's absolute path. If the manifest's setting is invalid, `path` is the default and `problem` the error.
+ */
 export interface ConfigDir {
   readonly path: string;
   readonly problem: string | null;
 }
 
-/** Stands in where the default leads out as well: no commit can put anything there (threats.md G07). */
+/** Used if the default also leads out of the checkout: no commit can create a file there (threats.md G07). */
 const NO_CONFIG_DIR = ".git/runtime";
 
 /**
- * @param manifest text of platform.toml at the checked-out commit; empty where there is none.
- * @param workspace absolute path of the checkout, which the result never leaves, links included (threats.md M15).
+ * @param manifest text of platform.toml at the checked-out commit; empty if the file is missing.
+ * @param workspace absolute path of the checkout. The result is always inside it, even through links (threats.md M15).
  */
 export const configDirOf = async (manifest: string, workspace: string): Promise<ConfigDir> => {
-  // Brings cron expressions and time zones with it: loading it first would cost each start about 10 ms.
+  // Loaded late, because it brings cron expressions and time zones, which cost each start about 10 ms.
   const { parseManifest } = await import("../src/domain/manifest.ts");
   const { configDir, errors, fatal } = parseManifest(Buffer.from(manifest));
   const wrong = errors.find(({ path }) => fatal || path === "runtime.config_dir");
@@ -36,7 +40,7 @@ const isWithin = (path: string, directory: string): boolean => {
   return way !== ".." && !way.startsWith(`..${sep}`);
 };
 
-/** Where a path leads when every symlink that exists on it is followed. */
+/** The path with all existing symlinks resolved. */
 const realPath = (path: string): string => {
   try {
     return realpathSync(path);

@@ -1,10 +1,10 @@
 /**
- * The control surface that changes something: refresh, env and save (api.md 7).
+ * The control surface for changes: refresh, env and save (api.md 7).
  *
- *  C1 They take turns: what one of them does to the repository and the runtime is done before the next begins.
- *  C2 A second refresh is refused while one is under way, the first checkout among them; env and save wait.
- *  C3 The daemon restarts the runtime only for these, and says in the answer when that cut a turn.
- *  C4 What was begun is ended with the daemon, whoever asked has left or not.
+ *  C1 They take turns: each completes its work on the repository and the runtime before the next begins.
+ *  C2 A refresh is refused while another one, or the first checkout, is under way. env and save wait.
+ *  C3 The daemon restarts the runtime only for these calls, and reports if that interrupted a turn.
+ *  C4 A call that has begun ends with the daemon, even if its caller has left.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -26,16 +26,16 @@ import { isBusyNow, type Renewed, type Runtime } from "./runtime.ts";
 import { save } from "./saving/save.ts";
 import type { Settings } from "./settings.ts";
 
-/** Answered with 200 and what was done, or refused. */
+/** 200 with the result, or a refusal. */
 export type ControlAnswer = { readonly done: object } | Refused;
 
 /** Never rejects. */
 export type ControlSurface = (name: ControlName, body: unknown) => Promise<ControlAnswer>;
 
-/** What there is to control once the daemon's parts stand. */
+/** The daemon's parts that the control surface uses, once they exist. */
 export interface Controlled {
   readonly runtime: Runtime;
-  /** The config directory that the runtime's next start takes. */
+  /** Sets the config directory for the runtime's next start. */
   readonly setConfigDir: (configDir: ConfigDir) => void;
 }
 
@@ -47,16 +47,16 @@ export interface ControlOptions {
   readonly log: Log;
   readonly agentEnv: AgentEnv;
   readonly controlled: Deferred.Deferred<Controlled>;
-  /** Puts a new clone credential where git finds it. */
+  /** Writes a new clone credential for git. */
   readonly renewCredential: Effect.Effect<unknown, HttpFailure>;
 }
 
-/** Longest error text in an answer. */
+/** The longest error text in an answer. */
 const MAX_ERROR_LENGTH = 4096;
-/** What git says when its credential has ended; the words are git's, and only a second attempt hangs on them. */
+/** Git's messages for an expired credential. They only decide whether to try a second time. */
 const REFUSED_CREDENTIAL = /Authentication failed|could not read Username|HTTP 401|error: 401/;
 
-/** The surface for as long as the scope lives. */
+/** The control surface, while the scope lives. */
 export const makeControl = Effect.fnUntraced(function* (
   options: ControlOptions,
 ): Effect.fn.Return<ControlSurface, never, Scope.Scope> {
@@ -107,7 +107,7 @@ class Control {
     return name === "refresh" ? this.#refresh : this.#save;
   }
 
-  /** C2: the flag is taken and seen within one step of the program. */
+  /** C2: the flag is checked and set in one synchronous step. */
   get #refresh(): Effect.Effect<ControlAnswer> {
     const { report } = this.#options;
     return Effect.suspend(() => {
@@ -149,7 +149,7 @@ class Control {
     const read = readEnvChange(body);
     if ("status" in read) return Effect.succeed(read);
     const change = Effect.gen({ self: this }, function* () {
-      // As late as can be: a turn may begin after whoever asks for the change has looked.
+      // Checked as late as possible: a turn may begin after the caller has looked.
       if (read.afterTurn && (yield* isBusyNow({ adapter, report }))) return TURN_IN_PROGRESS;
       const taken = agentEnv.change(read);
       if ("status" in taken) return taken;
@@ -168,12 +168,12 @@ class Control {
     const { settings, report, log } = this.#options;
     return this.#turns.withPermit(
       Effect.gen({ self: this }, function* () {
-        // Before the checkout the agent has done nothing yet.
+        // Before the checkout, the agent has done nothing yet.
         const nothing = { wip: null, skipped: [], error: null };
         if (report.checkout !== "done") return { done: nothing };
         const saved = yield* this.#withCredential(save(settings), ({ error }) => error);
         const error = saved.error === null ? null : this.#told(saved.error);
-        // A name of a file or a branch may hold a secret too.
+        // A file's or branch's name may contain a secret too.
         const { redactor } = this.#options;
         const skipped = saved.skipped.map(({ path, reason }) => ({ path: redactor.redact(path), reason }));
         log("saved", { wip: saved.wip, skipped: skipped.length, error });
@@ -182,7 +182,7 @@ class Control {
     );
   }
 
-  /** Asks git once more where its credential had ended: the daemon renews it, and only git knows that it was refused. */
+  /** Retries git once if its credential had expired: the daemon renews it, and only git knows that it was refused. */
   #withCredential<A>(work: Effect.Effect<A>, failure: (outcome: A) => string | null): Effect.Effect<A> {
     return Effect.flatMap(work, (outcome) =>
       REFUSED_CREDENTIAL.test(failure(outcome) ?? "")
@@ -191,7 +191,7 @@ class Control {
     );
   }
 
-  /** What is done is said also where the runtime does not come back: it is not undone by that. */
+  /** Reports the completed work even if the runtime does not come back: the work is not undone. */
   #renewed({ answers, turnInterrupted }: Renewed, done: Readonly<Record<string, unknown>>): ControlAnswer {
     const { runtime } = this.#options.report;
     const told = { ...done, turn_interrupted: turnInterrupted };
@@ -207,7 +207,7 @@ class Control {
   }
 
   #told(text: string): string {
-    // Redacted whole, then cut: half a secret would not be known as one. What went wrong stands at the end.
+    // Redacted before it is cut: half a secret would not be recognised. The end is kept, because it contains the error.
     return cutFront(this.#options.redactor.redact(storableText(text)), MAX_ERROR_LENGTH);
   }
 }

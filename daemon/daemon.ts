@@ -1,9 +1,10 @@
 /**
- * The daemon: child of PID 1 in every sandbox, supervisor of the agent runtime and the only way to it (spec.md 4.3).
+ * The daemon: the child of PID 1 in every sandbox. It supervises the agent runtime, and all requests to the runtime
+ * pass through it (spec.md 4.3).
  *
- * Order of a boot: listen (health answers), start the runtime, and beside it fetch the credential and clone; once
- * both are there, hand over the initial prompt. The runtime reads its project at the first request, and no request
- * reaches it before the checkout is done.
+ * Order of a boot: first listen (health answers). Then start the runtime, and in parallel fetch the credential and
+ * clone. When both are done, deliver the initial prompt. The runtime reads its project at the first request, and no
+ * request reaches it before the checkout is done.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -36,9 +37,9 @@ import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 
-/** Longest text of git's that is told on. */
+/** The longest text of git that is reported. */
 const MAX_GIT_MESSAGE_LENGTH = 2000;
-/** Between two attempts to hand the prompt over. */
+/** Pause between two attempts to deliver the prompt. */
 const PROMPT_AGAIN = "500 millis";
 
 const ADAPTERS: Readonly<
@@ -48,7 +49,7 @@ const ADAPTERS: Readonly<
   plain: plainAdapter,
 };
 
-/** What the parts of one daemon share. */
+/** State that the parts of one daemon share. */
 interface Parts {
   readonly settings: Settings;
   readonly adapter: RuntimeAdapter;
@@ -58,7 +59,7 @@ interface Parts {
   readonly ring: LogRing;
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
-  /** What the control surface works on, once it stands. */
+  /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
 
@@ -69,7 +70,7 @@ export interface DaemonOptions {
   readonly ring: LogRing;
 }
 
-/** Runs until interrupted; when it returns, the runtime's processes and every connection are gone. */
+/** Runs until interrupted. When it returns, the runtime's processes and every connection are gone. */
 export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions): Effect.Effect<never> => {
   const allowance = new Allowance();
   const log = makeLog({ redactor, ring, allowance });
@@ -149,7 +150,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
   if (checkout !== null) {
     configDir = checkout.configDir.path;
-    // The runtime has started, and reads its settings with the first request, which comes after this.
+    // The runtime has started. It reads its settings with the first request, which comes after this.
     writeRuntimeDefaults(parts, configDir);
     logMissingSecrets(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
@@ -159,7 +160,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   yield* bootstrap(parts, checkout);
 });
 
-/** A runtime that was started with another config directory starts anew, before anything is passed to it. */
+/** If the runtime was started with another config directory, it restarts before it gets any request. */
 const settleConfigDir = (
   { configDir }: Checkout,
   { runtime, moved, report }: { readonly runtime: Runtime; readonly moved: boolean; readonly report: Report },
@@ -168,21 +169,24 @@ const settleConfigDir = (
   return moved ? runtime.restart : Effect.void;
 };
 
-/** The manifest is that of the commit which this session has. */
+/** The manifest is from this session's commit. */
 const logMissingSecrets = ({ agentEnv, log }: Parts, { requiredSecrets }: Checkout): void => {
   const missing = missingSecrets(requiredSecrets, Object.keys(agentEnv.secrets));
   if (missing.length > 0) log("secrets missing", { message: missingSecretsMessage(missing) });
 };
 
-/** The agent's own PATH begins behind the launch prefix: what leads there is the platform's. */
+/** The agent's own PATH applies only after the launch prefix, whose programs are the platform's. */
 const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>
   path === undefined ? command : ["env", `PATH=${path}`, ...command];
 
-/** The language is the project's to choose. */
+/** The project may choose the language. */
 const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, string> =>
   LANG === undefined ? {} : { LANG };
 
-/** The whole environment of the agent's side; what the platform sets wins over a secret of the same name, except for LANG. */
+/**
+ * The whole environment of the agent's side. The platform's variables override secrets of the same name, except for
+ * LANG.
+ */
 const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
   prefix: settings.launch.prefix,
   command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
@@ -199,7 +203,7 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
   },
 });
 
-/** The checkout, and the renewal of its credential from then on; never returns when the deadline passes before. */
+/** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log }: Parts) {
   const fetch = fetchCredential(settings, redactor);
   const refused = yield* listenForRejections(settings.layout.rejectionPipe);
@@ -208,7 +212,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
     fetchCredential: fetch,
     onCredential: () => report.reached("credential"),
     onFailure: (failure) => {
-      // Redacted whole, then cut, as everything of git's; why it failed stands at the end.
+      // Redacted before it is cut, like all of git's text. The end is kept, because it contains the reason.
       const message = cutFront(redactor.redact(storableText(failure.message)), MAX_GIT_MESSAGE_LENGTH);
       report.setError("checkout", message);
       log("checkout failed", { message });
@@ -229,7 +233,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   return checkout;
 });
 
-/** Waits until the runtime serves, then sees to it that it has the initial prompt (api.md 7: exactly once). */
+/** Waits until the runtime serves, then ensures that it has the initial prompt (api.md 7: exactly once). */
 const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout | null) {
   const { settings, report, log } = parts;
   const before = checkout?.credential.bootstrap === "done";
@@ -246,7 +250,10 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
   });
 });
 
-/** What an agent is told of work that a former sandbox of its session saved (api.md 3 "Saving"); null: there is none. */
+/**
+ * The message to the agent about work that a former sandbox of its session saved (api.md 3 "Saving"). Null without
+ * saved work.
+ */
 const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
   wip === undefined
     ? null
@@ -264,7 +271,7 @@ const tell = ({ adapter, settings, log }: Parts, text: string) =>
       Effect.andThen(Effect.sync(() => log("the agent got a message about saved work"))),
     );
 
-/** The clock as the health report spells instants. */
+/** The time in the health report's format. */
 const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString());
 
 const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, prompt: InitialPrompt) {
@@ -273,7 +280,7 @@ const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, p
       report.setError("bootstrap", `the agent runtime has not accepted the initial prompt yet: ${message}`),
     ),
   );
-  // The schedule has no end, so neither has the retry one that fails.
+  // The schedule is endless, so the retry never fails.
   const outcome = yield* Effect.orDie(Effect.retry(attempt, Schedule.spaced(PROMPT_AGAIN)));
   const at = yield* now;
   if (outcome === "accepted") {

@@ -1,6 +1,6 @@
 /**
- * Stands in for the daemon in the one sandbox that `doctor` starts: looks around, as itself and as the agent, writes
- * what it found where the host can read it, and ends. It judges nothing; src/sandbox/local/doctor.ts does.
+ * Replaces the daemon in the one sandbox that `doctor` starts. It runs its checks as itself and as the agent, writes
+ * the results where the host can read them, and ends. src/sandbox/local/doctor.ts evaluates them.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 const settings = JSON.parse(readFileSync("/run/platform/launch.json", "utf8"));
 
 /**
- * Each line: a name, then whether the attempt succeeded. What an agent must not be able to do. The daemon is looked
- * for by its environment (DOCTOR_MARK is in ours) and its command, since pid numbers differ between namespaces.
+ * Attempts that must fail for an agent. Each prints a name and whether it succeeded. The daemon is found by its
+ * environment (DOCTOR_MARK is in ours) and its command, since pids differ between namespaces.
  */
 const ATTEMPTS = `
 attempt() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name yes"; else echo "$name no"; fi; }
@@ -25,7 +25,7 @@ attempt write_home touch /opt/platform/home/platform-doctor
 attempt write_sysctl sh -c 'echo core > /proc/sys/kernel/core_pattern'
 `;
 
-/** @param {string} script run by the agent's shell; @returns {string} what it wrote */
+/** @param {string} script run by the agent's shell; @returns {string} its output */
 const asAgent = (script) => {
   const [command = "", ...args] = [...settings.prefix, "sh", "-c", script, "doctor"];
   try {

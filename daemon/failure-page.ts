@@ -1,7 +1,7 @@
-/** What a browser sees of a port that does not answer: a small page without script, which asks again by itself. */
+/** The page that a browser gets for a port that does not answer: small, without script, and reloading itself. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Until the browser asks again: development servers restart often. */
+/** Seconds until the browser reloads: development servers restart often. */
 const REFRESH_SECONDS = 3;
 
 const HEADERS = {

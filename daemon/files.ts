@@ -1,7 +1,7 @@
-/** Files of the daemon's that the agent may read. */
+/** The daemon's files that the agent may read. */
 import { renameSync, writeFileSync } from "node:fs";
 
-/** The file appears whole or not at all: the agent may read it at any time. */
+/** Writes the file atomically: the agent may read it at any time. */
 export const writeForAgent = (path: string, text: string): void => {
   const draft = `${path}.new`;
   writeFileSync(draft, text, { mode: 0o644 });

@@ -1,17 +1,17 @@
 /**
- * Carries what the sandbox sends to 127.0.0.1:3128 to the service's egress proxy, byte for byte (api.md 8). The
- * sandbox's network namespace holds nothing but loopback, so this is its only way out; what may pass is decided at
- * the other end, outside the sandbox. Loaded into the daemon's process by the entrypoint (`node --require`), before
- * the daemon itself; plain JavaScript, so that nothing has to be built or parsed twice when a sandbox boots, and
- * CommonJS, since the first module costs a start about 4 ms.
+ * Forwards connections to 127.0.0.1:3128 in the sandbox to the service's egress proxy, byte for byte (api.md 8). The
+ * sandbox's network namespace has only loopback, so this is its only way out. The proxy, outside the sandbox, decides
+ * what may pass. The entrypoint loads this file into the daemon's process (`node --require`), before the daemon itself.
+ * It is plain JavaScript, so that nothing is built or parsed twice when a sandbox boots, and CommonJS, because the first
+ * module costs a start about 4 ms.
  */
 "use strict";
 const { createConnection, createServer } = require("node:net");
 
 const PORT = 3128;
-/** The directory is bound, not the socket in it: a restarted service makes a new socket there. */
+/** The directory is mounted, not the socket in it, because a restarted service creates a new socket there. */
 const PROXY_SOCKET = "/run/platform/proxy/egress.sock";
-/** Connections beyond these are closed at once, as the proxy does. */
+/** Further connections are closed at once, as by the proxy. */
 const CONNECTIONS_MAX = 512;
 
 /** @param {import("node:net").Socket} client */
@@ -23,14 +23,14 @@ const carry = (client) => {
 };
 
 /**
- * Ends `to` with `from`: at once where `from` broke off, after what was already read where it came to its end.
+ * Closes `to` after `from`: at once if `from` broke off, after the remaining data if it ended normally.
  * @param {import("node:net").Socket} from @param {import("node:net").Socket} to
  */
 const follow = (from, to) => {
   from.on("error", () => to.destroy());
   from.on("close", () => {
     if (!from.readableEnded) to.destroy();
-    // Nobody reads what `to` still sends: let it run out.
+    // Discard anything that `to` still sends.
     else to.end().resume();
   });
 };

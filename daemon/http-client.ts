@@ -1,9 +1,9 @@
-/** Small JSON calls of the daemon's own: to the service (through the sandbox's proxy) and to the agent runtime. */
+/** The daemon's own small JSON calls: to the service (through the sandbox's proxy) and to the agent runtime. */
 import * as http from "node:http";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
-/** No usable answer. `status` is null when there was none at all. `message` holds neither bodies nor headers. */
+/** No usable answer. `status` is null without an HTTP answer. `message` contains neither bodies nor headers. */
 export class HttpFailure extends Schema.TaggedError<HttpFailure>()("HttpFailure", {
   status: Schema.NullOr(Schema.Finite),
   message: Schema.String,
@@ -16,14 +16,14 @@ export interface HttpCall {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly timeoutMs: number;
-  /** Proxy variables to obey (HTTP_PROXY, NO_PROXY, …); none: a direct connection of its own. */
+  /** Proxy variables to use (HTTP_PROXY, NO_PROXY, …). Absent: a direct connection. */
   readonly proxyEnv?: Readonly<Record<string, string>>;
 }
 
-/** Longest answer that is read. */
+/** The longest answer that is read. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** One request, one answer of a 2xx status, its body as text. Interrupting it ends the connection. */
+/** One request, one answer with a 2xx status, its body as text. Interrupting it closes the connection. */
 export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
   Effect.promise(() => libraryFor(call.url)).pipe(
     Effect.flatMap((library) => exchange(call, library)),
@@ -36,7 +36,10 @@ export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
 
 type Library = Pick<typeof http, "Agent" | "request">;
 
-/** Loading TLS costs each start about 10 ms, and inside a sandbox the service is reached without. */
+/**
+ * TLS is loaded only when needed: it costs each start about 10 ms, and inside a sandbox the service is reached without
+ * it.
+ */
 const libraryFor = async (url: string): Promise<Library> =>
   url.startsWith("https:") ? await import("node:https") : http;
 
@@ -48,7 +51,7 @@ const openRequest = (call: HttpCall, { Agent, request }: Library): http.ClientRe
       ...(call.body === undefined ? {} : { "content-type": "application/json" }),
       ...call.headers,
     },
-    // A connection of its own each time: the runtime resets idle ones, and these calls are few.
+    // A separate connection for each call: the runtime resets idle ones, and these calls are rare.
     agent: new Agent({ keepAlive: false, ...(call.proxyEnv && { proxyEnv: call.proxyEnv }) }),
   });
 
@@ -77,7 +80,7 @@ const exchange = (call: HttpCall, library: Library): Effect.Effect<string, HttpF
     return Effect.sync(() => request.destroy());
   });
 
-/** Like `callHttp`, with the answer decoded; an answer of another shape is a failure. */
+/** Like `callHttp`, with the answer decoded. An answer of another shape is a failure. */
 export const callJson = <A>(call: HttpCall, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> =>
   Effect.flatMap(callHttp(call), (text) =>
     Effect.mapError(

@@ -1,7 +1,7 @@
 /**
- * Starts a bundled daemon with what V8 compiled of it before: `node launcher.cjs /usr/local/bin/platform-agent`. Its
- * code cache lies beside this file. V8 itself refuses one that was made from another source or by another version, and
- * compiles then as it always does. Plain JavaScript and as little as possible: nothing of this file is cached.
+ * Starts a bundled daemon with its code cache: `node launcher.cjs /usr/local/bin/platform-agent`. The cache is beside this
+ * file. If it was made from another source or by another version, V8 rejects it and compiles as usual. This file is plain
+ * JavaScript and short, because it is not cached itself.
  */
 "use strict";
 const { readFileSync } = require("node:fs");
@@ -9,17 +9,17 @@ const { basename, join } = require("node:path");
 const { Script } = require("node:vm");
 
 /**
- * The program as a function of what Node gives a CommonJS file.
+ * The program as a function with the parameters of a CommonJS module.
  * @param {string} path of the bundle @param {Buffer} [cachedData] of an earlier `createCachedData`
  */
 const compile = (path, cachedData) =>
   new Script(`(function (exports, require, module) {${readFileSync(path, "utf8")}\n})`, {
-    // The same wherever it lies, in a stack trace too.
+    // The name is independent of the directory, in stack traces too.
     filename: basename(path),
     ...(cachedData && { cachedData }),
   });
 
-/** @param {import("node:vm").Script} script @returns {unknown} what the bundle exports */
+/** @param {import("node:vm").Script} script @returns {unknown} the bundle's exports */
 const load = (script) => {
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module);

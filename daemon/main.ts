@@ -1,6 +1,6 @@
 /**
- * Entry of `platform-agent` (spec.md, sandbox layout). Runs by itself as `node platform-agent` (see bundle.ts), or faster
- * by the launcher, from a code cache.
+ * The entry point of `platform-agent` (spec.md, sandbox layout). It runs directly as `node platform-agent` (see
+ * bundle.ts), or faster through the launcher, with a code cache.
  */
 import { SANDBOX_LAYOUT } from "./settings.ts";
 import { start } from "./start.ts";

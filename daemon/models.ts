@@ -1,4 +1,6 @@
-/** The agent runtime's defaults: which model it takes where nobody names one (domain/model.ts). */
+/**
+ * The agent runtime's defaults: the model that it uses if the session and the repository name none (domain/model.ts).
+ */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Result from "effect/Result";
@@ -18,10 +20,12 @@ import type { AgentEnv } from "./agent-env.ts";
 import { writeForAgent } from "./files.ts";
 import type { Settings } from "./settings.ts";
 
-/** Files that are larger configure nothing. */
+/** Larger configuration files are ignored. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** The text of a file of the repository; empty where there is none. Links are not followed: they may lead anywhere. */
+/**
+ * The text of a file of the repository. Empty if it is missing. Links are not followed, because they may lead anywhere.
+ */
 const textOf = (path: string): string => {
   let file: number;
   try {
@@ -45,7 +49,7 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
     agentFile(configDir, agentName),
   ].some((path) => namesHosted(textOf(path)));
 
-/** What the defaults are made from now. `configDir` is the agent's config directory, absolute. */
+/** The present inputs of the defaults. `configDir` is the agent's config directory, absolute. */
 export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir: string): RuntimeModels => {
   const { agentModel, injected, launch } = settings;
   const defaults = launch.models ?? {};
@@ -68,7 +72,7 @@ export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir:
   };
 };
 
-/** Writes the defaults where the runtime reads them, before it starts and again when its repository is there. */
+/** Writes the defaults where the runtime reads them: before it starts, and again after the checkout. */
 export const writeRuntimeDefaults = (
   { settings, adapter, agentEnv }: { settings: Settings; adapter: RuntimeAdapter; agentEnv: AgentEnv },
   configDir: string,

@@ -1,13 +1,13 @@
 /**
- * Ends a sandbox that its service has left for good: the service's machine was put to another use, or its files were
- * removed, and nobody is left to tear the sandbox down.
+ * Ends a sandbox that its service has abandoned: the service's machine was reused, or its files were removed, and no
+ * service will tear the sandbox down.
  *
- *  A1 Where the shared directory of the sandbox and its service was removed, no service can find the sandbox again: it ends
+ *  A1 If the directory that the sandbox shares with its service is gone, no service can find the sandbox again: it ends
  *     within seconds.
- *  A2 A sandbox that has heard nothing of its service for PLATFORM_SANDBOX_ORPHAN_MS ends. It hears of it when something
- *     connects to the daemon's socket, and when the service's egress proxy takes a connection: only a service that
- *     runs listens there, and the agent can reach neither.
- *  A3 Silence is counted in looks, so that neither a clock that steps nor a machine that slept makes it longer.
+ *  A2 A sandbox ends after PLATFORM_SANDBOX_ORPHAN_MS without contact from its service. Contact is a connection to the
+ *     daemon's socket, or a connection that the service's egress proxy accepts: only a running service listens there,
+ *     and the agent can reach neither.
+ *  A3 Silence is counted in looks, so neither a clock that steps nor a machine that slept makes it longer.
  */
 import { lstatSync } from "node:fs";
 import { connect } from "node:net";
@@ -16,24 +16,24 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { Log } from "./logs/log.ts";
 
-/** Between two looks at the directory, ms. */
+/** Pause between two looks at the directory, ms. */
 const LOOK_MS = 2000;
-/** Between two questions to the egress proxy at most, ms. */
+/** The longest pause between two connections to the egress proxy, ms. */
 const ASK_MS = 60_000;
-/** A listener on a unix socket answers at once, or there is none. */
+/** A listener on a unix socket answers at once, or does not exist. */
 const CONNECT_MS = 5000;
 
-/** What a look goes by. */
+/** The inputs of a look. */
 export interface Signs {
-  /** The directory that is shared with the service is there. */
+  /** Whether the directory shared with the service exists. */
   readonly isThere: () => boolean;
-  /** Something has connected to the daemon's socket since the last look. */
+  /** Whether there was a connection to the daemon's socket since the last look. */
   readonly wasHeard: () => boolean;
-  /** Whether the service takes connections. */
+  /** Whether the service accepts connections. */
   readonly answers: Effect.Effect<boolean>;
 }
 
-/** Completes with a reason when the sandbox is left alone. */
+/** Completes with a reason when the sandbox is abandoned. */
 export const leftAlone = (orphanMs: number, signs: Signs): Effect.Effect<string> => {
   const askEvery = Math.max(LOOK_MS, Math.min(ASK_MS, Math.floor(orphanMs / 4)));
   let silentMs = 0;
@@ -85,7 +85,7 @@ export interface Orphaned {
   readonly log: Log;
 }
 
-/** Ends this process, as its PID 1 would, once the sandbox is left alone. */
+/** Ends this process, as its PID 1 would, once the sandbox is abandoned. */
 export const endWhenLeftAlone = ({ orphanMs, socket, wasHeard, log }: Orphaned): Effect.Effect<void> =>
   leftAlone(orphanMs, {
     isThere: isThere(socket),

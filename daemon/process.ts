@@ -1,20 +1,20 @@
 /**
- * Processes of the agent's side: each in a process group of its own, started behind the launch prefix that takes its
- * privileges away, ended as a whole group (api.md 7).
+ * Processes on the agent's side: each has a process group of its own, starts behind the launch prefix that drops its
+ * privileges, and ends as a whole group (api.md 7).
  */
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
-/** What to start. Nothing of the daemon's own environment is inherited. */
+/** The process to start. It does not inherit the daemon's own environment. */
 export interface Launch {
-  /** Arguments put before the command (LaunchSettings.prefix). */
+  /** Arguments before the command (LaunchSettings.prefix). */
   readonly prefix: readonly string[];
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Its whole standard input; none where it is left out. */
+  /** Its whole standard input. Absent: none. */
   readonly input?: Uint8Array;
 }
 
@@ -23,13 +23,16 @@ export interface Exit {
   readonly signal: string | null;
 }
 
-/** What a finished command left. Both outputs are cut off after `MAX_OUTPUT_BYTES` and come from an untrusted program. */
+/**
+ * The result of a finished command. Both outputs are cut off after `MAX_OUTPUT_BYTES` and come from an untrusted
+ * program.
+ */
 export interface Finished extends Exit {
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The same with the bytes of its standard output; `isWhole` is false where those were cut off. */
+/** The same with its standard output as bytes. `isWhole` is false if the output was cut off. */
 export interface FinishedBytes extends Exit {
   readonly stdout: Buffer;
   readonly stderr: string;
@@ -42,9 +45,9 @@ export class LaunchFailure extends Schema.TaggedError<LaunchFailure>()("LaunchFa
 }) {}
 
 const MAX_OUTPUT_BYTES = 512 * 1024;
-/** How long a group has between SIGTERM and SIGKILL. */
+/** Milliseconds between SIGTERM and SIGKILL for a group. */
 const TERM_GRACE_MS = 5000;
-/** How long output may still come after the process itself has ended. */
+/** How long output may still arrive after the process itself has ended. */
 const OUTPUT_GRACE_MS = 1000;
 
 type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
@@ -52,11 +55,11 @@ type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 /** A started process group. */
 export class ProcessGroup {
   readonly #child: Child;
-  /** From then on its number may be another group's. */
+  /** After that, its number may belong to another group. */
   #gone = false;
   /**
-   * Completes when the group's first process has ended, what it left of its group was killed, and the output was
-   * read. A process that left the group may hold the output open: that is waited for only so long.
+   * Completes when the group's first process has ended, the rest of its group was killed, and the output was read. A
+   * process that left the group may hold the output open, so that wait is bounded.
    */
   readonly exit: Effect.Effect<Exit, LaunchFailure>;
 
@@ -82,20 +85,20 @@ export class ProcessGroup {
     });
   }
 
-  /** `onOutput` gets what either stream brings, as it comes. */
+  /** `onOutput` gets each chunk of both streams as it arrives. */
   static start(
     launch: Launch,
     onOutput: (stream: "stdout" | "stderr", chunk: Buffer) => void,
   ): Effect.Effect<ProcessGroup> {
     return Effect.sync(() => {
       const [program = "", ...args] = [...launch.prefix, ...launch.command];
-      // A group of its own, so that one signal reaches everything it started.
+      // A group of its own, so that one signal reaches all its children.
       const options = { cwd: launch.cwd, env: { ...launch.env }, detached: true };
       const child: Child =
         launch.input === undefined
           ? spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
           : spawn(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
-      // A program that ends without reading everything says so by its exit code.
+      // If a program ends before it has read its input, its exit code says so.
       child.stdin?.on("error", () => undefined).end(launch.input);
       child.stdout.on("data", (chunk: Buffer) => onOutput("stdout", chunk));
       child.stderr.on("data", (chunk: Buffer) => onOutput("stderr", chunk));
@@ -103,12 +106,12 @@ export class ProcessGroup {
     });
   }
 
-  /** Null when it could not be started. */
+  /** Null if it could not be started. */
   get pid(): number | null {
     return this.#child.pid ?? null;
   }
 
-  /** SIGTERM to the whole group, SIGKILL to what is left of it after the grace time. Returns when it is gone. */
+  /** Sends SIGTERM to the whole group, and SIGKILL to the rest after the grace time. Returns when the group is gone. */
   get end(): Effect.Effect<void> {
     return this.#signal("SIGTERM").pipe(
       Effect.andThen(Effect.timeoutOption(Effect.exit(this.exit), TERM_GRACE_MS)),
@@ -139,7 +142,7 @@ export const runToEnd = (launch: Launch): Effect.Effect<Finished, LaunchFailure>
     stderr,
   }));
 
-/** As `runToEnd`, for output that is no text, up to so many bytes of it. */
+/** Like `runToEnd`, for binary output, up to that many bytes. */
 export const runForBytes = (
   launch: Launch,
   maxBytes: number,

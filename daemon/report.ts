@@ -1,4 +1,6 @@
-/** What `GET /platform/health` tells (api.md 7). The daemon's parts write what they know here; nothing in it is secret. */
+/**
+ * The content of `GET /platform/health` (api.md 7). The daemon's parts record their state here. It contains no secret.
+ */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { cutText, storableText } from "../src/domain/text.ts";
@@ -10,7 +12,7 @@ import type { Redactor } from "./logs/redact.ts";
 export type BootStep =
   "listening" | "runtime_started" | "credential" | "cloned" | "runtime_ready" | "ready" | "prompt_accepted";
 
-/** How the agent runtime's last process ended; `output` is its last lines. */
+/** How the agent runtime's last process ended. `output` is its last lines. */
 export interface RuntimeExit {
   readonly code: number | null;
   readonly signal: string | null;
@@ -25,12 +27,12 @@ export interface BootstrapReport {
 }
 
 export interface TurnReport {
-  /** Null where the adapter cannot know. */
+  /** Null if the adapter cannot know. */
   readonly active: boolean | null;
-  /** When the turns in progress began; null where there is none. */
+  /** When the turns in progress began. Null while the agent is idle. */
   readonly active_since: string | null;
   readonly last_activity_at: string | null;
-  /** The last turn that ended; null before the first. */
+  /** The last turn that ended. Null before the first. */
   readonly last: NumberedTurn | null;
 }
 
@@ -56,14 +58,14 @@ export interface HealthReport {
   readonly error: string | null;
 }
 
-/** Longest error text a report carries. */
+/** The longest error text in a report. */
 const MAX_ERROR_LENGTH = 4096;
 
 export class Report {
   #runtime: HealthReport["runtime"] = { state: "starting", pid: null, restarts: 0, last_exit: null };
   #repo: HealthReport["repo"];
   readonly #served = Deferred.makeUnsafe<void>();
-  /** Completes when requests could be passed to the runtime for the first time. */
+  /** Completes when requests can be passed to the runtime for the first time. */
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
   turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
@@ -80,7 +82,7 @@ export class Report {
     redactor: Redactor;
     repoUrl: string;
     branch: string;
-    /** Told of each boot step when it is reached, with milliseconds since the daemon's process began. */
+    /** Called when each boot step is reached, with milliseconds since the daemon's process began. */
     onStep?: (step: BootStep, atMs: number) => void;
   }) {
     this.#onStep = options.onStep ?? (() => undefined);
@@ -103,7 +105,7 @@ export class Report {
     this.#noteServing();
   }
 
-  /** Notes that a boot step was reached; a step counts once. */
+  /** Records that a boot step was reached. A step counts once. */
   reached(step: BootStep): void {
     if (this.#boot.some((entry) => entry.step === step)) return;
     const atMs = Math.round(performance.now());
@@ -111,7 +113,7 @@ export class Report {
     this.#onStep(step, atMs);
   }
 
-  /** Notes how a turn ended. @returns it as it is told: its words are redacted and bounded. */
+  /** Records how a turn ended. @returns the reported form: redacted and bounded. */
   endTurn({ state, error }: TurnEnd, at: string): NumberedTurn {
     const told =
       error === null
@@ -126,7 +128,7 @@ export class Report {
     return last;
   }
 
-  /** Calls back once, as soon as a turn after this number has ended. @returns what stops it. */
+  /** Calls back once, as soon as a turn after this number has ended. @returns a function that cancels it. */
   whenTurnEnded(after: number, tell: () => void): () => void {
     const stop = () => void this.#turnWatchers.delete(look);
     const look = (): void => {
@@ -139,24 +141,24 @@ export class Report {
     return stop;
   }
 
-  /** Sets or clears what is wrong with one part. */
+  /** Sets or clears the error of one part. */
   setError(part: "checkout" | "runtime" | "bootstrap", message: string | null): void {
     if (message === null) this.#errors.delete(part);
     else this.#errors.set(part, cutText(this.#redactor.redact(storableText(message)), MAX_ERROR_LENGTH));
   }
 
-  /** The checkout is given up: there will be no other attempt in this sandbox. */
+  /** The checkout is given up: this sandbox makes no further attempt. */
   giveUpCheckout(): void {
     this.#checkoutFailed = true;
   }
 
-  /** How far the first checkout is. */
+  /** The state of the first checkout. */
   get checkout(): "running" | "done" | "failed" {
     if (this.#repo.ready) return "done";
     return this.#checkoutFailed ? "failed" : "running";
   }
 
-  /** Whether requests may be passed to the agent runtime: it answers, and what it will read is checked out. */
+  /** Whether requests may be passed to the agent runtime: it answers, and its project is checked out. */
   get serving(): boolean {
     return this.#repo.ready && this.#runtime.state === "ready";
   }

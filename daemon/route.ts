@@ -1,8 +1,8 @@
 /**
- * Where a request goes, decided once on the raw request target (spec.md 4.3, threats.md X01 to X08). Nothing is
- * decoded or normalised before or after: what is forwarded is byte for byte what was judged.
+ * Decides where a request goes, once, on the raw request target (spec.md 4.3, threats.md X01 to X08). Nothing is
+ * decoded or normalised before or after: the forwarded target is byte for byte the checked one.
  *
- *  D1 Health is open on exactly `/platform/health` by GET or HEAD; every other route wants a signed context.
+ *  D1 Health is open on exactly `/platform/health` by GET or HEAD. Every other route requires a signed context.
  *  D2 No host is ever taken from a request: targets are ports on 127.0.0.1.
  */
 
@@ -10,7 +10,7 @@ export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
   | { readonly kind: "logs" }
-  /** `after`: the number of the last turn that is known. */
+  /** `after`: the number of the last known turn. */
   | { readonly kind: "turn"; readonly after: number }
   | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "runtime"; readonly path: string }
@@ -26,7 +26,7 @@ export interface Refusal {
   readonly error: string;
 }
 
-/** The forms a target may have: method and request target as Node hands them out. */
+/** A request's method and target, as Node provides them. */
 export interface Target {
   readonly method: string;
   readonly url: string;
@@ -87,7 +87,7 @@ const turnRoute = (query: string): Route => {
     : { kind: "turn", after: Number(after) };
 };
 
-/** `/proxy/{port}` and everything below it; the port in plain decimal only (threats.md fact 4). */
+/** `/proxy/{port}` and everything below it. The port must be plain decimal (threats.md fact 4). */
 const portRoute = (url: string, blocked: readonly number[]): Route => {
   const [, digits = "", rest = ""] = /^\/proxy\/([^/?]*)(.*)$/s.exec(url) ?? [];
   const port = PORT.test(digits) ? Number(digits) : 0;

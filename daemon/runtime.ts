@@ -1,6 +1,6 @@
 /**
- * The interpreter of the agent-runtime machine: starts, watches and ends the process that answers on the runtime
- * port (spec.md 4.5), and tells the health report how it stands.
+ * The interpreter of the agent-runtime machine: starts, watches and ends the process on the runtime port (spec.md 4.5),
+ * and writes its state to the health report.
  */
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
@@ -28,46 +28,46 @@ import type { Redactor } from "./logs/redact.ts";
 import type { Report } from "./report.ts";
 
 export interface RuntimeOptions {
-  /** What to start, asked anew for every start: the config directory may have changed. */
+  /** The process to start. Called for every start, because the config directory may have changed. */
   readonly launch: () => Launch;
   readonly adapter: RuntimeAdapter;
   readonly report: Report;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
-  /** Completes when the repository is there: earlier questions about turns would open the project too soon. */
+  /** Completes when the repository is checked out: earlier queries about turns would open the project too soon. */
   readonly whenCheckedOut: Effect.Effect<void>;
 }
 
 /** The supervised runtime. */
 export interface Runtime {
-  /** Returns when the machine has taken the request. */
+  /** Returns when the machine has accepted the request. */
   readonly restart: Effect.Effect<void>;
-  /** Restarts it, and returns when the new process answers, or will not within `RENEW_DEADLINE`. */
+  /** Restarts it. Returns when the new process answers, or after `RENEW_DEADLINE`. */
   readonly renew: Effect.Effect<Renewed>;
 }
 
-/** What became of a restart. */
+/** The result of a restart. */
 export interface Renewed {
   readonly answers: boolean;
-  /** Whether the former process was in the middle of a turn. */
+  /** Whether a turn of the former process was in progress. */
   readonly turnInterrupted: boolean;
 }
 
-/** Between two questions whether a starting runtime answers. */
+/** Pause between two checks whether a starting runtime answers. */
 const PROBE_EVERY = "40 millis";
-/** Between two attempts to follow the turns of a running one. */
+/** Pause between two attempts to follow a running runtime's turns. */
 const FOLLOW_AGAIN = "1 second";
-/** How many of the last output lines are kept for the health report, and how much of each. */
+/** How many of the last output lines the health report keeps, and how much of each. */
 const KEPT_LINES = 20;
 const MAX_LINE_LENGTH = 500;
-/** How long a restarted runtime may take to answer before whoever asked for it is told that it does not. */
+/** How long a restarted runtime may take to answer. After that, its caller learns that it does not. */
 const RENEW_DEADLINE = "60 seconds";
-/** Crashes in a row after which it counts as not answering; the machine goes on trying. */
+/** After this many crashes in a row it counts as not answering. The machine keeps trying. */
 const RENEW_CRASHES = 3;
-/** A runtime that does not say in this time whether it is busy is taken by what it said before. */
+/** If a runtime does not say within this time whether it is busy, its last report counts. */
 const BUSY_WITHIN = "1 second";
-/** How a turn ends that the runtime's own end cuts off. */
+/** The end of a turn that the runtime's own end interrupts. */
 const CUT: TurnEnd = {
   state: "interrupted",
   error: {
@@ -76,7 +76,7 @@ const CUT: TurnEnd = {
   },
 };
 const MAILBOX = 64;
-/** Crashes of a handler, not of the runtime: those are the machine's to count. */
+/** Crashes of a handler. The machine counts those of the runtime. */
 const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
 
 /** Whether a turn is in progress. */
@@ -94,7 +94,7 @@ export const isBusyNow = ({
       : Effect.succeed(false),
   );
 
-/** Starts the runtime at once and keeps it up until the scope closes; its process group is gone by then. */
+/** Starts the runtime at once and keeps it running until the scope closes. By then its process group is gone. */
 export const superviseRuntime = Effect.fnUntraced(function* (
   options: RuntimeOptions,
 ): Effect.fn.Return<Runtime, never, Scope.Scope> {
@@ -107,7 +107,7 @@ export const superviseRuntime = Effect.fnUntraced(function* (
     mailbox: MAILBOX,
     restarts: HANDLER_RESTARTS,
   }).pipe(
-    // Every step of the machine shows in the health report, whoever caused it.
+    // Every step of the machine appears in the health report, whatever caused it.
     Effect.provideService(Inspector, ({ snapshot }) =>
       Effect.sync(() => interpreter.show(snapshot as AgentRuntimeSnapshot)),
     ),
@@ -128,10 +128,10 @@ class Interpreter {
     },
   };
   readonly #options: RuntimeOptions;
-  /** The machine as it was shown last, and who wants to see it next. */
+  /** The machine's last snapshot, and the listeners for the next one. */
   #shown = agentRuntime.start({}).snapshot;
   readonly #watching = new Set<(snapshot: AgentRuntimeSnapshot) => void>();
-  /** The newest run that ended in the middle of a turn. */
+  /** The newest run that ended during a turn. */
   #cutRun = 0;
   /** The newest run's process. */
   #current: { readonly run: number; readonly group: ProcessGroup } | null = null;
@@ -143,13 +143,13 @@ class Interpreter {
   tell(event: AgentRuntimeEvent): Effect.Effect<void> {
     return Deferred.await(this.actor).pipe(
       Effect.flatMap((actor) => actor.tell(event)),
-      // The mailbox holds far more than this program ever sends at once, and the memory cannot fail.
+      // The mailbox is far larger than this program ever needs, and the memory cannot fail.
       Effect.orDie,
       Effect.asVoid,
     );
   }
 
-  /** Whatever runs is ended, and what runs then was started with what `launch` says now. */
+  /** The running process ends. The one that runs afterwards was started with the present result of `launch`. */
   get renew(): Effect.Effect<Renewed> {
     return Effect.gen({ self: this }, function* () {
       const busy = yield* isBusyNow(this.#options);
@@ -169,7 +169,7 @@ class Interpreter {
     });
   }
 
-  /** The first snapshot, from the current one on, of which it holds. */
+  /** The first snapshot that matches, starting with the current one. */
   #seen(holds: (snapshot: AgentRuntimeSnapshot) => boolean): Effect.Effect<AgentRuntimeSnapshot> {
     return Effect.callback((resume) => {
       const look = (snapshot: AgentRuntimeSnapshot): void => {
@@ -206,7 +206,7 @@ class Interpreter {
     else log(`turn ${state}`, { code: error.code, message: error.message });
   }
 
-  /** One process from its start to its end, however that comes; nothing of its group is left afterwards. */
+  /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
     const { launch, report, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
@@ -242,7 +242,7 @@ class Interpreter {
     );
   }
 
-  /** Asks until the runtime answers, then follows its turns for as long as it lives. */
+  /** Probes until the runtime answers, then follows its turns while it lives. */
   #watch(run: number): Effect.Effect<never> {
     const { adapter, report, log } = this.#options;
     const observer: TurnObserver = {
@@ -265,7 +265,7 @@ class Interpreter {
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
       Effect.andThen(Effect.retry(adapter.followTurns(observer), Schedule.spaced(FOLLOW_AGAIN))),
-      // Neither retry ends with a failure: their schedules have no end.
+      // Both schedules are endless, so neither retry fails.
       Effect.orDie,
     );
   }

@@ -1,6 +1,6 @@
 /**
- * The daemon's HTTP surface (spec.md 4.3): on its port and on its unix socket, the same routes with the same rules.
- * Every request but the health report's shows a signed user context before anything else happens (spec.md 5.1).
+ * The daemon's HTTP surface (spec.md 4.3): on its port and on its unix socket, with the same routes and rules. Every
+ * request except the health report's must first present a signed user context (spec.md 5.1).
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { ListenOptions } from "node:net";
@@ -42,18 +42,18 @@ export interface ServerOptions {
   readonly blockedPorts: readonly number[];
   readonly report: Report;
   readonly ring: LogRing;
-  /** Aborts the agent's current turn; false when there was none. */
+  /** Aborts the agent's current turn. False if the agent was idle. */
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
 }
 
-/** Headers must have arrived within this time (api.md 1). */
+/** Headers must arrive within this time (api.md 1). */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How often connections are held against it. */
+/** How often connections are checked for it. */
 const CHECK_EVERY_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
-/** How long a question for the next turn's end stays open. */
+/** How long a request for the next turn's end stays open. */
 const TURN_WAIT_MS = 25_000;
 
 export class DaemonServer {
@@ -68,7 +68,7 @@ export class DaemonServer {
     this.#logs = new LogStreams(options.ring);
   }
 
-  /** Whether something has connected to the unix socket since this was last asked. */
+  /** Whether there was a connection to the unix socket since the last call. */
   wasHeard(): boolean {
     const heard = this.#heard;
     this.#heard = false;
@@ -81,7 +81,7 @@ export class DaemonServer {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // An upload may take as long as it takes (api.md 7: no idle limit on an open stream).
+      // An upload has no time limit (api.md 7: no idle limit on an open stream).
       requestTimeout: 0,
     });
     server.on("request", (request, response) => this.#handle(request, response));
@@ -173,7 +173,7 @@ export class DaemonServer {
     return this.#options.report.serving ? loopback(this.#options.runtimePort, route.path) : null;
   }
 
-  /** Node refuses to send some targets that its parser lets in, e.g. ones with bytes above 0xff. */
+  /** Node refuses to send some targets that its parser accepts, e.g. with bytes above 0xff. */
   #pass(start: () => void, response: ServerResponse): void {
     try {
       start();
@@ -192,7 +192,7 @@ export class DaemonServer {
     else answerError(response, answer.status, answer.body);
   }
 
-  /** Answers when a turn after that number has ended, or with what there is after a while. */
+  /** Answers when a turn after that number has ended, or after a while with the present state. */
   #turn(after: number, response: ServerResponse): void {
     const { report } = this.#options;
     const answer = (): void => {

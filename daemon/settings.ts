@@ -1,6 +1,6 @@
 /**
- * What the daemon is told at its start: the injected environment (spec.md, injected environment), the launch file beside it
- * (domain/launch.ts) and the layout of the sandbox. Read once; nothing here is read from the environment later.
+ * The daemon's settings: the injected environment (spec.md, injected environment), the launch file (domain/launch.ts) and the layout
+ * of the sandbox. Read once at the start; the environment is not read later.
  */
 import { readFileSync, rmSync } from "node:fs";
 import * as Schema from "effect/Schema";
@@ -12,21 +12,24 @@ import {
   RUNTIME_PORT,
 } from "../src/domain/launch.ts";
 
-/** Where things lie. The sandbox's own is `SANDBOX_LAYOUT`; tests run the daemon in one of theirs. */
+/** Paths and addresses. `SANDBOX_LAYOUT` is a sandbox's own. Tests run the daemon in other layouts. */
 export interface Layout {
   readonly launchFile: string;
-  /** Address of the daemon's port: every one of a sandbox's, loopback for a daemon that runs outside of one. */
+  /** The address of the daemon's port: all addresses in a sandbox, loopback for a daemon outside of one. */
   readonly serviceHost: string;
-  /** Unix socket the daemon listens on beside its port. */
+  /** The unix socket on which the daemon listens in addition to its port. */
   readonly socket: string;
   readonly workspace: string;
-  /** The current clone credential, in the one directory of the platform's that the agent may read: written by the daemon and read by the agent's git. */
+  /**
+   * The current clone credential, in the only directory of the platform that the agent may read. The daemon writes it
+   * and the agent's git reads it.
+   */
   readonly credentialFile: string;
-  /** Named pipe into which the agent's git says that the credential was refused. */
+  /** The named pipe into which the agent's git reports a refused credential. */
   readonly rejectionPipe: string;
   /** Git's system configuration for every git that runs as the agent. */
   readonly gitConfigFile: string;
-  /** The platform's defaults for the agent runtime, beside them. */
+  /** The platform's defaults for the agent runtime, in the same directory. */
   readonly runtimeDefaultsFile: string;
   readonly runtimePort: number;
 }
@@ -46,7 +49,7 @@ export const SANDBOX_LAYOUT: Layout = {
 export interface Settings {
   readonly layout: Layout;
   readonly launch: LaunchSettings;
-  /** PLATFORM_TOKEN: never given to a child process. */
+  /** PLATFORM_TOKEN: never passed to a child process. */
   readonly token: string;
   readonly projectId: string;
   readonly sessionId: string;
@@ -58,9 +61,9 @@ export interface Settings {
   readonly autoClone: boolean;
   readonly agentName: string;
   readonly agentModel: string | null;
-  /** Present when the daemon is to open the agent session with it (PLATFORM_BOOTSTRAP_AGENT_SESSION). */
+  /** Present if the daemon must open the agent session with it (PLATFORM_BOOTSTRAP_AGENT_SESSION). */
   readonly initialPrompt: string | null;
-  /** The injected variables that the agent sees too: all but PLATFORM_TOKEN. */
+  /** The injected variables that the agent sees too: all except PLATFORM_TOKEN. */
   readonly injected: Readonly<Record<string, string>>;
 }
 
@@ -86,9 +89,9 @@ const decodeEnvironment = Schema.decodeUnknownSync(Environment);
 const decodeLaunch = Schema.decodeUnknownSync(Schema.fromJsonString(LaunchSettings));
 
 /**
- * Reads and removes the launch file, and takes what is needed from the environment.
+ * Reads and removes the launch file, and takes the other settings from the environment.
  *
- * @throws when a variable or the launch file is missing or malformed: the daemon cannot start without.
+ * @throws if a variable or the launch file is missing or malformed: the daemon cannot start without them.
  */
 export const readSettings = (
   environment: Readonly<Record<string, string | undefined>>,
@@ -127,7 +130,7 @@ const injectedWithoutToken = (
   return Object.fromEntries(entries);
 };
 
-/** Values that must occur in no log line, error text or health report. */
+/** Values that must not occur in any log line, error text or health report. */
 export const secretsOf = (settings: Settings): readonly string[] => [
   settings.token,
   ...Object.values(settings.launch.agentEnv),

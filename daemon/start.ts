@@ -12,14 +12,17 @@ import { Redactor } from "./logs/redact.ts";
 import { readSettings, secretsOf, type Layout, type Settings } from "./settings.ts";
 
 const STDOUT = 1;
-/** How large a file that takes the output may grow. Whoever keeps it trims it long before; but the service may be away. */
+/** How large an output file may grow. The service trims it much earlier, but the service may be away. */
 const OUTPUT_FILE_BYTES = 8 * RING_BYTES;
 
 const write = (line: string): void => {
   process.stdout.write(line);
 };
 
-/** The ring in front of the standard output. Both are written at once: what killed the daemon does not lose a line. */
+/**
+ * The ring in front of the standard output. Both are written synchronously, so that no line is lost when the daemon is
+ * killed.
+ */
 const openLog = (): LogRing => {
   let unchecked = 0;
   const ring = new LogRing((line) => {
@@ -32,7 +35,10 @@ const openLog = (): LogRing => {
   return ring;
 };
 
-/** Begins an outgrown output file anew, with what the ring holds. A pipe is read by somebody, and left alone. */
+/**
+ * Truncates an output file that is too large, and writes the ring's content to it. A pipe has a reader and is left
+ * alone.
+ */
 const keepFileBounded = (ring: LogRing): void => {
   try {
     const output = fstatSync(STDOUT);
@@ -40,23 +46,23 @@ const keepFileBounded = (ring: LogRing): void => {
     ftruncateSync(STDOUT, 0);
     writeSync(STDOUT, ring.text);
   } catch {
-    // A disk that is full, or an output that was closed: the daemon goes on, as it does when a write fails.
+    // The disk is full, or the output was closed: the daemon continues, as it does when a write fails.
   }
 };
 
-/** Returns at once; the process ends with the daemon: code 0 on SIGTERM or SIGINT, 1 on anything else. */
+/** Returns at once. The process ends with the daemon: code 0 on SIGTERM or SIGINT, otherwise 1. */
 export const start = (layout: Layout): void => {
   const settings = settingsOrExit(layout);
-  // A log that nobody reads any more must not end the sandbox.
+  // If the log's reader is gone, the sandbox must not end.
   process.stdout.on("error", () => undefined);
-  // Whatever this process starts is given its environment explicitly; this is for what might forget to.
+  // Child processes get an explicit environment. This covers any that would not.
   delete process.env["PLATFORM_TOKEN"];
   const ring = openLog();
   const redactor = new Redactor(secretsOf(settings));
   const log = makeLog({ redactor, ring, allowance: new Allowance() });
   const fail = (message: string): void => log("daemon failed", { message });
   process.on("uncaughtException", (error) => {
-    // Node would write the error as it is, secrets and all, and end with 1.
+    // Node would print the error with all secrets in it, and exit with 1.
     fail(error.stack ?? error.message);
     process.exit(1);
   });
@@ -73,7 +79,7 @@ const settingsOrExit = (layout: Layout): Settings => {
   try {
     return readSettings(process.env, layout);
   } catch (error) {
-    // A decoder's message quotes what it was given, which may be a secret: only its kind is told.
+    // A decoder's message quotes its input, which may be a secret, so only the error's kind is reported.
     const kind = error instanceof Error && "code" in error ? String(error.code) : "malformed";
     fatal(`the environment or ${layout.launchFile} cannot be read: ${kind}`);
     process.exit(1);

@@ -1,17 +1,18 @@
 /**
- * What an app behind a port is told of who asks. The word is the service's: it alone signs contexts, and what a client says
- * of itself it overwrites (threats.md X13), so that its `X-Forwarded-*` are the browser's side of the way.
+ * Headers that tell an app behind a port who makes the request. The service provides the values: it alone signs
+ * contexts, and it overwrites what a client says about itself (threats.md X13). So its `X-Forwarded-*` describe the
+ * browser's side of the connection.
  */
 import type { IncomingMessage } from "node:http";
 import type { HeaderRules } from "../src/proxy/headers.ts";
 
-/** A name below `localhost`, with or without a port: a preview's on the machine of whoever looks at it. */
+/** A name below `localhost`, with or without a port: a preview's, on its viewer's machine. */
 const LOCAL_NAME = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.localhost(?::\d{1,5})?$/;
 
 /**
- * Host and forwarded headers for the app on `port`. Development servers take `*.localhost` for their own, and their
- * redirects and checks of Origin are right with the host that the browser knows. Other names they refuse
- * (DNS rebinding): there the app sees its own address.
+ * Host and forwarded headers for the app on `port`. Development servers accept `*.localhost`, and with the browser's
+ * host their redirects and Origin checks are correct. They refuse other names (DNS rebinding), so in that case the app
+ * sees its own address.
  */
 export const visitorOf = ({ headers }: IncomingMessage, port: number): HeaderRules => {
   const own = `127.0.0.1:${port}`;

@@ -1,6 +1,6 @@
 /**
- * What a start does up to the first answer, done once in a directory of its own, so that the code cache (code-cache.ts)
- * holds what was compiled on the way.
+ * Performs a start up to the first answer, in a temporary directory, so that the code cache (code-cache.ts) contains
+ * the code compiled on the way.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { LogRing } from "./logs/log-ring.ts";
 import { Redactor } from "./logs/redact.ts";
 import { readSettings, secretsOf, type Layout } from "./settings.ts";
 
-/** Nothing but the daemon runs: no clone, and a runtime that ends at once. */
+/** Only the daemon runs: no clone, and a runtime that ends at once. */
 const LAUNCH: LaunchSettings = {
   prefix: [],
   agentCommand: ["true"],
@@ -37,7 +37,7 @@ const ENVIRONMENT = {
   PLATFORM_AGENT_NAME: "default",
 };
 
-/** Starts a daemon, asks it for its health, and ends it. Rejects where it could not be started. */
+/** Starts a daemon, requests its health, and ends it. Rejects if it could not be started. */
 export const warmUp = async (): Promise<void> => {
   const directory = mkdtempSync(join(tmpdir(), "platform-warm-up-"));
   try {

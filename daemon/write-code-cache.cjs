@@ -1,6 +1,6 @@
 /**
- * Loads a bundled daemon, lets it warm up, and keeps what V8 compiled on the way:
- * `node write-code-cache.cjs <bundle> <cache>`, by the Node that is to use the cache.
+ * Loads a bundled daemon, lets it warm up, and writes V8's compiled code:
+ * `node write-code-cache.cjs <bundle> <cache>`. Run it with the Node that will use the cache.
  */
 "use strict";
 const { writeFileSync } = require("node:fs");

@@ -1,4 +1,4 @@
-/** What buttons do: the entry's name stands in `data-action`, its input in the other `data-` attributes. */
+/** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
 import { getJson, post, put, remove, signOut } from "./api.js";
 import { ask, askFor } from "./dialog.js";
 import { fireLink } from "./fires.js";
@@ -17,10 +17,10 @@ import { projectPath } from "./project.js";
 
 /** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
 
-/** A line that may stay empty. */
+/** A line that may be empty. */
 const OPTIONAL = { value: "", lines: 1, required: false };
 
-/** What is done to triggers and their fires. @type {Record<string, Action>} */
+/** Actions on triggers and their fires. @type {Record<string, Action>} */
 const FIRE_ACTIONS = {
   fire: async ({ project = "", slug = "", title = "" }, page) => {
     const typed = await askFor(
@@ -57,7 +57,7 @@ const FIRE_ACTIONS = {
       request: { body: "{}", headers: {} },
     }),
 
-  /** With what a webhook once sent: the manifest may have changed since. */
+  /** Filled with a webhook's stored request. The manifest may have changed since. */
   "preview-request": async ({ project = "", slug = "", fire = "" }) => {
     const { request } = await getJson(`${projectPath(project)}/fires/${fire}`);
     if (request === null) throw new Error("The request is no longer stored.");
@@ -106,7 +106,7 @@ const HOUR_MS = 3_600_000;
 const PREVIOUS_HOURS_MAX = 168;
 
 /**
- * A signing secret's new value. While it is rotated the value before it may go on verifying webhooks.
+ * Sets a signing secret's new value. During a rotation the previous value may continue to verify webhooks.
  *
  * @param {DOMStringMap} input
  * @param {Page} page
@@ -225,7 +225,7 @@ export const ACTIONS = {
     try {
       await post(`${projectPath(project)}/change-requests/${number}/merge`);
     } finally {
-      // Also after a refusal: the branches have changed since they were shown.
+      // Also after a refusal, because the branches have changed since they were shown.
       page.refresh();
     }
     page.notice(`#${number} was merged into ${base}.`);

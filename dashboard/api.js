@@ -1,9 +1,9 @@
-/** The page's calls to the service: the cookie of the dashboard's session, a CSRF token on all that changes things. */
+/** The page's calls to the service: with the cookie of the dashboard's session, and a CSRF token on every change. */
 
 /** Long enough for a merge of a large repository. */
 const TIMEOUT_MS = 30_000;
 
-/** What the service refused, in its own words (api.md 1 "Errors"). */
+/** A refusal by the service, in its own words (api.md 1 "Errors"). */
 export class ApiError extends Error {
   /** @param {number} status 0: no answer at all @param {string} code @param {string} message */
   constructor(status, code, message) {
@@ -46,7 +46,7 @@ const call = async (method, path, body) => {
   );
 };
 
-/** @param {string} text @returns {any} null when it is no JSON */
+/** @param {string} text @returns {any} null if it is not JSON */
 const parse = (text) => {
   try {
     return JSON.parse(text);
@@ -70,7 +70,7 @@ export const remove = async (path) => {
   await call("DELETE", path);
 };
 
-/** A page of a list on the screen, and the most that the service gives at once (api.md 1 "Lists"). */
+/** The page size on the screen, and the largest page that the service returns (api.md 1 "Lists"). */
 const PAGE = 50;
 const LIMIT = 200;
 
@@ -79,7 +79,7 @@ const LIMIT = 200;
  *
  * @param {string} path may have a query
  * @param {string} plural name of the list in the answer
- * @param {number} pages how many pages' worth
+ * @param {number} pages how many pages to read
  * @returns {Promise<{items: any[], more: boolean}>}
  */
 export const getList = async (path, plural, pages) => {
@@ -101,8 +101,8 @@ export const getList = async (path, plural, pages) => {
 
 /**
  * @param {string} path
- * @param {number[]} absent statuses that mean there is nothing for this reader
- * @returns {Promise<any>} null then
+ * @param {number[]} absent statuses that mean that this reader gets nothing
+ * @returns {Promise<any>} null for these statuses
  */
 export const getJsonOrNull = (path, absent = [404]) =>
   getJson(path).catch((error) => {
@@ -110,7 +110,7 @@ export const getJsonOrNull = (path, absent = [404]) =>
     throw error;
   });
 
-/** Takes up the session of the cookie; throws an ApiError with status 401 when there is none. */
+/** Resumes the cookie's session. Throws an ApiError with status 401 without one. */
 export const resume = async () => {
   csrf = (await getJson("/dashboard/session")).csrf;
 };

@@ -1,6 +1,6 @@
 /**
- * The page: which part is shown follows from the address, what it shows is read again whenever the project's events
- * say that something changed. Nothing is kept that the API does not know.
+ * The page. The address decides which part it shows. It reads its data again whenever the project's events report a
+ * change, and keeps no state that the API does not have.
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
@@ -18,11 +18,11 @@ import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 import { triggers } from "./triggers.js";
 
-/** Events come in bursts; one reading serves a burst. */
+/** Events come in bursts. One reading serves a burst. */
 const SETTLE_MS = 200;
-/** "3 min ago" grows old. So does the account's own page, of which no project's events tell. */
+/** Relative times such as "3 min ago" go stale, and the account's own page gets no project events. */
 const REDRAW_MS = 5000;
-/** Beside a project's events: the account's usage. */
+/** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
 
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
@@ -115,7 +115,10 @@ const draw = () => {
   );
 };
 
-/** Who stood on something that is gone stands at the page's beginning, not outside of it. @param {() => void} change */
+/**
+ * If the focused element disappears, the focus moves to the page's beginning, not outside of it. @param {() => void}
+ * change
+ */
 const keepingPlace = (change) => {
   const main = region("main");
   const wasInside = main.contains(document.activeElement);
@@ -123,7 +126,7 @@ const keepingPlace = (change) => {
   if (wasInside && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 };
 
-/** @param {ApiError} error @param {boolean} shown whether older data is still on the page */
+/** @param {ApiError} error @param {boolean} shown whether the page still shows older data */
 const problem = (error, shown) =>
   h(
     "div",
@@ -138,7 +141,7 @@ const problem = (error, shown) =>
     ),
   );
 
-/** Reads everything the page shows; a call while one is under way makes one more afterwards. */
+/** Reads everything that the page shows. A call during a reading causes one more afterwards. */
 const refresh = async () => {
   if (!signedIn) return;
   if (loading) {
@@ -183,7 +186,7 @@ const drawSoon = () => {
   }, SETTLE_MS);
 };
 
-/** Follows what the page of the address shows beside its project, and no other page's. @param {Visit} former */
+/** Follows the live data of the page at the address, and of no other page. @param {Visit} former */
 const followPage = (former) => {
   former.live?.end();
   former.live = null;
@@ -224,7 +227,7 @@ const navigate = () => {
   visit = visitOf(location.hash);
   region("notices").replaceChildren();
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
-    // The same page, narrowed otherwise: it stays as it is until the answer is here.
+    // The same page with another filter: it stays as it is until the answer arrives.
     visit.data = former.data;
     visit.live = former.live;
     void refresh();
@@ -245,7 +248,7 @@ const notice = (text, link) => {
   );
 };
 
-/** What is no part of this page opens beside it, and is told nothing of it. @param {string} href */
+/** External links open in a new tab, without a referrer. @param {string} href */
 const linkTo = (href) => (href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" });
 
 /** @param {() => Promise<void> | void} work */
@@ -280,7 +283,7 @@ document.addEventListener("click", (event) => {
   const action = ACTIONS[target?.getAttribute("data-action") ?? ""];
   if (!(target instanceof HTMLElement) || action === undefined) return;
   event.preventDefault();
-  // A second press while the first is under way is the same wish.
+  // A second press while the first is under way means the same.
   if (busy.has(target)) return;
   busy.add(target);
   void attempt(async () => {
@@ -301,7 +304,7 @@ document.addEventListener("change", (event) => {
   const wanted = new URLSearchParams(query);
   if (choice.value === "") wanted.delete(name);
   else wanted.set(name, choice.value);
-  // In place: the way back leads to the page before, not through every choice.
+  // Replaces the address, so that the back button leads to the page before, not through every choice.
   location.replace(wanted.size === 0 ? path : `${path}?${wanted}`);
 });
 

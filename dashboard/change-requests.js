@@ -1,4 +1,4 @@
-/** Change requests: the list of a project's, and one with its diff and its end. */
+/** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getText } from "./api.js";
 import { h } from "./dom.js";
 import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
@@ -101,7 +101,7 @@ export const changeRequest = {
   ],
 };
 
-/** What is over can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
+/** An ended one can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
 const actions = (project, change) => {
   if (change.status !== "open") return [];
   const named = { "data-project": project.id, "data-number": String(change.number) };
@@ -157,7 +157,7 @@ const conflicts = (change) =>
       ),
   );
 
-/** One block a file. @param {string} diff */
+/** One block for each file. @param {string} diff */
 const diffView = (diff) => {
   const lines = diff.replace(/\n$/, "").split("\n");
   if (diff.trim() === "") return h("p", { class: "quiet" }, "No differences.");
@@ -195,7 +195,7 @@ const fileName = (file) => {
   return named?.slice("+++ b/".length) ?? file[0]?.replace(/^diff --git a\/(.*) b\/.*$/, "$1") ?? "";
 };
 
-/** What stands above the first hunk is said by the name, unless it is all there is. @param {string[]} file */
+/** The name replaces the lines above the first hunk, unless there are no others. @param {string[]} file */
 const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.slice(firstHunk(file)));
 
 /** @param {string[]} file */

@@ -20,10 +20,10 @@ import { h } from "./dom.js";
  */
 
 /**
- * Asks.
+ * Asks one question.
  *
  * @param {Question & {field?: Field}} question
- * @returns {Promise<string | null>} what was typed ("" without a field), or null when it was declined
+ * @returns {Promise<string | null>} the typed text ("" without a field), or null if the reader declined
  */
 export const ask = async ({ field, ...question }) => {
   const typed = await askFor(question, field === undefined ? {} : { answer: field });
@@ -31,11 +31,12 @@ export const ask = async ({ field, ...question }) => {
 };
 
 /**
- * Asks for several things.
+ * Asks for several values.
  *
  * @param {Question} question
  * @param {Record<string, Field>} fields
- * @returns {Promise<Record<string, string> | null>} what was typed, by the fields' names, or null when it was declined
+ * @returns {Promise<Record<string, string> | null>} the typed texts by the fields' names, or null if the reader
+ * declined
  */
 export const askFor = (question, fields) => {
   const inputs = Object.entries(fields).map(([name, field]) => ({
@@ -53,7 +54,7 @@ export const askFor = (question, fields) => {
       h(
         "p",
         { class: "actions" },
-        // Not a submit button: it would be the one that Enter in the field presses.
+        // Not a submit button, because Enter in the field would press it.
         h("button", { type: "button", class: "decline" }, question.decline ?? "Cancel"),
         h("button", { type: "submit", value: "confirm", class: "primary" }, question.confirm),
       ),
@@ -66,7 +67,7 @@ export const askFor = (question, fields) => {
         const typed = Object.fromEntries(
           inputs.map(({ name, input }) => [
             name,
-            // A secret is kept as it was typed.
+            // A secret is not trimmed.
             input.type === "password" ? input.value : input.value.trim(),
           ]),
         );
@@ -78,7 +79,7 @@ export const askFor = (question, fields) => {
 };
 
 /**
- * Shows a form as the page's dialog. Its element of the class "decline" closes it.
+ * Shows a form as the page's dialog. The form's element of the class "decline" closes it.
  *
  * @param {HTMLElement} form its heading has the id "dialog-title"
  * @param {{wide?: boolean}} [options]

@@ -1,23 +1,25 @@
 /**
- * Elements are described with `h`, shown with `morph`.
+ * `h` describes elements, `morph` shows them.
  *
- * Whatever comes from the API reaches the document as a text node or as an attribute's value, never as markup: there
- * is no other way in through this file (threats.md T08). What would not be seen in it is made visible (P09).
+ * Text from the API reaches the document only as a text node or an attribute's value, never as markup: this file offers
+ * no other way (threats.md T08). Invisible characters in it are made visible (P09).
  */
 import { visible } from "./text.js";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
 
-/** Attributes whose value the browser would run or fetch as something else than plain navigation. */
+/** Attributes whose value the browser would execute or load, other than by plain navigation. */
 const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
-/** Links lead within the page, to this service, or to a port of a sandbox on the origin that the service names for it. */
+/**
+ * Links lead within the page, to this service, or to a port of a sandbox on the origin that the service names for it.
+ */
 const LINK = /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.)/;
-/** Attributes that are shown or read out. */
+/** Attributes that are shown or read aloud. */
 const SHOWN = new Set(["title", "aria-label"]);
 
 /**
- * Makes an element.
+ * Creates an element.
  *
  * @param {string} tag
  * @param {Attributes} attributes `true` sets an empty one; false, null and undefined set none
@@ -41,8 +43,8 @@ export const h = (tag, attributes, ...children) => {
 };
 
 /**
- * Makes the children of `parent` look like `next` and keeps the nodes that are there already, so that focus, typed
- * text, selections and opened details survive live updates. Elements with the same `data-key` are the same.
+ * Makes the children of `parent` look like `next` and keeps existing nodes, so that focus, typed text, selections and
+ * opened details survive live updates. Elements with the same `data-key` are the same element.
  *
  * @param {Element} parent
  * @param {Child[]} next
@@ -59,7 +61,7 @@ export const morph = (parent, next) => {
   let cursor = parent.firstChild;
   for (const node of wanted) {
     const key = keyOf(node);
-    // What is gone makes room before anything moves: a node that is moved loses the focus.
+    // Old nodes are removed before any node moves, because a moved node loses the focus.
     while (cursor !== null && !kept.has(keyOf(cursor))) cursor = removed(cursor);
     const match = key === null ? cursor : (keyed.get(key) ?? null);
     if (match === null || !isSame(match, node)) {
@@ -99,7 +101,7 @@ const update = (shown, wanted) => {
   for (const { name, value } of wanted.attributes) {
     if (shown.getAttribute(name) !== value && !isReaders(shown, name)) shown.setAttribute(name, value);
   }
-  // Once a reader has chosen, the attribute alone chooses nothing.
+  // Once a reader has chosen, the attribute alone has no effect.
   if (shown instanceof HTMLOptionElement && shown.hasAttribute("selected") !== wasSelected) {
     shown.selected = !wasSelected;
   }
@@ -107,7 +109,7 @@ const update = (shown, wanted) => {
 };
 
 /**
- * What the reader opened stays open.
+ * Details that the reader opened stay open.
  *
  * @param {Element} element
  * @param {string} attribute

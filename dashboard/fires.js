@@ -1,4 +1,4 @@
-/** The ledger: what fired, what waits, what did not fire and why; and one fire with its request and its prompt. */
+/** The ledger: started, waiting and skipped fires with reasons; and a single fire with its request and its prompt. */
 import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
 import { counted, moment } from "./format.js";
@@ -25,10 +25,10 @@ import { prettyJson } from "./text.js";
 /** @typedef {import("./wire.d.ts").Fire} Fire */
 /** @typedef {import("./wire.d.ts").FireDetail} FireDetail */
 
-/** What a browser shows at once without effort, in UTF-16 units; requests may be far larger. */
+/** How much a browser shows at once without effort, in UTF-16 units. Requests may be far larger. */
 const BODY_SHOWN = 256 * 1024;
 
-/** Reasons the service gives by a code, in words; others are words already. */
+/** Texts for the service's reason codes. Other reasons are texts already. */
 const REASONS = new Map([
   ["account_session_cap", "All sessions of the account were in use."],
   ["missed", "The run was due while the service could not start it, and is now too old to catch up."],
@@ -68,7 +68,7 @@ export const fires = {
     const [project, { items, more }, listing] = await Promise.all([
       getJson(projectPath(id)),
       getList(`${projectPath(id)}/fires${wanted.size === 0 ? "" : `?${wanted}`}`, "fires", pages),
-      // The ledger matters more than what it can be narrowed to.
+      // If the filters' options cannot be read, the ledger is still shown.
       getJson(`${projectPath(id)}/triggers`).catch(() => ({ triggers: [] })),
     ]);
     const slugs = listing.triggers.map((/** @type {{slug: string}} */ trigger) => trigger.slug);
@@ -82,7 +82,7 @@ export const fires = {
   view: ({ project, fires: list, more, slugs, filter }) => [
     ...projectHead(project, "/fires"),
     filters(slugs, filter),
-    // Who does not see the list change hears it.
+    // Announces the change of the list to readers who cannot see it.
     h(
       "p",
       { class: "unseen", role: "status", "data-key": "count" },
@@ -161,7 +161,7 @@ const row = (projectId, fire) =>
     ),
   );
 
-/** Where it came from, and how often it was tried. @param {string} projectId @param {Fire} fire */
+/** Where it came from, and how many attempts it took. @param {string} projectId @param {Fire} fire */
 const origins = (projectId, fire) => {
   const parts = [
     fire.delivery_id && h("span", {}, "delivery ", code(fire.delivery_id)),
@@ -178,7 +178,7 @@ const origins = (projectId, fire) => {
   );
 };
 
-/** When it was due, else when it came. @param {Fire} fire */
+/** The due instant, otherwise the time of arrival. @param {Fire} fire */
 const instantOf = (fire) => fire.scheduled_for ?? fire.received_at;
 
 /** @param {string} projectId @param {string} id */
@@ -230,7 +230,7 @@ export const fire = {
 /** @param {string} projectId @param {FireDetail} found */
 const actions = (projectId, found) => {
   const target = { "data-project": projectId, "data-fire": found.id, "data-title": found.trigger_slug };
-  // What a clock or a person fired needs no request to be fired again; a webhook's prompt is made of it.
+  // A replay of a cron or manual fire needs no stored request. A webhook's prompt is rendered from it.
   const isLost = found.kind === "webhook" && found.request === null;
   return h(
     "p",
@@ -252,7 +252,7 @@ const actions = (projectId, found) => {
   );
 };
 
-/** Its request can be typed into the form of a preview. @param {FireDetail} found */
+/** Whether its request fits the form of a preview. @param {FireDetail} found */
 const canPreview = ({ kind, request }) =>
   kind === "webhook" && request !== null && request.encoding === "utf8" && request.body.length <= BODY_SHOWN;
 
@@ -286,7 +286,7 @@ const fireFacts = (projectId, found) =>
       "Replay of",
       found.replay_of && h("a", { href: fireLink(projectId, found.replay_of) }, idTail(found.replay_of)),
     ],
-    // The words stand above; this is what to search for.
+    // The text is above; this is the code to search for.
     ["Reason", found.reason && REASONS.has(found.reason) && code(found.reason)],
   ]);
 

@@ -1,6 +1,6 @@
-/** Instants and ids as a person reads them. */
+/** Instants and ids in readable form. */
 
-/** The reader's own. */
+/** The reader's own time zone. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -30,12 +30,12 @@ export const relative = (at) => {
   const distance = Date.parse(at) - now();
   const size = Math.abs(distance);
   if (size < 5000) return "just now";
-  // Whole seconds: tenths would flicker.
+  // Whole seconds, because tenths would flicker.
   const text = size < 60_000 ? `${Math.round(size / 1000)} s` : duration(size);
   return distance < 0 ? `${text} ago` : `in ${text}`;
 };
 
-/** Ids are time-ordered: their ends tell them apart. @param {string} id */
+/** Ids are time-ordered, so their ends distinguish them. @param {string} id */
 export const shortId = (id) => id.slice(-8);
 
 /** @param {number} count @param {string} noun @returns {string} "1 session", "2 sessions" */

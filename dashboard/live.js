@@ -1,9 +1,9 @@
-/** A project's events, as a signal that something changed: what changed is read again from the API. */
+/** A project's events, used as a signal to read the changed data again from the API. */
 
 /** The states of the ledger (api.md 4). */
 export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
 
-/** Names of events, as the service sends them; what has no name is a "message". */
+/** Names of events, as the service sends them. An event without a name is a "message". */
 const EVENTS = [
   "message",
   "reset",
@@ -11,21 +11,21 @@ const EVENTS = [
   "session.turn",
   "sandbox.status",
   "trigger.fired",
-  // A fire's event is named after the state it came to.
+  // A fire's event is named after its new state.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
   "change_request.updated",
   "change_request.merged",
   "change_request.closed",
 ];
-/** The browser reconnects by itself; only after a refusal is a new stream opened, this much later. */
+/** The browser reconnects by itself. After a refusal, a new stream is opened this much later. */
 const REOPEN_MS = 5000;
 
 /**
  * Follows a project.
  *
  * @param {string} projectId
- * @param {{changed: () => void, connected: (live: boolean) => void}} listener `changed` also after a gap
+ * @param {{changed: () => void, connected: (live: boolean) => void}} listener `changed` is also called after a gap
  * @returns {() => void} ends it
  */
 export const follow = (projectId, listener) => {
@@ -41,7 +41,7 @@ export const follow = (projectId, listener) => {
       // The service's first frame has the same name as the browser's own event.
       if (event instanceof MessageEvent) return;
       listener.connected(true);
-      // What happened while nobody listened.
+      // Something may have happened while the stream was closed.
       if (opened) listener.changed();
       opened = true;
     });

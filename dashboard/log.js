@@ -1,9 +1,9 @@
-/** A session's log as it comes: the service's stream of it, and the newest lines for the page to show. */
+/** A session's live log: the service's stream of it, and the newest lines for the page to show. */
 import { h } from "./dom.js";
 
-/** The page stays quick with so many; the API has the rest. */
+/** The page stays fast with this many lines. The API has the rest. */
 const SHOWN_LINES = 3000;
-/** The browser reconnects by itself and resumes; only after a refusal is a new stream opened, this much later. */
+/** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
 const REOPEN_MS = 5000;
 
 /** @typedef {{sandbox_id: string, at: string | null, source: string, line: string}} Line */
@@ -48,7 +48,7 @@ export const followLog = (path, changed) => {
     source.addEventListener("open", (event) => {
       // The service's first frame has the same name as the browser's own event.
       if (event instanceof MessageEvent) return;
-      // A new stream begins at the log's beginning; one that the browser opened again goes on.
+      // A new stream starts at the beginning of the log. One that the browser reopened continues.
       if (isFirst) log.lines.length = 0;
       isFirst = false;
       log.heard = true;

@@ -1,4 +1,4 @@
-/** The first page: how much of the account is in use, whether something waits for a free slot, and its projects. */
+/** The first page: the account's usage, its waiting fires, and its projects. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
@@ -70,7 +70,7 @@ const waiting = ({ queued_fires: count, active_sessions: active, session_cap: ca
     h("a", { href: "#/queue" }, "Show the queue"),
   );
 
-/** What the header says about the account. @param {Me} me @param {boolean | null} live */
+/** The header's text about the account. @param {Me} me @param {boolean | null} live */
 export const accountView = ({ user, account }, live) => [
   live !== null && h("span", { class: "live", "data-live": String(live) }, live ? "live" : "reconnecting"),
   h(

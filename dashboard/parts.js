@@ -4,13 +4,13 @@ import { moment, relative, shortId } from "./format.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 
-/** A state as a word and a dot: colour alone says nothing. @param {string} status */
+/** A state as a word and a dot, because colour alone is not readable for everyone. @param {string} status */
 export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
 
 /** A small word beside a name. @param {string} text @param {string} [tone] */
 export const tag = (text, tone) => h("span", { class: "tag", "data-tone": tone }, text);
 
-/** @param {string | null | undefined} at @param {string} [otherwise] shown when there is none */
+/** @param {string | null | undefined} at @param {string} [otherwise] shown without an instant */
 export const time = (at, otherwise = "never") =>
   at
     ? h("time", { datetime: at, title: moment(at) }, relative(at))
@@ -29,7 +29,7 @@ export const prose = (text) =>
 /** @param {string} id */
 export const idTail = (id) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
 
-/** A list of names and values; rows whose value is null are left out. @param {[string, Child][]} rows */
+/** A list of names and values. Rows whose value is null are left out. @param {[string, Child][]} rows */
 export const facts = (rows) =>
   h(
     "dl",
@@ -40,8 +40,8 @@ export const facts = (rows) =>
   );
 
 /**
- * A button whose press is handled by the entry `action` of actions.js. Keyed: one that goes must not become another under
- * the reader's finger.
+ * A button. The entry `action` of actions.js handles it. It has a key, so that a removed button never turns into
+ * another one while the reader presses it.
  *
  * @param {string} action
  * @param {string} label
@@ -51,9 +51,10 @@ export const button = (action, label, attributes = {}) =>
   h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label);
 
 /**
- * A choice that narrows what the page shows: it becomes the part `name` of the address's query.
+ * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
  *
- * @param {{name: string, label: string, all: string, options: readonly string[], chosen: string}} choice all: label of no choice
+ * @param {{name: string, label: string, all: string, options: readonly string[], chosen: string}} choice all: label of
+ * no choice
  */
 export const pick = ({ name, label, all, options, chosen }) =>
   h(
@@ -79,7 +80,7 @@ export const empty = (title, ...explanation) =>
 /** @param {string} projectId @param {string} [rest] e.g. "/triggers" */
 export const projectLink = (projectId, rest = "") => `#/projects/${projectId}${rest}`;
 
-/** Where the reader is. @param {[string, string | null][]} steps label and link; the last has none */
+/** The breadcrumbs. @param {[string, string | null][]} steps label and link; the last has no link */
 export const trail = (steps) =>
   h(
     "nav",

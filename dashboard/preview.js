@@ -1,4 +1,4 @@
-/** What a trigger's prompt would be for a fire that somebody imagines: a dialog that starts nothing. */
+/** A dialog that shows a trigger's prompt for an imagined fire, without starting anything. */
 import { ApiError, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
@@ -19,7 +19,7 @@ import { isJson, prettyJson } from "./text.js";
  * @property {{body: string, headers: Record<string, string>}} request of a webhook
  */
 
-/** The headers that templates (spec.md 6) and filters know, by the names that requests have for them. */
+/** The headers that templates (spec.md 6) and filters use, by their names in requests. */
 const HEADERS = [
   ["x-github-event", "X-GitHub-Event"],
   ["content-type", "Content-Type"],
@@ -27,17 +27,18 @@ const HEADERS = [
   ["x-forwarded-for", "X-Forwarded-For"],
 ];
 
-/** The content type of forms: such a body is text, with JSON in its field `payload`. */
+/** The content type of forms. A form's body is text, with JSON in its field `payload`. */
 const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-/** What becomes of a delivery that does not fire. */
+/** Outcomes of a delivery that does not fire. */
 const OUTCOMES = new Map([
   ["pong", "This is a ping. The service answers it and does not start a session."],
   ["filtered", "The delivery does not match the trigger's filter. It would not start a session."],
 ]);
 
 /**
- * A stored request as somebody would imagine it, its body as JSON: what is none is read as the receiver reads it.
+ * A stored request as the start of an imagined one, with its body as JSON. A body that is not JSON is read as the
+ * receiver reads it.
  *
  * @param {NonNullable<import("./wire.d.ts").FireDetail["request"]>} request
  * @returns {Imagined["request"]}
@@ -93,7 +94,7 @@ export const openPreview = (imagined) => {
     asked += 1;
     const turn = asked;
     const answer = await previewOf(imagined, new FormData(form));
-    // A later press has made this answer an old one.
+    // A later press has made this answer obsolete.
     if (turn !== asked) return;
     const isRefused = typeof answer === "string";
     refusal.replaceChildren(...(isRefused ? [h("span", {}, prose(answer))] : []));
@@ -108,7 +109,10 @@ export const openPreview = (imagined) => {
   openDialog(form, { wide: true });
 };
 
-/** @param {Imagined} imagined @param {FormData} entered @returns {Promise<Preview | string>} why not, in words */
+/**
+ * @param {Imagined} imagined @param {FormData} entered @returns {Promise<Preview | string>} the preview, or the error
+ * as text
+ */
 const previewOf = async ({ projectId, slug }, entered) => {
   try {
     return await post(
@@ -123,7 +127,7 @@ const previewOf = async ({ projectId, slug }, entered) => {
   }
 };
 
-/** @param {FormData} entered @returns {Record<string, unknown>} throws a SyntaxError when the body is no JSON */
+/** @param {FormData} entered @returns {Record<string, unknown>} throws a SyntaxError if the body is not JSON */
 const requestOf = (entered) => {
   const text = (/** @type {string} */ name) => String(entered.get(name) ?? "").trim();
   const kind = text("kind");

@@ -1,4 +1,4 @@
-/** What waits for a free slot, in every project of the account, in the order it will start. */
+/** Fires that wait for a free slot, in every project of the account, in the order in which they start. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
@@ -9,7 +9,7 @@ import { button, empty, idTail, projectLink, time, trail } from "./parts.js";
 /** @typedef {import("./wire.d.ts").QueuedFire} QueuedFire */
 /** @typedef {import("./wire.d.ts").Me} Me */
 
-/** Ten thousand may wait; who looks wants to see what starts next. */
+/** Ten thousand fires may wait. A reader wants to see which start next. */
 const SHOWN = 200;
 
 /** @typedef {{queue: QueuedFire[], names: Map<string, string>}} QueuePage names of projects by their id */

@@ -1,4 +1,4 @@
-/** Webhooks that a project's receiver turned away: what a sender is not told, for the people who can mend it. */
+/** Webhooks that a project's receiver refused, with the reasons that the sender does not get. */
 import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
 import { button, callout, code, empty, projectLink, time } from "./parts.js";
@@ -7,7 +7,7 @@ import { projectHead, projectPath } from "./project.js";
 /** @typedef {import("./wire.d.ts").WebhookRefusal} WebhookRefusal */
 /** @typedef {{project: import("./wire.d.ts").Project, refusals: WebhookRefusal[], more: boolean}} Refusals */
 
-/** Reasons by their codes; others are shown as they are. */
+/** Texts for reason codes. Other codes are shown as they are. */
 const REASONS = new Map([
   ["invalid_webhook_address", "No trigger has this webhook address."],
   ["unknown_trigger", "platform.toml has no trigger with this slug."],

@@ -1,4 +1,4 @@
-/** One session: how its boot and its life went, why it failed, what it was told, what it said, what it asks to merge. */
+/** One session: its boot and life, its failure, its prompt, its log, and its change requests. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
@@ -148,7 +148,7 @@ const timeline = (found, sandbox) => {
   );
 };
 
-/** Time since the step before. @param {{at: string}[]} steps @param {number} index */
+/** Time since the previous step. @param {{at: string}[]} steps @param {number} index */
 const sinceOf = (steps, index) => Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
 
 /** @param {Session} found @param {Sandbox | null} sandbox */
@@ -189,10 +189,12 @@ const sessionFacts = (found, sandbox) =>
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
 
-/** Skipped files that are named; the API has them all. */
+/** How many skipped files are listed. The API has them all. */
 const SKIPPED_SHOWN = 10;
 
-/** What was not pushed when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved */
+/**
+ * The unpushed work when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved
+ */
 const savedWork = ({ id }, { wip, skipped, error }) =>
   h(
     "span",

@@ -1,7 +1,7 @@
 /** The page for readers who are not signed in. */
 import { h } from "./dom.js";
 
-/** @param {string | null} refusal why the last try failed */
+/** @param {string | null} refusal why the last attempt failed */
 export const signInView = (refusal) => [
   h(
     "form",

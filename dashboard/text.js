@@ -1,15 +1,15 @@
-/** Text that others wrote, as a person can read it. */
+/** Makes text from other authors readable. */
 
 /**
- * What a reader's eye would obey instead of seeing: control characters, and the marks that turn the direction of the
- * text after them. Tabs and line ends are what they seem (threats.md P09).
+ * Characters that affect the display instead of being visible: control characters, and marks that change the direction
+ * of the text after them. Tabs and line ends are left out (threats.md P09).
  */
 const OBEYED = /\r(?!\n)|[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-/** Deeper JSON is indentation and little else. */
+/** Deeper JSON is mostly indentation. */
 const DEPTH = 64;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/gu;
 
-/** @param {string} text @returns {string} the same with each such character as a sign that can be seen */
+/** @param {string} text @returns {string} the text with a visible sign for each of these characters */
 export const visible = (text) => text.replace(OBEYED, sign);
 
 /** @param {string} character */
@@ -20,11 +20,10 @@ const sign = (character) => {
 };
 
 /**
- * Indents JSON and changes nothing else in it: numbers too long for JavaScript and names that stand twice stay as
- * they were sent.
+ * Indents JSON and changes nothing else: numbers that are too long for JavaScript, and repeated names, stay as sent.
  *
  * @param {string} text
- * @returns {string | null} null when it is no JSON, or nested too deeply to be read
+ * @returns {string | null} null if it is not JSON, or nested too deeply to be read
  */
 export const prettyJson = (text) => {
   const source = text.replace(/^\ufeff/, "");
@@ -37,7 +36,7 @@ export const prettyJson = (text) => {
       depth -= 1;
       pretty += isOpening(tokens[index - 1]) ? token : `\n${"  ".repeat(depth)}${token}`;
     } else {
-      // What stands first in an object or a list begins a line.
+      // The first entry of an object or a list begins a line.
       pretty += isOpening(tokens[index - 1]) ? `\n${"  ".repeat(depth)}${token}` : token;
       if (isOpening(token)) depth += 1;
       if (token === ",") pretty += `\n${"  ".repeat(depth)}`;

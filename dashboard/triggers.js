@@ -1,4 +1,4 @@
-/** A project's triggers: what starts sessions, when each last did and next will, and which entries are wrong. */
+/** A project's triggers, with their last and next fires, and the invalid entries. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink, firesLink } from "./fires.js";
@@ -159,7 +159,10 @@ const cardActions = (projectId, trigger) => {
   );
 };
 
-/** Its newest row of the ledger, whatever became of it, and the way to the others. @param {string} projectId @param {Trigger} trigger */
+/**
+ * Its newest row of the ledger, with any status, and a link to the others. @param {string} projectId @param {Trigger}
+ * trigger
+ */
 const ledger = (projectId, { slug, name, last_fire: newest }) =>
   h(
     "span",
@@ -175,7 +178,7 @@ const ledger = (projectId, { slug, name, last_fire: newest }) =>
     h("a", { href: firesLink(projectId, slug), "aria-label": `All runs of ${name}` }, "all runs"),
   );
 
-/** The instants it is due at next, soonest first. @param {Trigger} trigger @param {import("./wire.d.ts").Project} project */
+/** Its next due instants, soonest first. @param {Trigger} trigger @param {import("./wire.d.ts").Project} project */
 const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, project) => {
   if (!enabled) return h("span", { class: "quiet" }, "disabled");
   if (soonest === null) return h("span", { class: "quiet" }, project.triggers_paused ? "paused" : "never");
@@ -194,7 +197,7 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
   );
 };
 
-/** What a delivery must match. @param {import("./wire.d.ts").WebhookFilter} filter */
+/** The conditions on a delivery. @param {import("./wire.d.ts").WebhookFilter} filter */
 const filter = ({ events, branches, if: conditions }) =>
   h(
     "ul",

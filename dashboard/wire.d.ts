@@ -1,4 +1,4 @@
-/** What the page reads of the API's answers (api.md 2, 3, 4, 6). Instants are ISO 8601 strings. */
+/** The fields of the API's answers that the page reads (api.md 2, 3, 4, 6). Instants are ISO 8601 strings. */
 
 export interface Me {
   user: { id: string; name: string };
@@ -90,7 +90,7 @@ export interface Trigger {
   last_fire: { id: string; status: string; at: string } | null;
 }
 
-/** What a delivery must match; null where a part is not written. */
+/** The conditions on a delivery. Null for each part that the manifest omits. */
 export interface WebhookFilter {
   events: string[] | null;
   branches: string[] | null;
@@ -140,7 +140,7 @@ export interface Fire {
   session_id: string | null;
   attempts: number;
   replay_of: string | null;
-  /** Absent where no signature was looked at. */
+  /** Absent if no signature was checked. */
   verified_with?: "current" | "previous" | null;
 }
 

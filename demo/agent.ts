@@ -1,9 +1,9 @@
-/** What the agent does, read from the agent runtime's own API through the service's relay. */
+/** The agent's actions, read from the agent runtime's own API through the service's relay. */
 import { type Client, Refused } from "./client.ts";
 
-/** One thing it did: a call of a tool, or words. */
+/** One action: a tool call, or text. */
 export interface AgentAct {
-  /** Null: it said `text`. */
+  /** Null: the agent wrote `text`. */
   readonly tool: string | null;
   readonly text: string;
   /** ms since the epoch. */
@@ -33,7 +33,7 @@ interface Message {
 }
 
 /**
- * Looks at the conversation that the daemon began.
+ * Reads the conversation that the daemon began.
  *
  * @param path of the relay to the runtime
  * @param title the agent session's title: the platform's session id (api.md 7)
@@ -41,7 +41,7 @@ interface Message {
 export const watchAgent = (client: Client, path: string, title: string) => {
   const told = new Set<string>();
   return {
-    /** What is new since the last look, and whether the turn is over. @throws when the turn ended in an error. */
+    /** The new actions since the last look, and whether the turn is over. @throws if the turn ended in an error. */
     look: async (): Promise<{ readonly acts: readonly AgentAct[]; readonly atRest: boolean }> => {
       const messages = await conversation(client, path, title);
       const last = messages.at(-1)?.info;
@@ -62,7 +62,7 @@ export const watchAgent = (client: Client, path: string, title: string) => {
   };
 };
 
-/** All messages of the agent session; none while the daemon has not begun it. */
+/** All messages of the agent session. Empty until the daemon has begun it. */
 const conversation = async (client: Client, path: string, title: string): Promise<readonly Message[]> => {
   try {
     const sessions = await client.get<readonly { id: string; title: string }[]>(`${path}/session`);
@@ -71,13 +71,13 @@ const conversation = async (client: Client, path: string, title: string): Promis
       ? []
       : await client.get<readonly Message[]>(`${path}/session/${session.id}/message`);
   } catch (cause) {
-    // A runtime that restarts is away for a moment (api.md 7).
+    // A runtime that restarts is unavailable for a moment (api.md 7).
     if (cause instanceof Refused && (cause.status === 502 || cause.status === 503)) return [];
     throw cause;
   }
 };
 
-/** Null for what is not done yet, and for what is no act. */
+/** Null for an unfinished part, and for a part that is not an action. */
 const actOf = ({ type, tool, text, time, state }: Part): AgentAct | null => {
   if (type === "text" && time?.end !== undefined) return { tool: null, text: text ?? "", at: time.end };
   if (type !== "tool" || state?.time?.end === undefined) return null;

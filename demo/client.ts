@@ -1,11 +1,11 @@
-/** The demo's calls to the service: JSON, text, server-sent events, and the branch tips a git client would see. */
+/** The demo's calls to the service: JSON, text, server-sent events, and branch tips as a git client sees them. */
 import { request } from "undici";
 import type { Dispatcher } from "undici";
 
-/** Longer than any single answer takes; waiting for an outcome is done by following events. */
+/** Longer than any single answer takes. To wait for an outcome, the demo follows events. */
 const ANSWER_MS = 30_000;
 
-/** The service refused, in its own words. */
+/** A refusal by the service, in its own words. */
 export class Refused extends Error {
   readonly status: number;
   constructor(call: string, status: number, body: string) {
@@ -34,7 +34,7 @@ export class Client {
     this.#signal = options.signal;
   }
 
-  /** @throws Refused on any status but 2xx. */
+  /** @throws Refused on any status outside 2xx. */
   async get<Answer>(path: string): Promise<Answer> {
     return JSON.parse(await this.text("GET", path)) as Answer;
   }
@@ -43,7 +43,7 @@ export class Client {
     return JSON.parse(await this.text(method, path, { body: JSON.stringify(body) })) as Answer;
   }
 
-  /** Posts bytes with headers of the caller's own and no token, as a code host does. */
+  /** Posts bytes with the caller's own headers and without a token, as a code host does. */
   async deliver<Answer>(
     path: string,
     payload: { readonly body: string; readonly headers: Readonly<Record<string, string>> },
@@ -75,7 +75,7 @@ export class Client {
     return text;
   }
 
-  /** The tip of a branch, or null while there is none. */
+  /** The tip of a branch. Null if it does not exist yet. */
   async branchTip(projectId: string, branch: string): Promise<string | null> {
     const credential = Buffer.from(`demo:${this.#token}`).toString("base64");
     const refs = await this.text("GET", `/v1/git/${projectId}.git/info/refs?service=git-upload-pack`, {
@@ -85,7 +85,7 @@ export class Client {
     return tipOf(refs, branch);
   }
 
-  /** A project's events from now on; the first one comes as soon as the stream stands. */
+  /** A project's events from now on. The first one comes as soon as the stream is open. */
   async *events(projectId: string): AsyncGenerator<ServerEvent> {
     const answer = await request(`${this.#baseUrl}/v1/projects/${projectId}/events`, {
       headers: { authorization: `Bearer ${this.#token}`, accept: "text/event-stream" },
@@ -117,7 +117,7 @@ export const tipOf = (advertisement: string, branch: string): string | null => {
   return null;
 };
 
-/** One block of a stream of server-sent events; null for a comment. */
+/** One block of a stream of server-sent events. Null for a comment. */
 export const eventOf = (block: string): ServerEvent | null => {
   const field = (name: string): string | undefined =>
     block

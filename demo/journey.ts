@@ -1,4 +1,6 @@
-/** The main job, step by step: a signed push comes in, a session does what the prompt says, a change request shows it. */
+/**
+ * The main job, step by step: a signed push arrives, a session follows the prompt, a change request shows the result.
+ */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type AgentAct, watchAgent } from "./agent.ts";
@@ -21,7 +23,7 @@ interface Sandbox {
   readonly created_at: string;
 }
 
-/** Milliseconds from the sending of the webhook until each step was done; null where a step left no trace. */
+/** Milliseconds from sending the webhook to the end of each step. Null if a step left no trace. */
 export interface BootTimes {
   readonly accepted: number;
   readonly branch: number | null;
@@ -32,7 +34,7 @@ export interface BootTimes {
   readonly commit: number;
 }
 
-/** What the demo saw; the last line of `--once`. */
+/** The result of the demo, which is also the last line of `--once`. */
 export interface Outcome {
   readonly session_id: string;
   readonly status: string;
@@ -48,22 +50,22 @@ export interface Journey {
   readonly client: Client;
   readonly narrator: Narrator;
   readonly projectId: string;
-  /** Marks where in the journey a failure happens. */
+  /** Names the step of the journey in its failures. */
   readonly step: <A>(name: string, work: () => Promise<A>) => Promise<A>;
 }
 
 const TRIGGER = "on-push";
-/** A model of the real world thinks for a while; a boot has a deadline of its own. */
+/** A real model thinks for a while. A boot has a deadline of its own. */
 const AGENT_DEADLINE_MS = 10 * 60 * 1000;
 const LOOK_MS = 100;
-/** Of a command or a sentence of the agent's, as much as a terminal's line holds beside the time. */
+/** How much of an agent's command or sentence fits a terminal's line beside the time. */
 const LINE_LENGTH = 90;
 
-/** Walks from the webhook to the change request. */
+/** Runs from the webhook to the change request. */
 export const travel = async (journey: Journey, delivery: Delivery): Promise<Outcome> => {
   const { client, narrator, projectId, step } = journey;
   const events = client.events(projectId);
-  // The stream stands before anything can happen.
+  // The stream is open before anything can happen.
   await step("following the project's events", () => events.next());
 
   const sentAt = epochMs();
@@ -95,7 +97,7 @@ export const travel = async (journey: Journey, delivery: Delivery): Promise<Outc
     agent_runtime: await step("asking the agent runtime for its version", () => runtimeVersion(client, path)),
     boot_ms: {
       accepted: Math.round(acceptedAt - sentAt),
-      // A sandbox is asked for as soon as the branch exists, and not before.
+      // A sandbox is requested as soon as the branch exists, and not before.
       branch: since(Date.parse(sandbox.created_at)),
       sandbox: since(logged.sandbox),
       clone: since(logged.clone),
@@ -117,7 +119,7 @@ const deliver = async ({ client, projectId }: Journey, delivery: Delivery): Prom
   );
 };
 
-/** Tells each change until the session runs. @throws with the session's failure when it does not come to that. */
+/** Reports each change until the session runs. @throws the session's failure if it does not run. */
 const awaitRunning = async (
   { narrator }: Journey,
   {
@@ -145,7 +147,7 @@ interface Pushed {
   readonly seenAt: number;
 }
 
-/** Tells what the agent does until it has pushed and is at rest. */
+/** Reports the agent's actions until it has pushed and is idle. */
 const awaitCommit = async (
   { client, narrator, projectId }: Journey,
   session: Session,
@@ -201,7 +203,7 @@ const runtimeVersion = async (client: Client, path: string): Promise<string> => 
   return `opencode ${version}`;
 };
 
-/** When the sandbox's daemon was there, had cloned, and had the agent runtime answering: from its log. */
+/** When the sandbox's daemon started, had cloned, and the agent runtime answered, from its log. */
 export const bootSteps = (
   log: string,
 ): { readonly sandbox: number | null; readonly clone: number | null; readonly runtime: number | null } => {
@@ -216,5 +218,5 @@ export const bootSteps = (
   };
 };
 
-/** A delivery id as GitHub makes them. */
+/** A delivery id in GitHub's form. */
 export const newDeliveryId = (): string => randomUUID();

@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: the whole service on this machine, doing its main job once in front of the reader, who can then look
- * around in the dashboard until Ctrl-C. `--once` leaves right after the job and ends with one line of JSON.
+ * `npm run demo`: the whole service on this machine performs its main job once. Afterwards the reader can look around
+ * in the dashboard until Ctrl-C. `--once` exits right after the job and ends with one line of JSON.
  *
- * Everything it makes lies in one temporary directory and is gone afterwards.
+ * All its files are in one temporary directory, which is removed afterwards.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ import { makeRepository, pushDelivery } from "./sample.ts";
 import { startScriptedModel } from "./scripted-model.ts";
 import { abortOf, messageOf, type Service, startService } from "./service.ts";
 
-/** Where one of these is in the environment, the agent thinks with the model it opens. */
+/** If one of these is in the environment, the agent uses its model. */
 const MODEL_KEYS = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
@@ -25,13 +25,13 @@ const MODEL_KEYS = [
   "OPENROUTER_API_KEY",
 ];
 const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";
-/** Teardown of a sandbox: saving, SIGTERM, SIGKILL (api.md 3) all fit in. */
+/** Enough for a sandbox's teardown: saving, SIGTERM, SIGKILL (api.md 3). */
 const TEARDOWN_MS = 30_000;
 const LOOK_MS = 100;
-/** Short, wherever TMPDIR points: below it lie sockets, whose whole path has at most a hundred bytes. */
+/** Short and independent of TMPDIR, because socket paths below it have at most a hundred bytes. */
 const DIRECTORY = "/tmp/demo-";
 
-/** Something did not work: which step, and why. */
+/** A step failed, with the reason. */
 class StepFailed extends Error {
   constructor(step: string, cause: unknown) {
     super(`${step}: ${messageOf(cause)}`, { cause });
@@ -43,7 +43,7 @@ interface Demo {
   readonly directory: string;
   /** Aborted when the reader wants to leave. */
   readonly signal: AbortSignal;
-  /** What has to be ended, in the order of its making. */
+  /** Functions that end the started parts, in the order of their creation. */
   readonly undo: (() => Promise<void>)[];
 }
 
@@ -83,9 +83,9 @@ const run = async (demo: Demo): Promise<Running> => {
     startService(
       {
         PLATFORM_DATA_DIR: path.join(directory, "data"),
-        // What it copies for its sandboxes goes when the directory goes.
+        // The copies for its sandboxes are removed with the directory.
         TMPDIR: directory,
-        // Any that is free: the reader comes by the link.
+        // Any free port, because the reader follows a link.
         PLATFORM_PORT: "0",
         PLATFORM_BOOTSTRAP_TOKEN: token,
         PLATFORM_IMPORT_ROOTS: directory,
@@ -97,7 +97,7 @@ const run = async (demo: Demo): Promise<Running> => {
   demo.undo.push(service.stop);
   narrator.say("service", `ready at ${service.baseUrl}`);
   const client = new Client({ baseUrl: service.baseUrl, token, signal });
-  // A service that dies, and a reader who leaves, end every step at once.
+  // If the service dies or the reader leaves, every step ends at once.
   const interrupted = abortOf(signal);
   const step: Step = (name, work) =>
     namedStep(name, () => Promise.race([work(), service.died, interrupted])).catch((cause: unknown) => {
@@ -169,7 +169,7 @@ const putSecrets = async (
   }
 };
 
-/** What runs in sandboxes outlives the service (api.md 9): it is stopped first, and waited for. */
+/** Sandboxes outlive the service (api.md 9), so they are stopped and waited for first. */
 const stopSessions = async (client: Client, projectId: string): Promise<void> => {
   const list = `/v1/projects/${projectId}/sessions`;
   const { sessions } = await client.get<{ sessions: readonly Session[] }>(`${list}?limit=200`);
@@ -187,7 +187,7 @@ const stopSessions = async (client: Client, projectId: string): Promise<void> =>
   );
 };
 
-/** Ends what was begun, newest first; a part that does not end is named, and the others are ended all the same. */
+/** Ends the started parts, newest first. If one does not end, it is named, and the others are ended anyway. */
 const cleanUp = async ({ undo, directory, narrator }: Demo): Promise<boolean> => {
   let clean = true;
   for (const end of undo.toReversed()) {
@@ -227,7 +227,7 @@ const main = async (once: boolean): Promise<number> => {
   }
   const narrator = makeNarrator((text) => process.stdout.write(text), wantsColours(process.stdout));
   const directory = mkdtempSync(DIRECTORY);
-  // Sandboxes run as other users and pass through it; nobody can list it.
+  // Sandboxes run as other users and must traverse it, but those users cannot list it.
   chmodSync(directory, 0o711);
   const demo: Demo = { narrator, directory, signal: leaving.signal, undo: [] };
   narrator.plain("A push to GitHub becomes a session, a commit and a change request.\n", "strong");

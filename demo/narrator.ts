@@ -1,4 +1,4 @@
-/** Tells a person what happens, each step with its time. Colours only where a terminal shows them. */
+/** Reports each step with its time to a person, in colour if a terminal shows it. */
 
 const CODES = { quiet: "2", good: "32", bad: "31", hunk: "36", strong: "1" } as const;
 export type Tone = keyof typeof CODES;
@@ -7,13 +7,13 @@ const TIME_WIDTH = 9;
 const LABEL_WIDTH = 16;
 
 export interface Narrator {
-  /** A line with the time since the narrator was made, or since `origin` (ms since the epoch) where `at` is given. */
+  /** A line with the time since the narrator was created, or since `origin` (ms since the epoch) if `at` is given. */
   readonly say: (
     label: string,
     text: string,
     moment?: { readonly at: number; readonly origin: number },
   ) => void;
-  /** A line as it is, in a tone. */
+  /** A line without the time, in a tone. */
   readonly plain: (text: string, tone?: Tone) => void;
   /** A unified diff. */
   readonly diff: (text: string) => void;
@@ -26,7 +26,7 @@ export const epochMs = (): number => performance.timeOrigin + performance.now();
 export const formatTime = (ms: number): string =>
   ms < 1000 ? `${String(Math.max(0, Math.round(ms)))} ms` : `${(ms / 1000).toFixed(1)} s`;
 
-/** @param colours whether the output is a terminal that wants them */
+/** @param colours whether the output is a terminal with colours */
 export const makeNarrator = (write: (text: string) => void, colours: boolean): Narrator => {
   const paint = (text: string, tone: Tone): string =>
     colours ? `\u001B[${CODES[tone]}m${text}\u001B[0m` : text;
@@ -59,6 +59,6 @@ const toneOf = (line: string): Tone | null => {
   return line.startsWith("@@") ? "hunk" : null;
 };
 
-/** Terminals that take colours, unless the reader asked for none (https://no-color.org). */
+/** Terminals with colours, unless the reader has disabled them (https://no-color.org). */
 export const wantsColours = (stream: { readonly isTTY?: boolean }): boolean =>
   stream.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";

@@ -1,4 +1,4 @@
-/** The sample project: its repository, freshly made, and the push that GitHub reports of it. */
+/** The sample project: its new repository, and GitHub's delivery of a push to it. */
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -7,13 +7,13 @@ import { sign } from "@octokit/webhooks-methods";
 
 const FILES = path.join(import.meta.dirname, "repository");
 
-/** Copies the sample into `directory` and commits it there. @throws when git is not there or refuses. */
+/** Copies the sample into `directory` and commits it there. @throws if git is missing or refuses. */
 export const makeRepository = (directory: string): void => {
   cpSync(FILES, directory, { recursive: true });
   const git = (...args: readonly string[]) => {
     execFileSync("git", ["-C", directory, ...args], {
       stdio: ["ignore", "ignore", "pipe"],
-      // The reader's own settings (signing, hooks, templates) have no part in it.
+      // The reader's own settings (signing, hooks, templates) do not apply.
       env: { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" },
     });
   };

@@ -1,14 +1,14 @@
 /**
- * What the scripted model says next, as a pure function of the conversation so far.
+ * The scripted model's next turn, as a pure function of the conversation so far.
  *
- * The last user message is the prompt. It is read for instructions, one a line:
+ * The last user message is the prompt. It may contain instructions, one a line:
  *
  *     write <path>: <text>      write that text to that file
  *     run: <command>            run that command in the shell
  *
- * A prompt with neither gets notes on itself, in the file it names in backticks or else in NOTES.md. What was
- * written is committed and pushed to the branch that is checked out. One tool call a turn, so that the number of
- * calls made since the prompt says which step comes next: nothing is remembered between requests.
+ * For a prompt with neither, the model writes notes on the prompt to the file that it names in backticks, otherwise to
+ * NOTES.md. Then it commits and pushes to the checked-out branch. It makes one tool call in each turn, so the number of
+ * calls since the prompt decides the next step: it keeps no state between requests.
  */
 import * as Schema from "effect/Schema";
 
@@ -47,7 +47,7 @@ const RUN_LINE = /^\s*run: ?(?<command>.+)$/;
 const FILE_IN_BACKTICKS = /`(?<path>[\w./-]+\.\w+)`/;
 const AUTHOR = "-c user.name='Scripted Model' -c user.email=scripted-model@localhost";
 
-/** The next turn. A request without tools (a title, a summary) is answered with the prompt's first line. */
+/** The next turn. The answer to a request without tools (a title, a summary) is the prompt's first line. */
 export const nextTurn = (request: ChatRequest): Turn => {
   const promptAt = request.messages.findLastIndex((message) => message.role === "user");
   const prompt = promptAt < 0 ? "" : textOf(request.messages[promptAt]?.content);
@@ -120,7 +120,7 @@ const callOf = (step: Step): Extract<Turn, { kind: "call" }> =>
     : {
         kind: "call",
         tool: "bash",
-        // The exit code is the only part of a result whose wording the script can rely on.
+        // The script can only rely on the exit code, because the wording of results may change.
         input: { command: `${step.command}; echo "exit code $?"`, description: step.purpose },
       };
 

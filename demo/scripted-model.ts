@@ -1,7 +1,7 @@
 /**
  * A model that needs no network and no key: an OpenAI-compatible chat-completions server that plays the script of
- * script.ts. It stands behind the managed model gateway of the demo and of the end-to-end tests, so that the real
- * agent runtime runs offline and does the same each time. `node demo/scripted-model.ts [port]` serves it alone.
+ * script.ts. It is behind the managed model gateway of the demo and of the end-to-end tests, so that the real agent
+ * runtime runs offline and always does the same. `node demo/scripted-model.ts [port]` serves it alone.
  */
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,27 +9,27 @@ import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { ChatRequest, nextTurn, type Turn } from "./script.ts";
 
-/** Whole conversations are sent each time; this is far beyond what any model's context holds. */
+/** Each request contains the whole conversation. This is far larger than any model's context. */
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 const MODEL_ID = "scripted";
-/** No clock: the same request gets the same bytes. */
+/** No clock: the same request always gets the same bytes. */
 const CREATED = 0;
 
 export interface ScriptedModel {
-  /** Base URL as an OpenAI client wants it, ending in /v1. */
+  /** The base URL for an OpenAI client, ending in /v1. */
   readonly url: string;
   /** Stops listening and cuts open connections. */
   readonly close: () => Promise<void>;
 }
 
-/** Starts it on `host` (default 127.0.0.1) and `port` (default: one that is free). Any API key is accepted. */
+/** Starts it on `host` (default 127.0.0.1) and `port` (default: a free one). Any API key is accepted. */
 export const startScriptedModel = async (
   options: { readonly host?: string; readonly port?: number } = {},
 ): Promise<ScriptedModel> => {
   const host = options.host ?? "127.0.0.1";
   const server = http.createServer((request, response) => {
     answer(request, response).catch((cause: unknown) => {
-      // The client went away while it was sending: there is nobody left to tell.
+      // The client left while it was sending, so it cannot get an answer.
       response.destroy(cause instanceof Error ? cause : undefined);
     });
   });
@@ -79,7 +79,7 @@ const answer = async (request: http.IncomingMessage, response: http.ServerRespon
 
 const decodeRequest = Schema.decodeUnknownResult(Schema.fromJsonString(ChatRequest));
 
-/** The whole body, or null when it is too large: then it is read to its end, so that the refusal arrives, and not kept. */
+/** The whole body. Null if it is too large: then it is read to its end and discarded, so that the refusal arrives. */
 const bodyOf = async (request: http.IncomingMessage): Promise<string | null> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -142,7 +142,7 @@ const sendJson = (response: http.ServerResponse, status: number, body: object): 
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 };
 
-/** An error as OpenAI's API words it. */
+/** An error in the format of OpenAI's API. */
 const refuse = (response: http.ServerResponse, status: number, message: string): void => {
   sendJson(response, status, { error: { message, type: "invalid_request_error" } });
 };

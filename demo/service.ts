@@ -1,4 +1,4 @@
-/** The service as a child process, on embedded defaults: what `npm start` runs, with settings of the demo's own. */
+/** The service as a child process with embedded defaults, like `npm start`, with the demo's own settings. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
@@ -6,21 +6,21 @@ import * as readline from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
 const MAIN = path.join(import.meta.dirname, "../src/main.ts");
-/** api.md 9: it ends within 10 s of SIGTERM; a little more on a loaded machine. */
+/** api.md 9: it ends within 10 s of SIGTERM, and a little later on a loaded machine. */
 const STOP_MS = 20_000;
-/** The first start copies the database's programs and makes the database. */
+/** The first start copies the database's programs and creates the database. */
 const START_MS = 120_000;
 const LAST_WORDS_MS = 500;
-/** Of its log, what is shown when it fails. */
+/** How much of its log is shown after a failure. */
 const LOG_LINES = 30;
 
 export interface Service {
   readonly baseUrl: string;
-  /** Rejects when it ends before it was asked to. */
+  /** Rejects if it ends unexpectedly. */
   readonly died: Promise<never>;
-  /** Its newest lines of output, for whoever has to explain a failure. */
+  /** Its newest output lines, to explain a failure. */
   readonly log: () => readonly string[];
-  /** Ends it; resolves when its process is gone. */
+  /** Ends it. Resolves when its process is gone. */
   readonly stop: () => Promise<void>;
 }
 
@@ -28,8 +28,8 @@ export interface Service {
  * Starts it and waits for its `ready` line.
  *
  * @param settings environment variables on top of the caller's own
- * @param signal gives up the waiting
- * @throws when it ends before it is ready, or is not ready in time, with its last output
+ * @param signal ends the wait
+ * @throws if it ends before it is ready, or is not ready in time; the message has its last output
  */
 export const startService = async (
   settings: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export const startService = async (
   const child = spawn(process.execPath, [MAIN], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...ownEnvironment(), ...settings },
-    // A group of its own: Ctrl-C in the terminal reaches the demo alone, which then ends things in order.
+    // A process group of its own: Ctrl-C in the terminal reaches only the demo, which then shuts down cleanly.
     detached: true,
   });
   const log: string[] = [];
@@ -48,11 +48,11 @@ export const startService = async (
   };
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const died = exited.then(async ([code, killedBy]): Promise<never> => {
-    // Its last words are still on their way.
+    // Its last output is still on its way.
     await Promise.race([once(child, "close"), delay(LAST_WORDS_MS)]);
     throw new Error(`the service ended by itself (${killedBy ?? `exit code ${String(code)}`})`);
   });
-  // Whoever waits for it hears of it; nobody has to.
+  // Its waiting callers get the error. Without one, it is ignored.
   died.catch(() => undefined);
   readline.createInterface({ input: child.stderr }).on("line", remember);
   const stop = () => end(child, exited);
@@ -69,7 +69,7 @@ export const startService = async (
   }
 };
 
-/** The one line `ready {base_url}`; what else it prints is remembered. */
+/** The one line `ready {base_url}`. Other output is stored. */
 const readyLine = (child: ChildProcess, remember: (line: string) => void): Promise<string> =>
   new Promise((resolve) => {
     if (child.stdout === null) return;
@@ -92,13 +92,13 @@ const end = async (child: ChildProcess, exited: Promise<unknown>): Promise<void>
   waiting.abort();
 };
 
-/** The caller's environment without another database: the demo makes and drops its own. */
+/** The caller's environment without its database: the demo creates and drops its own. */
 const ownEnvironment = (): NodeJS.ProcessEnv => {
   const { DATABASE_URL: _databaseUrl, ...rest } = process.env;
   return rest;
 };
 
-/** Rejects when the signal aborts, with its reason; unheard where nobody waits for it. */
+/** Rejects with the signal's reason when it aborts. Ignored without a waiting caller. */
 export const abortOf = (signal: AbortSignal): Promise<never> => {
   const aborted = new Promise<never>((_, reject) => {
     const refuse = () => {

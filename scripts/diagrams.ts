@@ -1,6 +1,6 @@
 /**
- * Writes src/machines/README.md from the machines themselves: `npm run diagrams`. A golden test compares
- * (test/machines/diagrams.test.ts), so the page cannot say anything else than the code does.
+ * Writes src/machines/README.md from the machines themselves: `npm run diagrams`. A golden test compares it
+ * (test/machines/diagrams.test.ts), so the page always matches the code.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -27,7 +27,7 @@ interface Arrow {
   readonly from: string;
   readonly event: string;
   readonly to: string;
-  /** A guard's name; null: always. */
+  /** A guard's name. Null: always. */
   readonly guard: string | null;
 }
 
@@ -53,7 +53,7 @@ const arrowsOf = (machine: AnyStateMachine): readonly Arrow[] =>
 
 const label = ({ event, guard }: Arrow): string => (guard === null ? event : `${event} [${guard}]`);
 
-/** Mermaid: one line an arrow; what leads nowhere else is told by the table alone. */
+/** Mermaid, one line for each arrow. Only the table shows events that do not change the state. */
 const diagram = (machine: AnyStateMachine): string => {
   const moves = arrowsOf(machine).filter(({ from, to }) => from !== to);
   const finals = Object.values(machine.states).filter(({ type }) => type === "final");
@@ -67,7 +67,7 @@ const diagram = (machine: AnyStateMachine): string => {
   ].join("\n");
 };
 
-/** What one event does in one state: empty where the machine refuses it. */
+/** The effect of one event in one state. Empty if the machine refuses it. */
 const cell = (arrows: readonly Arrow[]): string =>
   arrows
     .map(({ from, to, guard }) => {

@@ -1,6 +1,6 @@
 /** docs/operate/entities.md, from migrations/schema.sql. */
 
-/** What one row of each table is. A table without a line here fails the page's test. */
+/** The meaning of one row of each table. A table without a line here fails the page's test. */
 const ABOUT: Readonly<Record<string, string>> = {
   accounts: "An account: its tier, its session cap, and the counters that admission moves.",
   users: "A person of one account.",

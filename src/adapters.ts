@@ -1,4 +1,7 @@
-/** Which adapter stands behind a port, by configuration: for serve.ts and the CLI, which alone name concrete ones. */
+/**
+ * Chooses the adapter behind each port, by configuration. Only serve.ts and the CLI, which use this file, name concrete
+ * adapters.
+ */
 import path from "node:path";
 import { NodeClusterSocket } from "@effect/platform-node";
 import * as Context from "effect/Context";
@@ -36,7 +39,7 @@ import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { postgresStore } from "./store/postgres/layer.ts";
 import { migrate } from "./store/postgres/migrate.ts";
 
-/** Where one service runs. */
+/** The environment of one service. */
 export interface Place {
   readonly config: Config;
   /** The real path of a data directory that this process owns. */
@@ -46,28 +49,30 @@ export interface Place {
   readonly port: number;
 }
 
-/** The migrated store: in DATABASE_URL's Postgres, else in the embedded one. */
+/** The migrated store: in DATABASE_URL's Postgres, otherwise in the embedded one. */
 export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) => {
   const database =
     config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
   return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
 };
 
-/** Where the repositories lie that are hosted here. */
+/** The directory of the repositories that are hosted here. */
 export const hostedIn = (dataDir: string): string => path.join(dataDir, "repositories");
 
-/** The repositories that are hosted here, in the data directory. */
+/** The hosted repositories in the data directory. */
 export const hosted = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
   hostedBackend({ directory: hostedIn(dataDir), allowHosts: config.gitAllowHosts });
 
-/** Every project's repository: the smart protocol over them, and the ports to them. */
+/** Includes the ports that are context references: pull requests, and this node's own copies of repositories. */
 export interface NodeRepositories {
   readonly endpoint: SmartHttp;
-  /** With those that are references: pull requests, and what this node has of all that. */
+  /** These include repositories at other servers and their pull requests, and the access to this node's own copies. */
   readonly ports: Context.Context<GitBackend>;
 }
 
-/** Every project's repository, by its kind: those that are hosted on any node, and mirrors of the others, which lie here. */
+/**
+ * Every project's repository, by its kind: hosted ones on any node, and mirrors of external ones, which are kept here.
+ */
 export const repositories = Effect.fnUntraced(function* (
   { config, dataDir }: Pick<Place, "config" | "dataDir">,
   hostedAnywhere: GitBackend["Service"],
@@ -99,7 +104,7 @@ export const repositories = Effect.fnUntraced(function* (
   return { endpoint, ports };
 });
 
-/** What lets the daemon start sooner; without it the bundle starts all the same. */
+/** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
   const cache = `${bundle}.cache`;
   return Effect.tryPromise(() => writeCodeCache(process.execPath, bundle, cache)).pipe(
@@ -115,7 +120,7 @@ const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
   );
 };
 
-/** The `local` provider's options; bundles what runs in sandboxes, and warms the daemon up. */
+/** The `local` provider's options. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
   const { config, dataDir, installation, port } = place;
   const daemonBundle = path.join(dataDir, "platform-agent.cjs");
@@ -145,7 +150,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
 /** "Boots in milliseconds" (api.md 9). */
 const SIMULATED_BOOT_MS = 5;
 
-/** The provider; when the service ends and no sandbox goes on, its copies of programs go too. */
+/** The provider. When the service ends and no sandbox keeps running, its copies of programs are removed. */
 const local = (options: LocalOptions) =>
   localProvider(options).pipe(
     Layer.provide(
@@ -155,13 +160,19 @@ const local = (options: LocalOptions) =>
     ),
   );
 
-/** The sandbox provider with its way to daemons (PLATFORM_SANDBOX_PROVIDER). */
-export const sandboxes = (place: Place) =>
-  place.config.sandboxProvider === "simulated"
-    ? Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon)
-    : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+/** The sandbox provider with its client for daemons (PLATFORM_SANDBOX_PROVIDER). */
+export const sandboxes = (place: Place) => {
+  // Every provider has its case: a new name is a type error here.
+  switch (place.config.sandboxProvider) {
+    case "simulated":
+      return Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon);
+    case "auto":
+    case "local":
+      return Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+  }
+};
 
-/** Where actors live: in this process alone, or on all nodes that share the DATABASE_URL's Postgres. */
+/** Where actors live: in this process alone, or on all nodes that share DATABASE_URL's Postgres. */
 export const runner = ({ databaseUrl, nodeHost, nodePort }: Config) =>
   databaseUrl === null
     ? singleRunner

@@ -1,4 +1,4 @@
-/** Finds the agent runtime's program on this machine: the one that came with the packages, else on the PATH. */
+/** Finds the agent runtime's program on this machine: the one from the npm packages, otherwise one on the PATH. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -11,7 +11,7 @@ const PACKAGED: Readonly<Record<string, readonly string[]>> = { opencode: ["open
 /**
  * @param command the agent command; its first word is the program.
  * @param searchPath the service's PATH.
- * @returns the files to put on the sandbox's PATH; none when the program is to be found in the sandbox anyway.
+ * @returns the files to put on the sandbox's PATH. Empty if the program is in the sandbox anyway.
  */
 export function agentBinaries(command: readonly string[], searchPath: string): readonly string[] {
   const [program = ""] = command;
@@ -19,7 +19,7 @@ export function agentBinaries(command: readonly string[], searchPath: string): r
     try {
       return [path.join(path.dirname(require.resolve(`${name}/package.json`)), "bin", program)];
     } catch {
-      // Not installed on this platform: the PATH is looked at instead.
+      // The package is not installed on this platform: search the PATH instead.
       return [];
     }
   });

@@ -1,4 +1,4 @@
-/** What the first start of an empty database makes, and what every start brings up to date before it serves. */
+/** Creates the first records of an empty database, and updates what every start must update before it serves. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { newAccessToken, newUuid } from "./services/entropy.ts";
@@ -7,10 +7,10 @@ import { tokenHash } from "./domain/ids.ts";
 import { Identity } from "./store/ports/identity.ts";
 
 /**
- * Makes the first account where there is none, and applies the configured caps.
+ * Creates the first account in an empty database, and applies the configured caps.
  *
- * @returns the new account-wide token, which nobody can be shown again; null when there was an account, or the token
- *   is the operator's own (PLATFORM_BOOTSTRAP_TOKEN).
+ * @returns the new account-wide token, which cannot be shown again. Null if an account existed, or if the operator
+ * chose the token (PLATFORM_BOOTSTRAP_TOKEN).
  */
 export const bootstrap = Effect.fnUntraced(function* (config: Config) {
   const identity = yield* Identity;

@@ -1,4 +1,7 @@
-/** The `platform` command of a clone: what it has in a sandbox, and the operator's commands on the service's machine. */
+/**
+ * The `platform` command of a clone: the commands that also exist in a sandbox, and the operator's commands on the
+ * service's machine.
+ */
 import { commands } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { operatorCommands } from "./cli/operator/commands.ts";

@@ -1,15 +1,16 @@
 /**
- * What Node compiles of a program (TypeScript stripped of its types, machine code) is kept in the clone, which halves the
+ * Keeps Node's compiled form of a program (TypeScript without its types, machine code) in the clone, which halves the
  * work of the next start.
  */
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 
 /**
- * To be called before anything is imported by `import()`: what is imported statically is compiled before it. Where the clone
- * is read-only nothing is kept.
+ * Call this before the first `import()`: static imports are compiled before it. If the clone is read-only, nothing is
+ * kept.
  */
 export const keepCompiled = (): void => {
-  // Not in the temporary directory, which is Node's choice: whoever may write there could have this process run their code.
+  // Not in the temporary directory, which is Node's default: any user who can write there could make this process run
+  // their code.
   enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/compile", import.meta.url)));
 };

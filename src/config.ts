@@ -15,22 +15,22 @@ import { LONGEST_MS, type NamesOf, SETTINGS } from "./settings.ts";
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** `{base_url}` as senders and people see it; null: from host and port. */
+  /** `{base_url}` as senders and people see it. Null: from host and port. */
   readonly publicUrl: string | null;
-  /** Where browsers reach ports of sandboxes; null: below `localhost`, on the service's own port. */
+  /** Where browsers reach ports of sandboxes. Null: below `localhost`, on the service's own port. */
   readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
-  /** A given Postgres; null: the embedded one in the data directory. */
+  /** An external Postgres. Null: the embedded one in the data directory. */
   readonly databaseUrl: string | null;
-  /** Where this node's runner listens for the other nodes: loopback or a private address; port 0: any free one. */
+  /** Where this node's runner listens for the other nodes: loopback or a private address. Port 0: any free one. */
   readonly nodeHost: string;
   readonly nodePort: number;
-  /** The API port as the other nodes reach it; null: from host and port. */
+  /** The API port as the other nodes reach it. Null: from host and port. */
   readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
-  readonly sandboxProvider: "auto" | "local" | "simulated";
-  /** `auto`: the strongest form of `local` that starts here. */
+  readonly sandboxProvider: Defined["PLATFORM_SANDBOX_PROVIDER"]["values"][number];
+  /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
@@ -44,15 +44,15 @@ export interface Config {
     readonly apiKey: string;
     readonly tiers: readonly string[];
   } | null;
-  /** Models by provider that are used where nobody names one, the gateway's among them. */
+  /** Default models by provider, including the gateway's. */
   readonly defaultModels: DefaultModels;
-  /** Loopback port of the page that shows live actors; null: nothing is inspected. */
+  /** Loopback port of the page that shows live actors. Null: no inspection. */
   readonly inspectPort: number | null;
-  /** Where programs are looked for: PATH. */
+  /** The search path for programs: PATH. */
   readonly path: string;
-  /** Sandboxes that boot at once on this node. */
+  /** How many sandboxes may boot at once on this node. */
   readonly bootsAtOnce: number;
-  /** Requests to the API that are under way at once. */
+  /** How many API requests may be under way at once. */
   readonly requestsAtOnce: number;
   readonly bootTimeoutMs: number;
   readonly queueTtlMs: number;
@@ -231,7 +231,7 @@ class Reader {
     return (fallback === null ? null : Result.getOrThrow(parse(fallback))) as A | Fallback<Name>;
   }
 
-  /** The managed gateway is on when its URL is set; its tiers are a JSON list, none by default. */
+  /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */
   gateway(): Config["llm"] {
     const baseUrl = this.url("PLATFORM_LLM_BASE_URL");
     if (baseUrl === null) return null;
@@ -239,7 +239,9 @@ class Reader {
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 
-  /** PLATFORM_LLM_MODEL is the gateway's; PLATFORM_DEFAULT_MODELS has those of providers whose key is a secret. */
+  /**
+   * PLATFORM_LLM_MODEL sets the gateway's model. PLATFORM_DEFAULT_MODELS sets those of providers whose key is a secret.
+   */
   models(): DefaultModels {
     const models = this.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
     const gateway = this.parsed("PLATFORM_LLM_MODEL", parseModelId);

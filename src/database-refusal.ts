@@ -1,14 +1,17 @@
-/** Why the database keeps a service from starting: with the setting or directory that it is about, and never a password. */
+/**
+ * Explains why the database prevents the service's start. The message names the setting or directory, and never a
+ * password.
+ */
 import path from "node:path";
 import * as Schema from "effect/Schema";
 import type { Config } from "./config.ts";
 
-/** The start is refused: the database cannot be reached, made or opened. */
+/** The start is refused: the database cannot be reached, created or opened. */
 export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("DatabaseRefused", {
   message: Schema.String,
 }) {}
 
-/** Host and database of an address, as much of it as is known. */
+/** Host and database of an address, as far as they are known. */
 const placeOf = (url: string): string => {
   const parsed = URL.parse(url);
   return parsed === null ? "not an address" : `${parsed.host}${parsed.pathname}`;

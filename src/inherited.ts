@@ -1,15 +1,15 @@
 /**
- * Inherited descriptors. A program starts with the files, directories and sockets that its parent left open, and Linux passes
- * them on to each program that it starts in turn. A directory of the host that reaches a sandbox this way leads out of it.
+ * Inherited descriptors. A program starts with the files, directories and sockets that its parent left open, and Linux
+ * passes them on to its own children. A directory of the host that reaches a sandbox this way is a way out of it.
  */
 import { closeSync, readFileSync, readdirSync } from "node:fs";
 
 /** The first after standard input, output and error. */
 const FIRST = 3;
-/** O_CLOEXEC, which Node does not name. */
+/** O_CLOEXEC; Node has no constant for it. */
 const CLOSE_ON_EXEC = 0o2000000;
 
-/** What /proc says of a descriptor: whether it ends where the process becomes another program. */
+/** Whether a descriptor stays open when the process executes another program, according to /proc. */
 const passesOn = (descriptor: number): boolean => {
   try {
     const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "latin1"))?.[1];
@@ -21,7 +21,8 @@ const passesOn = (descriptor: number): boolean => {
 
 /**
  * Waits for Node's own thread that reads certificates at start (NODE_EXTRA_CA_CERTS, --use-system-ca). It opens its files without
- * close-on-exec, so they look inherited. A file closed under it is read as garbage, and so is the source file that gets its number.
+ * close-on-exec, so they look inherited. If a file is closed under it, the
+ * thread reads garbage, or steals the bytes of the source file that gets its number.
  */
 const awaitCertificates = (): void => {
   const { env, execArgv } = process;

@@ -1,9 +1,9 @@
 /**
- * What an installation is known by and must not lose: its id, this node's id and the master key. Kept as files in the
- * data directory, made on first start (api.md 5, 9).
+ * The identity of an installation, which must not be lost: its id, this node's id and the master key. They are files in
+ * the data directory, created on first start (api.md 5, 9).
  *
- *  M1 `master-key` is the key that the database's secrets are sealed with. `master-key.next` is one that takes its place as
- *     soon as the database says so: it is on the disk before the database knows it, so a kill loses neither.
+ *  M1 `master-key` is the key that seals the database's secrets. `master-key.next` replaces it as soon as the database
+ *     knows it. The file is on the disk before that, so a kill loses neither key.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -18,12 +18,12 @@ export interface Installation {
   readonly nodeId: string;
 }
 
-/** The master key is not one, or not the one the secrets were sealed with: the start is refused (threats.md S08). */
+/** The master key is invalid, or did not seal the database's secrets: the start is refused (threats.md S08). */
 export class MasterKeyRefused extends Schema.TaggedError<MasterKeyRefused>()("MasterKeyRefused", {
   message: Schema.String,
 }) {}
 
-/** The file's content, written first where it is missing. Only this process's user may read it. */
+/** The file's content. If the file is missing, it is written first. Only this process's user may read it. */
 const keptFile = (file: string, make: () => string): string => {
   try {
     writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: "wx" });
@@ -84,7 +84,7 @@ export interface KeptKeys {
   readonly next: Uint8Array | null;
 }
 
-/** @throws MasterKeyRefused where a file holds no key */
+/** @throws MasterKeyRefused if a file does not contain a key */
 export const keptKeys = (dataDir: string): KeptKeys => ({
   current: keyIn(path.join(dataDir, KEY)),
   next: keyIn(path.join(dataDir, NEXT)),
@@ -95,7 +95,7 @@ const synced = async (file: string): Promise<void> => {
   await handle.sync();
 };
 
-/** A new key as `master-key.next`, on the disk when this returns; one that is there already is taken (M1). */
+/** A new key as `master-key.next`, on the disk when this returns. If the file exists already, its key is used (M1). */
 export const draftKey = async (dataDir: string): Promise<Uint8Array> => {
   const file = path.join(dataDir, NEXT);
   const earlier = keyIn(file);
@@ -103,17 +103,17 @@ export const draftKey = async (dataDir: string): Promise<Uint8Array> => {
   const draft = `${file}.draft`;
   writeFileSync(draft, `${randomBytes(MASTER_KEY_BYTES).toString("hex")}\n`, { mode: 0o600 });
   await synced(draft);
-  // Whole, or not there.
+  // Atomic: the file is complete or absent.
   await rename(draft, file);
   await synced(dataDir);
   return readKey(readFileSync(file, "utf8").trim(), file);
 };
 
-/** `master-key.next` takes its place: the database knows it. */
+/** Moves `master-key.next` to `master-key`: the database knows it. */
 export const settleKey = async (dataDir: string): Promise<void> => {
   await rename(path.join(dataDir, NEXT), path.join(dataDir, KEY));
   await synced(dataDir);
 };
 
-/** Takes a key away that the database does not know. */
+/** Removes a new key that the database does not know. */
 export const dropDraft = (dataDir: string): Promise<void> => rm(path.join(dataDir, NEXT), { force: true });

@@ -1,6 +1,6 @@
 /**
- * Finds the master key that the database's secrets are sealed with, before anything is opened or derived with it. A key is
- * made only for a database that has none; a missing key is never replaced (threats.md S08).
+ * Finds the master key that sealed the database's secrets, before anything is opened with it or derived from it. A key
+ * is created only for a database without one. A missing key is never replaced (threats.md S08).
  */
 import * as Effect from "effect/Effect";
 import type { MasterKeys } from "./services/keyring.ts";
@@ -22,7 +22,7 @@ type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 
 const refused = (message: string) => new MasterKeyRefused({ message });
 
-/** What is wrong, and which setting or file mends it. */
+/** The error, with the setting or file that fixes it. */
 const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: KeptKeys): MasterKeyRefused => {
   const unchanged = "No secret was changed.";
   if (masterKey !== null)
@@ -43,7 +43,9 @@ const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: Ke
 const attempt = <A>(run: () => Promise<A> | A) =>
   Effect.tryPromise({ try: async () => run(), catch: (error) => error });
 
-/** The key of a database that has none yet: proved there before it takes its place. */
+/**
+ * The key of a database that has none yet. The database records its check value first, then the key takes its place.
+ */
 const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings, kept: KeptKeys) {
   const given = settings.masterKey === null ? null : readKey(settings.masterKey, "PLATFORM_MASTER_KEY");
   const bytes = given ?? kept.current ?? (yield* attempt(() => draftKey(dataDir)));
@@ -62,7 +64,7 @@ const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Setting
 /**
  * The installation's keys, for a process that owns its data directory.
  *
- * @throws MasterKeyRefused where the key is missing, none, or another one
+ * @throws MasterKeyRefused if the key is missing, invalid or a different one
  */
 export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
   const known = yield* (yield* Secrets).masterKey;
@@ -80,7 +82,7 @@ export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, sett
   }
   const current = proved(kept.current);
   if (current !== null) {
-    // Of a rotation that was killed before the database knew of it.
+    // A rotation was killed before the database knew of its key.
     if (kept.next !== null) yield* attempt(() => dropDraft(dataDir));
     return opened(current);
   }
@@ -91,8 +93,8 @@ export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, sett
 });
 
 /**
- * Whether the key is still the database's, asked once this node has given a sign of life: a rotation begins only where no
- * node lives, and a node that comes while one is under way waits here for its end.
+ * Checks whether the key is still the database's, once this node has sent its first heartbeat. A rotation begins only
+ * if no node is alive, and a node that starts during a rotation waits here for its end.
  */
 export const confirmMasterKey = Effect.fnUntraced(function* ({ current }: MasterKeys) {
   const known = yield* (yield* Secrets).masterKey;

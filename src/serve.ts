@@ -1,6 +1,6 @@
 /**
  * The composition root: the service as `npm start` runs it, with its adapters. It serves until SIGTERM or SIGINT, then
- * drains; what runs in sandboxes goes on and is found again at the next start (api.md 9).
+ * drains. Sandboxes keep running, and the next start finds them again (api.md 9).
  */
 import { flushCompileCache } from "node:module";
 import { NodeRuntime } from "@effect/platform-node";
@@ -36,17 +36,17 @@ import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 
-/** Settings and keys refuse a start by throwing: an error for the operator, not a defect. */
+/** Settings and keys refuse a start by throwing. That is an error for the operator, not a defect. */
 const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) => error });
 
-/** The sandboxes of this installation are this data directory's alone, also beside a copy of it. */
+/** Only this data directory owns the sandboxes of the installation. A copy of the directory does not. */
 const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationId: string) {
   const runDir = runDirectoryOf(installationId);
   yield* Effect.tryPromise({ try: () => openRunDirectory(runDir), catch: (error) => error });
   yield* claimRunDirectory({ runDir, dataDir });
 });
 
-/** An operator reads which setting or directory it is about. */
+/** The message names the setting or directory that the error is about. */
 const explainedStore = (place: Place) =>
   Layer.effectContext(
     Effect.mapError(Layer.build(store(place)), (error) =>
@@ -54,7 +54,10 @@ const explainedStore = (place: Place) =>
     ),
   );
 
-/** To a person at a terminal, else into a file: what reads the log must not read the token (threats.md I16). */
+/**
+ * The token goes to a person at a terminal, otherwise into a file: programs that read the log must not see it
+ * (threats.md I16).
+ */
 const showToken = Effect.fnUntraced(function* (dataDir: string, token: string) {
   if (process.stderr.isTTY) {
     process.stderr.write(`This is the first start. The account's access token, shown once:\n${token}\n`);
@@ -74,7 +77,7 @@ const serve = Effect.gen(function* () {
   if (config.sandboxProvider !== "simulated") yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
-  // Database and sandboxes take their time to start, side by side.
+  // Database and sandboxes start slowly, so they start in parallel.
   const built = yield* Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place)));
   const keys = yield* Effect.provideContext(openMasterKeys(dataDir, config), built);
   const keyring = yield* Layer.build(keyringLayer(keys));
@@ -112,38 +115,38 @@ const serve = Effect.gen(function* () {
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
   yield* Effect.logInfo(`sandboxes: ${summary}`);
-  // Nodes with other zone data may find other instants (threats.md C10).
+  // Nodes with different zone data may compute different instants (threats.md C10).
   yield* Effect.logInfo(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
   if (token !== null) yield* showToken(dataDir, token);
-  // The one line on standard output: whoever started the service waits for it.
+  // The only line on standard output: programs that start the service wait for it.
   process.stdout.write(`ready ${publicUrl}\n`);
-  // Node keeps them at an orderly end only. Once for each change of the program: later there is nothing new to write.
+  // Node writes the cache only at a clean exit. Write it now, once for each change of the program.
   flushCompileCache();
-  // Requests in flight are answered before anything they ask is taken away (api.md 9).
+  // Requests in flight are answered before the layers that they use are closed (api.md 9).
   return yield* Effect.onInterrupt(Effect.never, () =>
     Effect.andThen(Deferred.succeed(ending, undefined), listener.drain),
   );
 });
 
-/** A start that is refused says why in a sentence, without a stack: it is for an operator. */
+/** A refused start tells the operator the reason in a sentence, without a stack trace. */
 const refused = (error: unknown): Effect.Effect<never> =>
   Effect.sync(() => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     return process.exit(1);
   });
 
-/** From its settings to its end; refuses a start by ending the process. */
+/** From settings to shutdown. A refused start ends the process. */
 export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
   Effect.catch(refused),
   Effect.provide(logLayer(process.stderr.isTTY)),
 );
 
-/** Runs it as this process's program. */
+/** Runs the service as this process's program. */
 export const run = (program: Effect.Effect<never>): void => {
   closeInherited();
   countBuffersWithHeap();
   NodeRuntime.runMain(program, {
-    // A signal ends the service in order, which is what was asked for: exit 0 (api.md 9).
+    // After a signal the service shuts down cleanly, as requested: exit 0 (api.md 9).
     teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1),
   });
 };

@@ -1,7 +1,4 @@
-/**
- * The service over its ports: actors, admission, endpoints. Which adapter stands behind a port is serve.ts's choice, or
- * a test's.
- */
+/** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeHttpServer } from "@effect/platform-node";
@@ -89,7 +86,7 @@ import type { Previews } from "./store/ports/previews.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
 import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 
-/** Everything the service touches the world through. */
+/** All ports through which the service touches the world. */
 export type Ports =
   | Admissions
   | ChangeRequests
@@ -117,19 +114,19 @@ export interface ServiceOptions<E> {
   readonly dataDir: string;
   readonly nodeId: string;
   readonly publicUrl: string;
-  /** The smart protocol over the hosted repositories. */
+  /** The smart HTTP protocol over the hosted repositories. */
   readonly git: SmartHttp;
   readonly ports: Layer.Layer<Ports, E>;
   readonly listener: Listener;
-  /** For and to the other nodes (nodes/endpoint.ts). */
+  /** Routes from and to the other nodes (nodes/endpoint.ts). */
   readonly nodeRoutes: Effect.Effect<RawRoutes, never, Ports | Activity | Scope.Scope>;
 }
 
-/** How sandboxes name this service, whatever its address outside (api.md 8). */
+/** The service's name inside sandboxes, whatever its address outside (api.md 8). */
 const INTERNAL_URL = "http://platform.internal";
 const GATEWAY_HOST = "llm.platform.internal";
 
-/** The gateway as sandboxes see it: its host by our name, its path as configured. */
+/** The gateway as sandboxes see it: our host name, and the configured path. */
 const gateway = ({ llm }: Config) => {
   if (llm === null) return null;
   const upstream = new URL(llm.baseUrl);
@@ -141,7 +138,7 @@ const gateway = ({ llm }: Config) => {
 export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
 
 const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
-/** A runtime that is not opencode brings its own model, and the simulated provider runs none. */
+/** A runtime other than opencode brings its own model, and the simulated provider runs none. */
 const modelPolicy = (config: Config) =>
   Layer.effect(
     ModelPolicy,
@@ -155,7 +152,7 @@ const modelPolicy = (config: Config) =>
     })),
   );
 
-/** Ports, then actors over them, then what the endpoints ask of them: the service without its HTTP. */
+/** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
 export const actorLayers = <E>({
   config,
   nodeId,
@@ -219,7 +216,7 @@ export const actorLayers = <E>({
   );
 };
 
-/** The first of them that takes a request has it. */
+/** The first route that accepts a request handles it. */
 const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
   request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
@@ -265,9 +262,9 @@ const routes = Layer.mergeAll(
 ).pipe(Layer.provide(authorizedLayer));
 
 /**
- * Runs the service in the caller's scope: when it returns, actors are awake and requests are answered.
+ * Runs the service in the caller's scope. When it returns, actors are awake and requests are answered.
  *
- * @returns the first account's token where this start made it, to be shown once; else null.
+ * @returns the first account's token if this start created it, to be shown once; otherwise null.
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;

@@ -1,98 +1,101 @@
-/** The port to one kind of agent runtime (api.md 7, PLATFORM_AGENT_ADAPTER). Names what the daemon needs to know of it. */
+/**
+ * The port to one kind of agent runtime (api.md 7, PLATFORM_AGENT_ADAPTER): everything that the daemon needs to know
+ * about it.
+ */
 import type * as Effect from "effect/Effect";
 import type { LastTurn } from "../../src/domain/last-turn.ts";
 import type { HttpFailure } from "../http-client.ts";
 
-/** The session's first prompt, and who is to take it. */
+/** The session's first prompt, with the agent and model for it. */
 export interface InitialPrompt {
-  /** Title of the agent session: the session's id, by which a later daemon finds it again. */
+  /** The title of the agent session: the session's id. A later daemon finds the agent session by it. */
   readonly sessionId: string;
   readonly text: string;
   readonly agentName: string;
-  /** `provider/model`, or null for the runtime's own choice. */
+  /** `provider/model`. Null: the runtime chooses. */
   readonly model: string | null;
 }
 
-/** The runtime will never take the prompt, e.g. since it has no such agent. */
+/** The runtime will never accept the prompt, e.g. because it has no such agent. */
 export interface PromptRefused {
   readonly refused: string;
 }
 
-/** What the runtime's environment points to. */
+/** Paths in the runtime's environment. */
 export interface RuntimePaths {
   /** The project's agent config directory. */
   readonly configDir: string;
-  /** The platform's own defaults, written before the runtime starts. */
+  /** The file of the platform's own defaults, written before the runtime starts. */
   readonly defaults: string;
 }
 
-/** What the runtime's defaults are made from, asked anew before each start. */
+/** The inputs of the runtime's defaults, computed again before each start. */
 export interface RuntimeModels {
-  /** `provider/model` that is used where nobody names another; null: the repository's configuration has to. */
+  /** The default `provider/model`. Null: the repository's configuration must name one. */
   readonly model: string | null;
-  /** Model ids that the managed gateway is asked for; none where the session has no gateway. */
+  /** Model ids that the managed gateway serves. Empty if the session has no gateway. */
   readonly gateway: readonly string[];
-  /** Whether somebody names the provider that the runtime's makers host. */
+  /** Whether the session or the repository names the provider that the makers of the runtime host. */
   readonly hosted: boolean;
 }
 
-/** How far a failing model may take one turn before it is ended. */
+/** How long a failing model is tolerated before its turn is ended. */
 export interface TurnLimits {
-  /** Tries of one call of the model. */
+  /** Attempts at one call of the model. */
   readonly tries: number;
-  /** How long one call may be tried, ms. */
+  /** Time limit for all attempts at one call, ms. */
   readonly tryingMs: number;
   /** Calls of the model in one turn. */
   readonly modelCalls: number;
 }
 
-/** A model that fails five times in a row for a minute will not recover within the turn. */
+/** A model that fails five times in a row within a minute will not recover during the turn. */
 export const TURN_LIMITS: TurnLimits = { tries: 6, tryingMs: 180_000, modelCalls: 200 };
 
-/** Is told of the runtime's turns. */
+/** Receives reports of the runtime's turns. */
 export interface TurnObserver {
-  /** Whether any turn is in progress now; told as often as one likes. */
+  /** Whether any turn is in progress now. May be reported repeatedly. */
   readonly turn: (active: boolean) => void;
   /** The agent did something just now. */
   readonly activity: () => void;
-  /** A turn has ended, and how. A turn of an agent that another agent asked for something is none of its own. */
+  /** A turn has ended, with its result. Turns of subagents are not reported. */
   readonly ended: (end: TurnEnd) => void;
-  /** Events are listened to from now on. */
+  /** Events are received from now on. */
   readonly followed: () => void;
-  /** What `turn` was told last. */
+  /** The last value that `turn` got. */
   readonly isActive: () => boolean;
 }
 
-/** How a turn ended; `error` is what went wrong, in words that are not redacted yet. */
+/** How a turn ended. `error` is not redacted yet. */
 export type TurnEnd = Pick<LastTurn, "state" | "error">;
 
 export interface RuntimeAdapter {
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
   readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
   /**
-   * Text of the file at `RuntimePaths.defaults`, settings that the project may override; null: none is written. It holds
-   * no key: those are named as variables of the environment.
+   * The text of the file at `RuntimePaths.defaults`: settings that the project may override. It contains no key; keys
+   * are named as environment variables. Null: no file is written.
    */
   readonly defaults: ((models: RuntimeModels) => string) | null;
   /**
-   * What the runtime by itself adds to JSON files of the project, a basic regular expression that `sed -z` knows; null:
-   * nothing. A file that differs by that alone has no work in it.
+   * The runtime's own addition to the project's JSON files, as a basic regular expression for `sed -z`. A file that
+   * differs only by it contains no work. Null: the runtime adds nothing.
    */
   readonly ownEdit: string | null;
-  /** One question whether it answers; never waits long, since connections made while it boots can hang. */
+  /** Asks once whether it answers. Never waits long, because connections made while it boots can hang. */
   readonly probe: Effect.Effect<void, HttpFailure>;
-  /** Hands the prompt over unless an agent session has it already. Asked again after a failure. */
+  /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
-   * Tells the agent something without asking it for a turn, in the agent session of the prompt, unless that has a message
-   * already. Asked again after a failure.
+   * Gives the agent a message without starting a turn, in the prompt's agent session, unless that session already has a
+   * message. Called again after a failure.
    */
   readonly tell: (sessionId: string, text: string) => Effect.Effect<void, HttpFailure>;
-  /** Follows the runtime's turns while it runs; fails when it can follow no longer. */
+  /** Follows the runtime's turns while it runs. Fails when it cannot follow any longer. */
   readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
-  /** Whether a turn is in progress now; false where the adapter cannot know. */
+  /** Whether a turn is in progress now. False if the adapter cannot know. */
   readonly isBusy: Effect.Effect<boolean, HttpFailure>;
-  /** Aborts turns in progress; false when there was none. */
+  /** Aborts turns in progress. False if the agent was idle. */
   readonly abort: Effect.Effect<boolean, HttpFailure>;
 }
 

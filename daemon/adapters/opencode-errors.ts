@@ -1,9 +1,9 @@
-/** What opencode says of a turn that failed, as a code and a sentence that says what to do. */
+/** Translates opencode's report of a failed turn into a code and a sentence that says what to do. */
 import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/model.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 
-/** Of an error of a message or of `session.error` only this is read. */
+/** The part of an error that is read, in a message or in `session.error`. */
 export const RuntimeError = Schema.Struct({
   name: Schema.String,
   data: Schema.optionalKey(
@@ -21,7 +21,7 @@ export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbo
 /** opencode puts its own class before the sentence, and a stack after it. */
 const CLASS = /^Provider[A-Za-z]*Error: /;
 
-/** The provider's own words, in one line. */
+/** The provider's own message, in one line. */
 export const wordsOf = ({ name, data }: RuntimeError): string => {
   const [line = ""] = (data?.message ?? "").split("\n");
   return line.replace(CLASS, "").trim() || name;
@@ -74,14 +74,14 @@ const sentence = (code: Code, words: string): TurnError => ({
 
 export const turnError = (error: RuntimeError): TurnError => sentence(codeOf(error), wordsOf(error));
 
-/** A call of the model was tried so often in vain; `words` is what its provider said last. */
+/** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>
   sentence(
     /quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable",
     words,
   );
 
-/** The runtime goes on asking the model without end. */
+/** The runtime calls the model without end. */
 export const tooManyCalls = (calls: number): TurnError => ({
   code: "too_many_model_calls",
   message:

@@ -1,11 +1,11 @@
 /**
- * Follows opencode's turns by its events: which agent sessions are at work, how each turn ends, and when one has to be
+ * Follows opencode's turns by its events: which agent sessions are at work, how each turn ends, and when a turn must be
  * ended because its model fails (TurnLimits).
  *
- *  T1 A turn has one end. opencode tells some errors twice, the second time after the turn.
- *  T2 Only turns of agent sessions that have no parent are told: a failing one of another agent's is that agent's to
- *     deal with. The limits hold for both.
- *  T3 A request is answered at once, because no person is there to answer it, in a way that lets the turn go on.
+ *  T1 A turn has one end. opencode reports some errors twice, the second time after the turn.
+ *  T2 Only turns of agent sessions without a parent are reported: the parent agent handles the failure of a subagent's
+ *     turn. The limits apply to both.
+ *  T3 A request is answered at once, in a way that lets the turn continue, because no person can answer it.
  */
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
@@ -22,20 +22,20 @@ import {
 
 const optional = Schema.optionalKey;
 
-/** Of an event only this is read. */
+/** The part of an event that is read. */
 const RuntimeEvent = Schema.Struct({
   type: Schema.String,
   properties: optional(
     Schema.Struct({
       sessionID: optional(Schema.String),
-      /** A request's. */
+      /** The id of a request. */
       id: optional(Schema.String),
       status: optional(
         Schema.Struct({
           type: Schema.String,
           attempt: optional(Schema.Finite),
           message: optional(Schema.String),
-          /** When it tries again, ms since the epoch. */
+          /** The time of the next attempt, ms since the epoch. */
           next: optional(Schema.Finite),
         }),
       ),
@@ -58,40 +58,40 @@ export type RuntimeEvent = typeof RuntimeEvent.Type;
 export const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(RuntimeEvent));
 const decodeError = Schema.decodeUnknownOption(RuntimeError);
 
-/** A request that the agent waits for. */
+/** A request for which the agent waits. */
 export interface AgentRequest {
   readonly kind: "question" | "permission";
   readonly id: string;
-  /** Questions in it. */
+  /** How many questions it contains. */
   readonly count: number;
 }
 
-/** What is to be done to the runtime. */
+/** Calls to the runtime. */
 export interface TurnActions {
   readonly abort: (sessionId: string) => void;
   readonly answer: (request: AgentRequest) => void;
 }
 
 interface Turn {
-  /** Ids of the model's messages, one a call. */
+  /** Ids of the model's messages, one for each call. */
   readonly calls: Set<string>;
-  /** Since when the current call is tried, ms since the epoch. */
+  /** When the first attempt at the current call began, ms since the epoch. */
   callSince: number;
-  /** The runtime waits to try again. */
+  /** The runtime waits for its next attempt. */
   retrying: boolean;
   error: RuntimeError | null;
   /** Why it is being ended. */
   bound: TurnError | null;
-  /** Seen from its beginning. */
+  /** Whether it was followed from its beginning. */
   readonly whole: boolean;
 }
 
-/** Within this time after a turn the same words are the same error told again (T1), ms. */
+/** Within this time after a turn, the same message is the same error, reported again (T1), ms. */
 const ECHO_MS = 1000;
 
 export class OpencodeTurns {
   readonly #turns = new Map<string, Turn>();
-  /** Sessions of which the stream has told whether they are at work: newer than the answer to the question. */
+  /** Sessions whose state the stream has already reported. It is newer than the answer to the query. */
   readonly #told = new Set<string>();
   readonly #children = new Set<string>();
   readonly #failed = new Map<string, { readonly words: string; readonly atMs: number }>();
@@ -105,7 +105,7 @@ export class OpencodeTurns {
     this.#actions = actions;
   }
 
-  /** What the runtime was at work on when the stream began. */
+  /** Records the runtime's turns from before the stream began. */
   already(sessions: readonly string[], atMs: number): void {
     for (const id of sessions) if (!this.#told.has(id)) this.#begin(id, atMs, false);
     this.#observer.turn(this.#turns.size > 0);
@@ -177,7 +177,7 @@ export class OpencodeTurns {
   ): void {
     const { tries, tryingMs } = this.#limits;
     const { attempt = 0, message = "", next = 0, atMs } = status;
-    // One that would try again too late is ended now: waiting changes nothing.
+    // If the next attempt comes too late, the turn is ended now: waiting changes nothing.
     const isOver = attempt >= tries || Math.max(next, atMs) - turn.callSince > tryingMs;
     if (isOver) this.#stop(id, turn, triedInVain(message));
   }
@@ -199,7 +199,7 @@ export class OpencodeTurns {
     const words = wordsOf(error.value);
     const former = this.#failed.get(id);
     if (former?.words === words && atMs - former.atMs < ECHO_MS) return;
-    // Not even begun, e.g. because there is no provider at all.
+    // The turn did not begin, e.g. because there is no provider at all.
     this.#told.add(id);
     this.#fail(id, error.value, atMs);
   }
@@ -211,7 +211,7 @@ export class OpencodeTurns {
     this.#turns.delete(id);
     if (turn.bound !== null) return this.#tell(id, "failed", turn.bound);
     if (turn.error !== null && !isAbort(turn.error)) return this.#fail(id, turn.error, atMs);
-    // opencode says nothing of an abort that came while it waited to try again.
+    // opencode reports nothing about an abort that came while it waited for its next attempt.
     if (turn.error !== null || turn.retrying) return this.#tell(id, "interrupted", null);
     if (turn.whole && turn.calls.size === 0) return this.#tell(id, "failed", NO_ANSWER);
     this.#tell(id, "completed", null);

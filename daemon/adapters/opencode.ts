@@ -1,4 +1,4 @@
-/** opencode behind the runtime port, driven by its own HTTP API (`opencode serve`, version 1.18). */
+/** opencode as a runtime, through its own HTTP API (`opencode serve`, version 1.18). */
 import { request } from "node:http";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -27,14 +27,14 @@ const Agents = Schema.Array(Schema.Struct({ name: Schema.String }));
 const Messages = Schema.Array(Schema.Unknown);
 const Statuses = Schema.Record(Schema.String, Schema.Struct({ type: Schema.String }));
 
-/** An event longer than this is no event. */
+/** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 /** spec.md 2.4: the agent that needs no file of its own. */
 const DEFAULT_AGENT = "default";
 
 /**
- * Holds against the project's configuration. File snapshots cost seconds on a large repository. Questions are
- * off: no person is there to answer, and a turn would wait for one for hours.
+ * Overrides the project's configuration. File snapshots cost seconds on a large repository. Questions are
+ * off, because no person can answer them, and a turn would wait for hours.
  */
 const FIXED = JSON.stringify({
   autoupdate: false,
@@ -43,15 +43,15 @@ const FIXED = JSON.stringify({
   permission: { question: "deny" },
 });
 
-/** How long a prompt waits for the listener; it is sent all the same. */
+/** How long a prompt waits for the listener. After that it is sent anyway. */
 const FOLLOWED_WITHIN = "10 seconds";
 
-/** What an agent that asks all the same is told. */
+/** The answer to an agent that asks a question anyway. */
 const DECIDE = "No person can answer. Decide yourself, continue, and state your assumptions in your answer.";
 const NOT_ALLOWED =
   "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.";
 
-/** The managed gateway as a provider: its key is named, never written. */
+/** The managed gateway as a provider. Its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
   name: "Managed model gateway",
   npm: "@ai-sdk/openai-compatible",
@@ -59,7 +59,7 @@ const gatewayProvider = (models: readonly string[]) => ({
   models: Object.fromEntries(models.map((id) => [id, { name: id }])),
 });
 
-/** The project can ask for less than all permissions: the sandbox is the boundary. */
+/** All permissions, because the sandbox is the boundary. The project can restrict them. */
 const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
   JSON.stringify({
     // See OWN_EDIT.
@@ -68,12 +68,12 @@ const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
     ...(model !== null && { model }),
     provider: {
       ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
-      // Without this opencode falls back to its own hosted models, which no sandbox may reach.
+      // Without this, opencode falls back to its own hosted models, which no sandbox can reach.
       ...(!hosted && { [HOSTED_PROVIDER]: { whitelist: [] } }),
     },
   });
 
-/** opencode writes the schema into a configuration file that has none, the project's own among them. */
+/** opencode adds the schema to a configuration file without one, including the project's own. */
 const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
 
 export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS): RuntimeAdapter => {
@@ -125,7 +125,7 @@ class OpencodeApi {
     return callHttp({ url: this.url(path), method: "POST", body, timeoutMs: CALL_TIMEOUT_MS });
   }
 
-  /** Sessions with a turn in progress; idle ones are not in the answer, or say so. */
+  /** Sessions with a turn in progress. Idle ones are missing in the answer, or marked as idle. */
   get busySessions(): Effect.Effect<readonly string[], HttpFailure> {
     return Effect.map(this.get("/session/status", Statuses), (statuses) =>
       Object.entries(statuses).flatMap(([id, { type }]) => (type === "idle" ? [] : [id])),
@@ -134,8 +134,8 @@ class OpencodeApi {
 }
 
 /**
- * The prompt goes to the agent session titled with the session's id, once: a session that has a message already took
- * it in a former life of the daemon (api.md 7).
+ * Sends the prompt once, to the agent session whose title is the session's id. If that session already has a message,
+ * it got the prompt in a former life of the daemon (api.md 7).
  */
 const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.Latch, prompt: InitialPrompt) {
   const agents = yield* api.get("/agent", Agents);
@@ -145,7 +145,7 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.L
   }
   const session = yield* untouchedSession(api, prompt.sessionId);
   if (session === null) return "accepted" as const;
-  // A turn may fail within a millisecond: its events are listened for before it begins.
+  // A turn may fail within a millisecond, so listening for its events starts first.
   yield* Effect.timeoutOption(followed.await, FOLLOWED_WITHIN);
   yield* api.post(`/session/${session.id}/prompt_async`, {
     parts: [{ type: "text", text: prompt.text }],
@@ -155,7 +155,7 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.L
   return "accepted" as const;
 });
 
-/** The agent session of that title; null where it has a message already. */
+/** The agent session with that title. Null if it already has a message. */
 const untouchedSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {
   const session = yield* openSession(api, title);
   const messages = yield* api.get(`/session/${session.id}/message`, Messages);
@@ -172,20 +172,20 @@ const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string
   );
 });
 
-/** `provider/model`; the model's own name may hold further slashes. */
+/** `provider/model`. The model's own name may contain further slashes. */
 const splitModel = (model: string): { readonly providerID: string; readonly modelID: string } => {
   const slash = model.indexOf("/");
   return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
 };
 
-/** For what the runtime must hear. */
+/** Retries for calls that must reach the runtime. */
 const POST_AGAIN = { schedule: Schedule.spaced("500 millis"), times: 5 };
 
-/** What a request is answered with, by its kind. */
+/** The answer to a request, by its kind. */
 const replyTo = ({ kind, id, count }: AgentRequest): readonly [string, object] =>
   kind === "question"
     ? [`/question/${id}/reply`, { answers: Array.from({ length: count }, () => [DECIDE]) }]
-    : // A refusal without words would end the turn.
+    : // A refusal without a message would end the turn.
       [`/permission/${id}/reply`, { reply: "reject", message: NOT_ALLOWED }];
 
 const Requests = Schema.Array(
@@ -203,7 +203,7 @@ const Ends = Schema.Array(
   Schema.Struct({ info: Schema.Struct({ error: Schema.optionalKey(RuntimeError) }) }),
 );
 
-/** How the newest turn ended, by the conversation's last message. */
+/** How the newest turn ended, according to the conversation's last message. */
 const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
   const sessions = yield* api.get("/session", Updated);
   const [newest] = sessions
@@ -221,7 +221,7 @@ interface Following {
   readonly api: OpencodeApi;
   readonly limits: TurnLimits;
   readonly observer: TurnObserver;
-  /** Open while the events are listened to. */
+  /** Open while events are received. */
   readonly followed: Latch.Latch;
 }
 
@@ -235,7 +235,7 @@ const followTurns = ({ api, limits, observer, followed }: Following) =>
     const answer = (asked: AgentRequest) => void post(replyTo(asked));
     const abort = (id: string) => void post([`/session/${id}/abort`, {}]);
     const turns = new OpencodeTurns(limits, observer, { abort, answer });
-    // The stream first, then what is busy already: nothing falls between the two.
+    // The stream opens before the busy sessions are read, so no event is missed in between.
     const stream = followEvents(api.url("/event"), (event) => {
       if (event.type === "server.connected") {
         followed.openUnsafe();
@@ -245,7 +245,7 @@ const followTurns = ({ api, limits, observer, followed }: Following) =>
     });
     const already = Effect.gen(function* () {
       const busy = yield* api.busySessions;
-      // A former stream broke off in the middle of a turn, which has ended meanwhile.
+      // An earlier stream broke off during a turn, which has ended meanwhile.
       const missed = observer.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
       if (missed !== null && observer.isActive()) observer.ended(missed);
       turns.already(busy, clock.currentTimeMillisUnsafe());

@@ -1,4 +1,4 @@
-/** Any HTTP server as agent runtime: it takes the prompt from PLATFORM_INITIAL_PROMPT, and its turns are unknown. */
+/** Any HTTP server as agent runtime. It takes the prompt from PLATFORM_INITIAL_PROMPT, and its turns are unknown. */
 import * as Effect from "effect/Effect";
 import { callHttp } from "../http-client.ts";
 import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
@@ -7,7 +7,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
   ownEdit: null,
-  // Any answer will do: a 404 is an answer.
+  // Any answer proves that it runs, even a 404.
   probe: callHttp({ url: `http://127.0.0.1:${port}/`, timeoutMs: PROBE_TIMEOUT_MS }).pipe(
     Effect.asVoid,
     Effect.catch((failure) => (failure.status === null ? Effect.fail(failure) : Effect.void)),

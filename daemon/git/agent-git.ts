@@ -1,42 +1,44 @@
 /**
- * Git on the agent's repository after the first checkout (api.md 7, threats.md G06). The agent owns `.git/config`, where
- * filters, hooks and fsmonitor are programs: so git runs as the agent does, behind the launch prefix, with an environment
- * that has nothing of the daemon's, and what it writes is untrusted.
+ * Git on the agent's repository after the first checkout (api.md 7, threats.md G06). The agent owns `.git/config`,
+ * where filters, hooks and fsmonitor can name programs. So git runs as the agent, behind the launch prefix, without the
+ * daemon's environment, and its output is untrusted.
  */
 import { gitEnvironment } from "./checkout.ts";
 import type { Launch } from "../process.ts";
 import type { Settings } from "../settings.ts";
 
 export interface AgentScript {
-  /** What a process listing names it. */
+  /** Its name in process listings. */
   readonly name: string;
   readonly script: string;
-  /** From $1 on. */
+  /** Positional parameters, from $1 on. */
   readonly parameters?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: Uint8Array;
-  /** Root of the work tree it is for, the workspace where left out; null: of none. The script itself starts in the workspace. */
+  /**
+   * The root of its work tree. Absent: the workspace; null: no work tree. The script itself starts in the workspace.
+   */
   readonly tree?: string | null;
 }
 
-/** A connection on which nothing moves for this long has failed. */
+/** A connection without any traffic for this long has failed. */
 const STALL_S = 20;
 
 /**
- * Wins over the agent's own configuration: nothing is left running behind our back, and what the agent wishes to run at
- * its own commits and checkouts (hooks) does not run at ours.
+ * Overrides the agent's own configuration: no background process remains, and the agent's hooks do not run for our
+ * commits and checkouts.
  */
 const CONFIG: Readonly<Record<string, string>> = {
   "core.hooksPath": "/dev/null",
   "core.fsmonitor": "false",
   "core.untrackedCache": "false",
   "core.splitIndex": "false",
-  // What a Linux file system has is looked at, and nothing overlooked.
+  // Reads the file system as it is on Linux, and overlooks no change.
   "core.fileMode": "true",
   "core.ignoreCase": "false",
   "core.trustctime": "true",
   "core.checkStat": "default",
-  // A file with mixed line ends is stored all the same.
+  // A file with mixed line ends is stored anyway.
   "core.safecrlf": "false",
   "gc.auto": "0",
   "maintenance.auto": "false",
@@ -55,7 +57,7 @@ const CONFIG_ENV: Readonly<Record<string, string>> = Object.fromEntries([
   ]),
 ]);
 
-/** The work tree is where we say, whatever `core.worktree` and `core.bare` of the agent's configuration say. */
+/** This work tree applies, whatever `core.worktree` and `core.bare` in the agent's configuration say. */
 const placeOf = (tree: string | null): Record<string, string> =>
   tree === null ? {} : { GIT_DIR: `${tree}/.git`, GIT_WORK_TREE: tree };
 
@@ -80,7 +82,7 @@ export const agentScript = (
   ...(input === undefined ? {} : { input }),
 });
 
-/** Why a script ended as it did, in git's own words: untrusted, whole and not yet redacted. */
+/** Why a script failed, in git's own words: untrusted, complete and not yet redacted. */
 export const lastWords = ({
   code,
   signal,

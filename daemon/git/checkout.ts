@@ -1,10 +1,11 @@
 /**
- * Brings the session branch into the workspace (spec.md 1 and 4.2, api.md 7). Git runs as the agent does, with the
- * credential of credential.ts; a failed attempt is repeated with backoff until the boot deadline.
+ * Checks out the session branch into the workspace (spec.md 1 and 4.2, api.md 7). Git runs as the agent, with the
+ * credential of credential.ts. A failed attempt is retried with backoff until the boot deadline.
  *
- * The checkout has the whole history of the session branch and of the default branch, and no other branch: session
- * branches are never removed, so fetching all of them would grow with every session. Not shallow: after a restart
- * the branch has left its base behind, and a shallow one could neither be merged nor compared with it.
+ * The checkout has the full history of the session branch and of the default branch, and no other branch: session
+ * branches are never removed, so fetching all of them would cost more with every session. It is not shallow: after a
+ * restart the branch has moved on from its base, and a shallow branch could be neither merged nor compared with the
+ * base.
  */
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -17,7 +18,7 @@ import { runToEnd, type Launch, type Finished, type LaunchFailure } from "../pro
 import { requiredSecretsOf } from "../required-secrets.ts";
 import type { Settings } from "../settings.ts";
 
-/** One attempt failed; `message` is git's own, whole and not yet redacted. */
+/** One attempt failed. `message` is git's own, complete and not yet redacted. */
 export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("CheckoutFailure", {
   message: Schema.String,
 }) {}
@@ -26,26 +27,26 @@ export interface Checkout {
   readonly credential: CloneCredential;
   readonly commit: string;
   readonly configDir: ConfigDir;
-  /** Of the manifest at the commit. */
+  /** From the manifest at the commit. */
   readonly requiredSecrets: readonly string[];
 }
 
 export interface CheckoutOptions {
   readonly settings: Settings;
   readonly fetchCredential: Effect.Effect<CloneCredential, HttpFailure>;
-  /** Told after each failed attempt. */
+  /** Called after each failed attempt. */
   readonly onFailure: (failure: CheckoutFailure) => void;
   readonly onCredential: () => void;
 }
 
-/** A connection on which nothing moves for this long has failed (threats.md "Faults": git hangs). */
+/** A connection without any traffic for this long has failed (threats.md "Faults": git hangs). */
 const STALL_S = 20;
 const RETRY_FIRST = "250 millis";
 const RETRY_LONGEST = Duration.seconds(5);
 
 /**
- * Fetches, checks out, then tells commit and manifest: one shell, so that the launch prefix is paid for once. Every
- * step may be repeated. The default branch is asked for in the same fetch; a repository without it boots too.
+ * Fetches, checks out, then prints commit and manifest. It is one shell, so that the launch prefix runs only once.
+ * Every step may be repeated. The same fetch requests the default branch; a repository without it boots too.
  * $1 URL, $2 session branch, $3 default branch.
  */
 const CHECKOUT_SCRIPT = `
@@ -60,7 +61,7 @@ git rev-parse --verify HEAD &&
 { git show HEAD:platform.toml 2>/dev/null || :; }
 `;
 
-/** Tries until the branch is checked out, or until interrupted at the deadline. */
+/** Retries until the branch is checked out, or until it is interrupted at the deadline. */
 export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
   const attempt = Effect.gen(function* () {
     const credential = yield* Effect.mapError(
@@ -112,7 +113,7 @@ const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch
   };
 };
 
-/** For every git that runs as the agent: the daemon's clone and what the runtime starts. */
+/** For every git that runs as the agent: the daemon's clone, and the runtime's own calls. */
 export const gitEnvironment = (settings: Settings): Record<string, string> => ({
   GIT_CONFIG_SYSTEM: settings.layout.gitConfigFile,
   GIT_TERMINAL_PROMPT: "0",

@@ -1,7 +1,7 @@
 /**
  * The just-in-time clone credential (spec.md 4.2, 5.3; api.md 6 and 7). The daemon fetches it with PLATFORM_TOKEN and
- * writes it where the agent's git finds it through a credential helper: never in a URL, an argument, `.git/config`,
- * a log or an error text. It is renewed at 80 % of its life, and before a clone that was refused with it is repeated.
+ * writes it where the agent's git finds it through a credential helper. It never appears in a URL, an argument,
+ * `.git/config`, a log or an error text. It is renewed at 80 % of its lifetime, and before a refused clone is retried.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -23,7 +23,7 @@ const Answer = Schema.Struct({
   bootstrap: Schema.Literals(["pending", "done"]),
 });
 
-/** What the daemon keeps of the answer; name and password are in the credential file alone. */
+/** The part of the answer that the daemon keeps. Only the credential file contains name and password. */
 export interface CloneCredential {
   readonly repoUrl: string;
   readonly expiresAtMs: number;
@@ -32,12 +32,12 @@ export interface CloneCredential {
 }
 
 const CALL_TIMEOUT_MS = 10_000;
-/** When a credential is renewed, as a share of its life. */
+/** When a credential is renewed, as a share of its lifetime. */
 const RENEW_AT = 0.8;
-/** Never renewed more often than this, whatever life the answer claims. */
+/** The shortest pause between two renewals, whatever lifetime the answer claims. */
 const RENEW_MIN_MS = 1000;
 
-/** Fetches a credential and puts it where the agent's git looks for it. */
+/** Fetches a credential and stores it where the agent's git looks for it. */
 export const fetchCredential = (
   settings: Settings,
   redactor: Redactor,
@@ -67,8 +67,8 @@ export const fetchCredential = (
   );
 
 /**
- * Keeps the credential file fresh for as long as it runs: at 80 % of a credential's life, and when git was refused
- * with it. A failed renewal is tried again with backoff.
+ * Keeps the credential file fresh while it runs: at 80 % of a credential's lifetime, and when git was refused with it.
+ * A failed renewal is retried with backoff.
  */
 export const renewCredential = Effect.fnUntraced(function* (
   first: CloneCredential,
@@ -79,18 +79,18 @@ export const renewCredential = Effect.fnUntraced(function* (
   while (true) {
     const lifeMs = current.expiresAtMs - (yield* Clock.currentTimeMillis);
     const due = Effect.sleep(Math.max(RENEW_MIN_MS, lifeMs * RENEW_AT));
-    // The agent can claim a refusal as often as it likes.
+    // The pause applies because the agent can report refusals as often as it likes.
     yield* Effect.raceFirst(due, Effect.andThen(Effect.sleep(RENEW_MIN_MS), refused));
     current = yield* Effect.retryOrElse(fetch, renewBackoff, () => Effect.succeed(current));
   }
 });
 
-/** 1 s doubling, five times; then the outer loop goes on with what life is left. */
+/** 1 s doubling, five times. Then the outer loop continues with the remaining lifetime. */
 const renewBackoff = Schedule.max([Schedule.exponential("1 second"), Schedule.recurs(5)]);
 
 /**
- * System configuration of every git that runs as the agent, below the agent's own, which may override it. The helper
- * answers for the platform's host alone; the machine's own system configuration stays in force.
+ * The system configuration of every git that runs as the agent. The agent's own configuration may override it. The
+ * helper answers only for the platform's host. The machine's own system configuration stays in force.
  */
 const gitConfig = (settings: Settings, repoUrl: string): string => `[include]
 \tpath = /etc/gitconfig
@@ -105,7 +105,7 @@ const gitConfig = (settings: Settings, repoUrl: string): string => `[include]
 \thelper = ${quote(helper(settings.layout))}
 `;
 
-/** Git calls it with `get`, and with `erase` when what it got was refused. */
+/** Git calls it with `get`, and with `erase` when the credential was refused. */
 const helper = ({ credentialFile, rejectionPipe }: Settings["layout"]): string =>
   `!f() { case "$1" in get) cat '${credentialFile}' ;; erase) echo > '${rejectionPipe}' ;; esac; }; f`;
 

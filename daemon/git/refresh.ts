@@ -1,6 +1,6 @@
 /**
- * Brings the session branch to where its remote is, forwards only (api.md 7 "refresh"). What the workspace holds and the
- * remote does not is never touched: then nothing is moved at all, and the answer says which of the two it is.
+ * Fast-forwards the session branch to its remote (api.md 7 "refresh"). Work in the workspace that the remote lacks is
+ * never touched: in that case nothing moves, and the answer says why.
  */
 import * as Effect from "effect/Effect";
 import { agentScript, lastWords } from "./agent-git.ts";
@@ -8,11 +8,11 @@ import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import { runToEnd } from "../process.ts";
 import type { Settings } from "../settings.ts";
 
-/** `failed`: git could not do it; `message` is its own, not yet redacted. */
+/** `failed`: git failed. `message` is its own, not yet redacted. */
 export type Pulled =
   | {
       readonly outcome: "pulled";
-      /** null: there was no commit. */
+      /** Null: there was no commit. */
       readonly before: string | null;
       readonly after: string;
       readonly configDir: ConfigDir;
@@ -20,17 +20,18 @@ export type Pulled =
   | { readonly outcome: "diverged" | "uncommitted_changes" }
   | { readonly outcome: "failed"; readonly message: string };
 
-/** A pull that takes longer is given up: whatever it had begun is ended, and can be asked for again. */
+/** A pull that takes longer is given up. Its processes are ended, and it can be requested again. */
 const DEADLINE = "60 seconds";
 
 const UNCOMMITTED = 11;
 const DIVERGED = 12;
 
 /**
- * $1 URL, $2 session branch, $3 what the runtime itself adds to files (RuntimeAdapter.ownEdit) or nothing. Prints the
+ * $1 URL, $2 session branch, $3 the runtime's own addition to files (RuntimeAdapter.ownEdit) or nothing. Prints the
  * commit before and after, and the manifest.
  *
- * The checks come before the first ref is moved; git's own, in checkout and merge, cover what the agent does meanwhile.
+ * The checks run before the first ref moves. Git's own checks, in checkout and merge, cover the agent's changes
+ * meanwhile.
  */
 const SCRIPT = `
 set -e
@@ -74,7 +75,7 @@ git show HEAD:platform.toml 2>/dev/null || :
 
 const failed = (message: string): Pulled => ({ outcome: "failed", message });
 
-/** Fast-forwards; fails never, hangs never. */
+/** Fast-forwards. Never fails and never hangs. */
 export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<Pulled> => {
   const launch = agentScript(settings, {
     name: "refresh",

@@ -1,6 +1,6 @@
 /**
- * How the agent's git tells the daemon that its credential was refused: git bids the credential helper erase it, and
- * the helper writes a line into a named pipe. The agent may only write there, and what it writes is not read.
+ * The agent's git reports a refused credential to the daemon: git calls the credential helper with `erase`, and the
+ * helper writes a line into a named pipe. The agent may only write to the pipe, and the content is not read.
  */
 import { execFile } from "node:child_process";
 import { constants, openSync, rmSync } from "node:fs";
@@ -9,13 +9,13 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import type * as Scope from "effect/Scope";
 
-/** Anyone may write, only the daemon reads. */
+/** Every user may write, only the daemon may read. */
 const PIPE_MODE = "622";
 
 /**
- * Makes the pipe and listens until the scope closes.
+ * Creates the pipe and listens until the scope closes.
  *
- * @returns completes at the next refusal, or at once when there was one since it last completed.
+ * @returns an effect that completes at the next refusal, or at once if there was one since it last completed.
  */
 export const listenForRejections = Effect.fnUntraced(function* (
   path: string,
@@ -24,7 +24,7 @@ export const listenForRejections = Effect.fnUntraced(function* (
   yield* makePipe(path);
   yield* Effect.acquireRelease(
     Effect.sync(() => {
-      // Open for writing too: there is always a writer, so the pipe never ends.
+      // Opened for writing too, so that the pipe always has a writer and never ends.
       const pipe = new Socket({
         fd: openSync(path, constants.O_RDWR | constants.O_NONBLOCK),
         readable: true,

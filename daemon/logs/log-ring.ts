@@ -1,15 +1,15 @@
 /**
- * The newest lines of the daemon's log, for whoever reads along (api.md 7 `GET /platform/logs`): its own, and the agent
+ * The newest lines of the daemon's log, for its readers (api.md 7 `GET /platform/logs`): its own lines, and the agent
  * runtime's output.
  *
- *  K1 Lines are numbered from 1 without a hole: a reader that names the last it has knows what it missed.
- *  K2 Never more than `RING_BYTES`: the oldest lines go, whether somebody still wanted them or not.
+ *  K1 Lines are numbered from 1 without gaps: a reader that gives its last number learns what it missed.
+ *  K2 Never more than `RING_BYTES`: the oldest lines are dropped, even if a reader has not read them.
  */
 
-/** As much as is kept of a session's log in the end (api.md 3). */
+/** The same size as the log that is kept after a session (api.md 3). */
 export const RING_BYTES = 1024 * 1024;
 
-/** A line as it was written: one JSON object, without the end of line. */
+/** A line as it was written: one JSON object, without the line end. */
 export interface KeptLine {
   readonly seq: number;
   readonly text: string;
@@ -19,17 +19,17 @@ export class LogRing {
   readonly #write: (line: string) => void;
   readonly #listeners = new Set<() => void>();
   #lines: KeptLine[] = [];
-  /** Where the oldest kept line stands in `#lines`. */
+  /** The index of the oldest kept line in `#lines`. */
   #head = 0;
   #bytes = 0;
   #last = 0;
 
-  /** `write` gets every line with its end, as it is added. */
+  /** `write` gets every line with its line end, as it is added. */
   constructor(write: (line: string) => void) {
     this.#write = write;
   }
 
-  /** Adds the line that `make` gives for the next number. */
+  /** Adds the line that `make` returns for the next number. */
   add(make: (seq: number) => string): void {
     this.#last += 1;
     const line = { seq: this.#last, text: make(this.#last) };
@@ -40,7 +40,7 @@ export class LogRing {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Lines after a number, oldest first: at most so many bytes of them, and one at least where there is one. */
+  /** Lines after a number, oldest first, within that many bytes. At least one line, if there is one. */
   after(seq: number, maxBytes: number): readonly KeptLine[] {
     const first = this.#lines[this.#head]?.seq ?? this.#last + 1;
     const found: KeptLine[] = [];
@@ -54,7 +54,7 @@ export class LogRing {
     return found;
   }
 
-  /** Everything that is kept, as it was written. */
+  /** All kept lines, as they were written. */
   get text(): string {
     return this.#lines
       .slice(this.#head)
@@ -62,12 +62,12 @@ export class LogRing {
       .join("");
   }
 
-  /** How many listen. */
+  /** How many listeners there are. */
   get listeners(): number {
     return this.#listeners.size;
   }
 
-  /** Calls after each line that is added, until the returned function is called. */
+  /** Calls the listener after each added line, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -78,7 +78,7 @@ export class LogRing {
     if (oldest === undefined) return;
     this.#bytes -= sizeOf(oldest);
     this.#head += 1;
-    // Moving the rest costs as much as it is long: done once a half of the array is behind the head.
+    // Moving the rest is expensive, so it is done only when the head has passed half of the array.
     if (this.#head * 2 < this.#lines.length) return;
     this.#lines = this.#lines.slice(this.#head);
     this.#head = 0;

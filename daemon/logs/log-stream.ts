@@ -1,7 +1,7 @@
 /**
- * `GET /platform/logs`: the log as server-sent events, from the line after `Last-Event-ID` on, and then as it grows. A
- * reader is sent what fits its connection and the rest when that has gone, out of the ring: a slow one costs nothing
- * but the lines that it is too late for, and their numbers tell it which.
+ * `GET /platform/logs`: the log as server-sent events, from the line after `Last-Event-ID` on, and then each new line.
+ * A reader gets as much as fits its connection, and the rest from the ring once that is sent. A slow reader only loses
+ * the lines that are dropped before it reads them, and the line numbers show the gap.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { answerError } from "../answer.ts";
@@ -9,9 +9,9 @@ import type { LogRing } from "./log-ring.ts";
 
 /** A comment this often keeps the connection open (api.md 1 "Live data"). */
 const KEEP_ALIVE_MS = 15_000;
-/** Handed to the connection at once. */
+/** How much is passed to the connection at once. */
 const PORTION_BYTES = 64 * 1024;
-/** The service's own limit is 100 a token. */
+/** The service's own limit is 100 for each token. */
 const READERS_MAX = 256;
 
 export class LogStreams {
@@ -34,7 +34,7 @@ export class LogStreams {
   }
 }
 
-/** What is no number of ours is before the first line. */
+/** An invalid number counts as the place before the first line. */
 const placeOf = (header: string | string[] | undefined): number =>
   typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : 0;
 
@@ -55,7 +55,7 @@ const follow = (ring: LogRing, response: ServerResponse, from: number): void => 
   const wake = (): void => {
     if (awake || blocked) return;
     awake = true;
-    // Lines come in bursts, from within whatever writes them: one portion serves a burst.
+    // Lines come in bursts, synchronously. One portion serves a whole burst.
     setImmediate(send);
   };
   response.on("drain", () => {

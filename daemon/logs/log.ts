@@ -1,6 +1,6 @@
 /**
- * The daemon's log: one JSON object a line, numbered, kept in the ring and written to standard output, where the provider
- * picks it up. Every text in it is redacted; prompts are never given to it.
+ * The daemon's log: one JSON object a line, numbered, kept in the ring and written to standard output, where the
+ * provider collects it. Every text in it is redacted. It never gets prompts.
  */
 import * as Logger from "effect/Logger";
 import type { Allowance } from "../allowance.ts";
@@ -9,12 +9,12 @@ import type { Redactor } from "./redact.ts";
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Writes one line: what happened, and its particulars. */
+/** Writes one line: the event, and its fields. */
 export type Log = (event: string, fields?: LogFields) => void;
 
 /**
- * By how much the daemon's own lines may overdraw the allowance that the runtime's output is held to: what goes wrong in a
- * flood is still told. Some of them are caused by the runtime too (turns), so there is an end to it.
+ * How far the daemon's own lines may overdraw the allowance of the runtime's output, so that errors are still logged
+ * during a flood. The limit is needed because the runtime causes some of these lines too (turns).
  */
 const RESERVE_BYTES = 256 * 1024;
 
@@ -47,7 +47,7 @@ export const makeLog = ({ redactor, ring, allowance }: LogOptions): Log => {
   };
 };
 
-/** Leads what the actor host and its supervisor log through Effect into the same lines. */
+/** Writes the Effect logs of the actor host and its supervisor as lines of the same log. */
 export const effectLogger = (log: Log) =>
   Logger.layer([
     Logger.make(({ message, logLevel }) => {

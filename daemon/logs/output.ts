@@ -1,10 +1,10 @@
 /**
- * The agent runtime's output on its way into the log: cut into lines, cleaned, redacted, and no more of it than a log
- * may grow by. It comes from an untrusted program, as fast as that likes.
+ * The agent runtime's output on its way into the log: split into lines, cleaned, redacted, and limited to the log's
+ * allowance. It comes from an untrusted program, at any speed.
  *
- *  U1 The program is never held up: what is too much is thrown away unread, which costs next to nothing.
- *  U2 That something is missing is said where it is missing, with how much.
- *  U3 A line is redacted whole, however many writes it came in, and cut only afterwards.
+ *  U1 The program is never blocked: excess output is discarded unparsed, at almost no cost.
+ *  U2 At each gap, a note says how much is missing.
+ *  U3 A line is redacted as a whole, however many writes it came in, and cut only afterwards.
  */
 import { StringDecoder } from "node:string_decoder";
 import { storableText } from "../../src/domain/text.ts";
@@ -12,11 +12,14 @@ import type { Allowance } from "../allowance.ts";
 import type { Log } from "./log.ts";
 import type { Redactor } from "./redact.ts";
 
-/** After too much came, output is taken again when there is room for this much: not line by line with notes between. */
+/**
+ * After too much output, it is accepted again only when there is room for this much. Otherwise single lines would
+ * alternate with notes.
+ */
 const ROOM_TO_GO_ON_BYTES = 256 * 1024;
-/** Of a line, in the log. */
+/** The longest line in the log. */
 const LINE_LENGTH = 8192;
-/** Of what was thrown away, kept until more comes: a program's last words are worth most. */
+/** How much discarded output is kept until more comes: a program's last output is the most useful. */
 const LAST_WORDS_BYTES = 8192;
 const NEWLINE = 0x0a;
 
@@ -37,7 +40,7 @@ export interface OutputOptions {
 export class RuntimeOutput {
   readonly #options: OutputOptions;
   readonly #streams = { stdout: new Lines(), stderr: new Lines() };
-  /** Thrown away since it was said last; null while output is taken. */
+  /** How much was discarded since the last note. Null while output is accepted. */
   #leftOut: number | null = null;
 
   constructor(options: OutputOptions) {
@@ -61,7 +64,7 @@ export class RuntimeOutput {
     }
   }
 
-  /** The program has ended: keeps what came without an end of line, and the last that was thrown away. */
+  /** The program has ended: keeps an unfinished line, and the last discarded output. */
   flush(): void {
     const leavingOut = this.#leftOut !== null;
     this.#sayLeftOut();
@@ -73,7 +76,8 @@ export class RuntimeOutput {
 
   #keep({ text, broken }: Line): void {
     const { log, onLine, redactor } = this.#options;
-    // A NUL or an escape that went after the redaction would put together what was not known as a secret.
+    // Before the redaction: removing a NUL or an escape after it could join two parts into a secret that was not
+    // recognised.
     const clean = storableText(text.replace(/\r$/, "")).replaceAll(ESCAPES, "");
     const known = broken ? redactor.redactBroken(clean) : clean;
     const beginning = redactor.redactBeginning(known, LINE_LENGTH);
@@ -95,7 +99,7 @@ export class RuntimeOutput {
   }
 }
 
-/** `broken`: it did not end there. */
+/** `broken`: the line continues after this text. */
 interface Line {
   readonly text: string;
   readonly broken: boolean;
@@ -103,28 +107,28 @@ interface Line {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Cuts one stream into lines. */
+/** Splits one stream into lines. */
 class Lines {
   #decoder = new StringDecoder("utf8");
   #rest = "";
-  /** The line under way is longer than is kept, or began in what was thrown away: the next one is the next to keep. */
+  /** The current line is too long, or began in discarded output: the next line is the next to keep. */
   #skipping = false;
   #thrown: Buffer = NOTHING;
-  /** Whether that begins with a whole line. */
+  /** Whether the kept part begins with a whole line. */
   #thrownFromStart = false;
 
-  /** What stands after the last end of line. */
+  /** The text after the last line end. */
   get rest(): string {
     return this.#rest;
   }
 
-  /** The last whole lines of what was thrown away. */
+  /** The last whole lines of the discarded output. */
   get lastWords(): readonly string[] {
     const lines = this.#thrown.toString("utf8").split("\n");
     return lines.slice(this.#thrownFromStart ? 0 : 1, -1);
   }
 
-  /** How much of a chunk belongs to a line that is skipped. */
+  /** How much of a chunk belongs to a skipped line. */
   passOver(chunk: Buffer): number {
     if (!this.#skipping) return 0;
     const end = chunk.indexOf(NEWLINE);
@@ -133,7 +137,7 @@ class Lines {
     return end + 1;
   }
 
-  /** The lines that end in this chunk, and one that grew longer than `maxLength` without an end. */
+  /** The lines that end in this chunk, and one that exceeds `maxLength` without an end. */
   take(chunk: Buffer, maxLength: number): Line[] {
     this.#thrown = NOTHING;
     const texts = (this.#rest + this.#decoder.write(chunk)).split("\n");
@@ -145,13 +149,13 @@ class Lines {
     return lines;
   }
 
-  /** Throws a chunk away, and the line that it belongs to. @returns how much was thrown away */
+  /** Discards a chunk, and the line that it belongs to. @returns how many bytes were discarded */
   skip(chunk: Buffer): number {
     const thrown = this.#rest.length + chunk.length;
     const isFirst = this.#thrown.length === 0;
     const fromStart = isFirst ? this.#rest === "" && !this.#skipping : this.#thrownFromStart;
     const kept = chunk.length < LAST_WORDS_BYTES ? this.#thrown : NOTHING;
-    // A copy: a small part of it must not hold the whole chunk.
+    // A copy, because a small slice would keep the whole chunk in memory.
     const all = Buffer.concat([kept, chunk.subarray(-LAST_WORDS_BYTES)]);
     this.#thrown = all.subarray(-LAST_WORDS_BYTES);
     this.#thrownFromStart = fromStart && kept.length + chunk.length <= LAST_WORDS_BYTES;

@@ -1,27 +1,29 @@
-/** Keeps secrets out of what people read: every log line and error text of the daemon passes here (threats.md G05). */
+/**
+ * Removes secrets from text that people read: every log line and error text of the daemon passes here (threats.md G05).
+ */
 
 import { isMasked } from "../../src/domain/secret.ts";
 
-/** A shorter beginning of a secret is taken for ordinary text. */
+/** A shorter beginning of a secret counts as ordinary text. */
 const MIN_BEGINNING_LENGTH = 6;
 const MASK = "[redacted]";
 
 export class Redactor {
-  /** Longest first: one that begins as another does must not lose its beginning to that one and show its end. */
+  /** Longest first. Otherwise a secret that begins with a shorter one would lose that part and show its end. */
   #secrets: readonly string[] = [];
 
   constructor(secrets: readonly string[]) {
     for (const secret of secrets) this.add(secret);
   }
 
-  /** Also covers the spellings that a URL or JSON would give the secret, and each line of one that has several. */
+  /** Also covers the secret's forms in URLs and JSON, and each line of a secret with several lines. */
   add(secret: string): void {
     const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
     const spellings = parts.flatMap((part) => spellingsOf(part));
     this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
   }
 
-  /** Length of the longest text that is a secret. */
+  /** The length of the longest secret. */
   get longest(): number {
     return this.#secrets[0]?.length ?? 0;
   }
@@ -33,8 +35,9 @@ export class Redactor {
   }
 
   /**
-   * The redacted beginning of a text, at most `maxLength` of it. What a secret would lose to the cut would no longer be
-   * known as one: the cut goes before it. The text must reach `longest` beyond `maxLength`, or be whole.
+   * The redacted beginning of a text, at most `maxLength` long. If the cut would split a secret, it moves before the
+   * secret, because a partial secret would not be recognised. The text must reach `longest` beyond `maxLength`, or be
+   * complete.
    */
   redactBeginning(text: string, maxLength: number): string {
     let end = Math.min(maxLength, text.length);
@@ -43,7 +46,7 @@ export class Redactor {
     return this.redact(text.slice(0, end));
   }
 
-  /** Redacts a text that broke off: what it ends with may be the beginning of a secret. */
+  /** Redacts a text that broke off: its end may be the beginning of a secret. */
   redactBroken(text: string): string {
     const clean = this.redact(text);
     for (const secret of this.#secrets) {
@@ -54,7 +57,7 @@ export class Redactor {
     return clean;
   }
 
-  /** Where a secret begins that goes on beyond `end`; null where none does. */
+  /** The start of a secret that continues beyond `end`, or null. */
   #across(text: string, end: number): number | null {
     for (const secret of this.#secrets) {
       const start = end === 0 ? -1 : text.lastIndexOf(secret, end - 1);
@@ -71,8 +74,8 @@ const codeOf = (character: string): string => `\\u${character.charCodeAt(0).toSt
 const spellingsOf = (text: string): string[] => [text, encodeURIComponent(text), ...jsonSpellings(text)];
 
 /**
- * A text inside a JSON string, as programs write it: most leave all but quotes, backslashes and control characters as they
- * are; some also escape what is not ASCII, the characters of HTML, or slashes. JSON within JSON is escaped once more.
+ * The text's forms inside a JSON string. Most programs escape only quotes, backslashes and control characters. Some
+ * also escape non-ASCII characters, HTML's characters, or slashes. JSON within JSON is escaped once more.
  */
 const jsonSpellings = (text: string): string[] => {
   const plain = inJson(text);

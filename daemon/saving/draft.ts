@@ -1,6 +1,6 @@
 /**
- * The place where a save is put together: a directory that holds a bare repository over the agent's objects as alternates,
- * and copies of indexes. The agent's own repository is read and never written.
+ * The draft of a save: a directory with a bare repository, which uses the agent's objects as alternates, and copies of
+ * indexes. The agent's own repository is read and never written.
  */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
@@ -9,18 +9,18 @@ import { agentScript, lastWords, type AgentScript } from "../git/agent-git.ts";
 import { runForBytes, type FinishedBytes } from "../process.ts";
 import type { Settings } from "../settings.ts";
 
-/** One step failed; `message` is git's own, whole and not yet redacted. */
+/** One step failed. `message` is git's own, complete and not yet redacted. */
 export class SaveFailure extends Schema.TaggedError<SaveFailure>()("SaveFailure", {
   message: Schema.String,
 }) {}
 
-/** What one script may print. Beyond, the step fails rather than leave something out in silence. */
+/** How much one script may print. Beyond that, the step fails, so that nothing is omitted silently. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** How long the draft's removal may take. */
 const REMOVAL_DEADLINE = "10 seconds";
 
 /**
- * $1 draft. All stores that the agent's repository borrows objects from are named: git ignores relative paths in a
+ * $1 draft. Lists all object stores that the agent's repository borrows from, because git ignores relative paths in a
  * borrowed store. A shallow history stays shallow.
  */
 const OPEN_SCRIPT = `
@@ -35,7 +35,7 @@ git count-objects -v | sed -n 's/^alternate: //p' >> "$1/git/objects/info/altern
 [ ! -f "$shallow" ] || cp "$shallow" "$1/git/shallow"
 `;
 
-/** A script without what the draft adds to it. */
+/** A script without the parts that the draft adds. */
 export type DraftScript = Pick<AgentScript, "name" | "script" | "parameters" | "env" | "input">;
 
 export class Draft {
@@ -52,7 +52,7 @@ export class Draft {
     return Effect.asVoid(this.#output(script));
   }
 
-  /** The draft goes, however far it came. */
+  /** Removes the draft, whatever its state. */
   get removal(): Effect.Effect<void> {
     const removal = {
       name: "save-removal",
@@ -63,19 +63,19 @@ export class Draft {
     return Effect.ignore(Effect.timeoutOption(this.#finished(removal), REMOVAL_DEADLINE));
   }
 
-  /** Runs a script in a work tree's root. It sees the agent's repository; what it makes of objects is the draft's. */
+  /** Runs a script in a work tree's root. It sees the agent's repository, and writes its objects to the draft. */
   inTree(tree: string, script: DraftScript): Effect.Effect<Buffer, SaveFailure> {
     return this.#output(this.#onTree(tree, script));
   }
 
-  /** As `inTree`, with the exit code instead of a failure. */
+  /** Like `inTree`, with the exit code instead of a failure. */
   tryInTree(tree: string, script: DraftScript): Effect.Effect<FinishedBytes, SaveFailure> {
     return this.#finished(this.#onTree(tree, script));
   }
 
   /**
-   * Runs a script on the draft's own repository. Nothing of the agent's configuration holds there, so nothing redirects
-   * the way to the remote.
+   * Runs a script on the draft's own repository. The agent's configuration does not apply there, so it cannot redirect
+   * the connection to the remote.
    */
   inDraft(script: DraftScript): Effect.Effect<Buffer, SaveFailure> {
     const env = { ...script.env, GIT_DIR: `${this.directory}/git`, GIT_CONFIG_GLOBAL: "/dev/null" };

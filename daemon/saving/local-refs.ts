@@ -1,19 +1,19 @@
-/** What git in the workspace knows beside HEAD and the files: branches, tags, stashes, other worktrees. */
+/** The content of the workspace's git other than HEAD and the files: branches, tags, stashes, other worktrees. */
 import * as Effect from "effect/Effect";
 import type { Draft, SaveFailure } from "./draft.ts";
 
-/** Something that leads to an object. Names are bytes, held as latin1 text. */
+/** A name that leads to an object. Names are bytes, held as latin1 text. */
 export interface LocalRef {
-  /** As people know it. */
+  /** The name that people use. */
   readonly name: string;
-  /** As the saved list has it. */
+  /** The name in the saved list. */
   readonly ref: string;
   readonly object: string;
 }
 
 export interface OtherWorktree {
   readonly path: string;
-  /** Commit of its HEAD; null: there is none. */
+  /** The commit of its HEAD. Null: it has none. */
   readonly head: string | null;
   readonly isDetached: boolean;
   readonly isBare: boolean;
@@ -22,16 +22,16 @@ export interface OtherWorktree {
 const hasFiles = ({ isBare }: OtherWorktree): boolean => !isBare;
 
 export interface LocalRefs {
-  /** Stashes first, the oldest at the head, then by name. */
+  /** Stashes first, oldest first, then the others by name. */
   readonly refs: readonly LocalRef[];
-  /** Refs of other remotes than the platform's, by the remote's name. */
+  /** Refs of remotes other than the platform's, by the remote's name. */
   readonly foreign: ReadonlyMap<string, readonly string[]>;
   readonly worktrees: readonly OtherWorktree[];
 }
 
 /**
- * Refs, stashes from the newest on, whether the workspace is the repository's main work tree, and all its worktrees, the main
- * one first. Git takes the main one for the place where the repository lies, which need not be the workspace.
+ * Lists refs, stashes from the newest on, whether the workspace is the repository's main work tree, and all worktrees,
+ * the main one first. For git, the main one is the directory of the repository, which need not be the workspace.
  */
 const SCRIPT = `
 git for-each-ref --format='%(objectname) %(refname)'
@@ -43,7 +43,7 @@ common=$(git rev-parse --path-format=absolute --git-common-dir)
 git worktree list --porcelain -z
 `;
 
-/** The agent's repository, as it is. */
+/** The refs and worktrees of the agent's repository. */
 export const listLocalRefs = (draft: Draft): Effect.Effect<LocalRefs, SaveFailure> => {
   const { workspace } = draft.settings.layout;
   return Effect.map(draft.inTree(workspace, { name: "refs", script: SCRIPT }), (printed) => {
@@ -70,7 +70,7 @@ const readRefs = (listing: string, stashes: string): Pick<LocalRefs, "refs" | "f
   return { refs: [...readStashes(stashes, newestStash), ...refs], foreign };
 };
 
-/** A stash without a log of the former ones is one. */
+/** Without a log of earlier stashes, there is only one. */
 const readStashes = (listing: string, newest: string | null): LocalRef[] => {
   const logged = listing.split("\n").filter((line) => /^[0-9a-f]{40}$/.test(line));
   const stashes = logged.length > 0 || newest === null ? logged : [newest];
@@ -79,7 +79,7 @@ const readStashes = (listing: string, newest: string | null): LocalRef[] => {
     .toReversed();
 };
 
-/** Records of attributes, an empty one after each worktree. */
+/** Records of attributes, with an empty one after each worktree. */
 const readWorktrees = (records: readonly string[]): OtherWorktree[] => {
   const worktrees: OtherWorktree[] = [];
   let attributes: string[] = [];

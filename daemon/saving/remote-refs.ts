@@ -1,25 +1,28 @@
-/** What the remote has, as it says itself: nothing that the agent's repository remembers of it is believed. */
+/** The remote's refs, as the remote itself reports them: the agent's repository is not trusted for this. */
 import * as Effect from "effect/Effect";
 import type { Draft, SaveFailure } from "./draft.ts";
 
 export interface RemoteRefs {
   /** Objects by ref: branches, tags, and this session's refs/wip. */
   readonly refs: ReadonlyMap<string, string>;
-  /** Objects of branches and tags that are here: the remote has all that they lead to. What refs/wip leads to is a save's. */
+  /**
+   * Objects of branches and tags that are present here. The remote has everything that they lead to. Objects behind
+   * refs/wip belong to a save.
+   */
   readonly known: readonly string[];
-  /** Tips of the session branch and of refs/wip; null: there is none. */
+  /** Tips of the session branch and of refs/wip. Null: the ref does not exist. */
   readonly tip: string | null;
   readonly wip: string | null;
 }
 
-/** Branches of the remote that are fetched to find out whether it has what a branch here has. */
+/** How many branches of the remote are fetched to find out whether it has a local branch's commits. */
 const MAX_FETCHED = 64;
 /** Session branches of others: nothing here is compared with them. */
 const SESSION_BRANCH = /^refs\/heads\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 const LIST_SCRIPT = `git ls-remote --quiet "$1" "refs/heads/*" "refs/tags/*" "refs/wip/$2"`;
 
-/** $1 URL; after it the refs. */
+/** $1 URL, followed by the refs. */
 const FETCH_SCRIPT = `
 url=$1
 shift
@@ -29,7 +32,7 @@ shift "$count"
 git fetch --quiet --no-tags --no-write-fetch-head "$url" "$@"
 `;
 
-/** Asks the remote, and fetches of its answer what is needed and not here. `branches` are those that the agent has. */
+/** Lists the remote's refs, and fetches the needed objects that are missing here. `branches` are the agent's. */
 export const askRemote = (
   draft: Draft,
   branches: readonly string[],
@@ -51,7 +54,7 @@ export const askRemote = (
     const wanted = [...new Set([`refs/heads/${defaultBranch}`, ...branches])].filter(
       (ref) => ref !== own && isMissing(ref),
     );
-    // One that was removed meanwhile fails the fetch: then what is here counts as not stored there.
+    // If a branch was removed meanwhile, the fetch fails. Then the local commits count as not stored there.
     if (wanted.length > 0) yield* Effect.ignore(fetch(draft, wanted.slice(0, MAX_FETCHED)));
     const present = wanted.length + needed.length === 0 ? here : yield* presentOf(draft, objects);
     const known = compared.filter(([ref, object]) => ref !== wip && present.has(object));
@@ -82,7 +85,7 @@ const readRefs = (listing: Buffer): Map<string, string> =>
       }),
   );
 
-/** Which of these objects are here. */
+/** The objects among these that are present here. */
 const presentOf = (draft: Draft, objects: readonly string[]): Effect.Effect<Set<string>, SaveFailure> =>
   Effect.map(describeObjects(draft, objects), (described) => new Set(described.keys()));
 
@@ -91,7 +94,7 @@ export interface Described {
   readonly type: string;
 }
 
-/** Object and type of each name; those that are missing are left out. */
+/** Object and type of each name. Missing ones are left out. */
 export const describeObjects = (
   draft: Draft,
   names: readonly string[],

@@ -1,13 +1,13 @@
 /**
- * Writes the rest of a save (rest.ts) as one commit. Everything hangs on it: commits as parents, trees and files as entries
- * of its tree. The same contents make the same commit: its author and date are fixed.
+ * Writes the rest of a save (rest.ts) as one commit: other commits become its parents, trees and files become entries
+ * of its tree. The same contents make the same commit, because its author and date are fixed.
  */
 import * as Effect from "effect/Effect";
 import type { Draft, SaveFailure } from "./draft.ts";
 import type { LocalRef } from "./local-refs.ts";
 import { restReadme } from "./rest-readme.ts";
 
-/** What hangs on the rest. */
+/** The contents of the rest. */
 export interface Contents {
   readonly refs: readonly LocalRef[];
   readonly parents: readonly string[];
@@ -67,8 +67,8 @@ const FIXED_IDENTITY: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * $1 draft, $2 session, $3 README, $4 worktrees, $5 entries, $6 tags, $7 parents; the refs come on standard input. A tag
- * that a tree cannot hold is a file with its contents, from which git makes it again.
+ * $1 draft, $2 session, $3 README, $4 worktrees, $5 entries, $6 tags, $7 parents. The refs come on standard input. A
+ * tag that cannot be a tree entry becomes a file with its contents, from which git can create it again.
  */
 const WRITE_SCRIPT = `
 set -e

@@ -1,6 +1,6 @@
-/** The file that says what a save kept beside the files, and how to get it back. */
+/** The file that lists the saved parts other than files, and how to restore them. */
 
-/** Which parts there are. */
+/** Which parts exist. */
 export interface RestTrees {
   readonly refs: boolean;
   readonly stashes: boolean;
@@ -65,7 +65,7 @@ files into the current directory:
     git archive "$rest:worktree-1" | tar -x
 `;
 
-/** Commands stand in lines that begin with four blanks. They expect the commit's id in \`rest\`. */
+/** Commands are in lines that begin with four blanks. They expect the commit's id in \`rest\`. */
 export const restReadme = (session: string, trees: RestTrees): string =>
   [
     `Session ${session} had this in its repository, besides its files, when its sandbox ended. The commands expect the id of\n` +

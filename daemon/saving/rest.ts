@@ -1,9 +1,10 @@
 /**
- * Gathers what git in the workspace knows beside HEAD and the files, and the remote has not: commits of other branches,
- * tags, stashes, the index, operations in progress, other worktrees. All of it hangs on one commit, the rest.
+ * Gathers the content of the workspace's git that is neither HEAD nor a file, and that the remote lacks: commits of
+ * other branches, tags, stashes, the index, operations in progress, other worktrees. One commit, the rest, leads to all
+ * of it.
  *
- *  R1 What the rest does not hold is named as skipped.
- *  R2 A rest that cannot be gathered costs itself alone: the files are stored without it.
+ *  R1 Everything that the rest omits is listed as skipped.
+ *  R2 If the rest cannot be gathered, the files are stored without it.
  */
 import * as Effect from "effect/Effect";
 import { SaveFailure, type Draft } from "./draft.ts";
@@ -13,17 +14,17 @@ import { writeRest, type Contents, type TreeEntry } from "./rest-commit.ts";
 import type { Skipped, SkipReason } from "./skipped.ts";
 import { INDEX, OPERATION, takeTree, type TakenTree } from "./taken-tree.ts";
 
-/** Branches, tags and stashes that one save stores. */
+/** How many branches, tags and stashes one save stores. */
 const MAX_REFS = 500;
 const MAX_WORKTREES = 16;
-/** What they may have beyond HEAD and the remote, in bytes as git keeps them. */
+/** How large their history beyond HEAD and the remote may be, in bytes as git stores it. */
 const MAX_HISTORY_BYTES = 100 * 1024 * 1024;
-/** Refs whose own size is looked at where all together are too much. */
+/** How many refs are measured separately if all together are too large. */
 const MAX_MEASURED = 32;
-/** How long one worktree may take, and the choice of commits. */
+/** How long one worktree, or the choice of commits, may take. */
 const STEP_DEADLINE = "5 seconds";
 
-/** The rest's commit, and what its parts are called where they turn out not to be stored. */
+/** The rest's commit, and the names of its parts for the case that they are not stored. */
 export interface Rest {
   readonly commit: string;
   readonly parts: readonly string[];
@@ -41,7 +42,7 @@ interface Taken extends OtherWorktree {
   readonly tree: TakenTree;
 }
 
-/** @returns null where there is nothing beside HEAD and the files. */
+/** @returns null if there is nothing other than HEAD and the files. */
 export const gatherRest = (gathering: Gathering): Effect.Effect<Rest | null, SaveFailure> =>
   new Gatherer(gathering).run;
 
@@ -91,7 +92,7 @@ class Gatherer {
     });
   }
 
-  /** What another remote has is not the session's work, and may be a history of any size. */
+  /** Another remote's refs are not the session's work, and their history may have any size. */
   #nameForeign(): void {
     const known = new Set(this.#remote.refs.values());
     for (const [remote, objects] of this.#local.foreign)
@@ -118,7 +119,7 @@ class Gatherer {
       return null;
     };
     return Effect.gen({ self: this }, function* () {
-      // What holds the workspace itself is no worktree of its own.
+      // A directory that contains the workspace itself is not a separate worktree.
       if (/\n|\ufffd/.test(directory) || `${workspace}/`.startsWith(`${directory.replace(/\/$/, "")}/`))
         return leaveOut("unreadable");
       const isThere = { name: "worktree", script: "test -e .git" };
@@ -138,7 +139,7 @@ class Gatherer {
     );
   }
 
-  /** The refs that are worth storing, and the commits that all of it needs. */
+  /** The refs worth storing, and the commits that all parts need. */
   #choose(worktrees: readonly Taken[]): Effect.Effect<Omit<Contents, "worktrees">, SaveFailure> {
     return Effect.gen({ self: this }, function* () {
       const candidates = [...this.#candidates, ...headsOf(worktrees)];
@@ -193,19 +194,19 @@ class Gatherer {
     });
   }
 
-  /** Where histories cannot be read, or not in time. */
+  /** Used if histories cannot be read, or not in time. */
   #chooseNone(): Omit<Contents, "worktrees"> {
     for (const { name } of this.#candidates) this.#skipped.add(name, "unreadable");
     return { refs: [], parents: [], tags: [], entries: [] };
   }
 
-  /** All but the refs that are HEAD's and the session branch's: those are parents of the saved commit itself. */
+  /** All refs except HEAD's and the session branch's: those are parents of the saved commit itself. */
   get #candidates(): readonly LocalRef[] {
     const own = `refs/heads/${this.#draft.settings.branch}`;
     return this.#local.refs.filter(({ ref }) => ref !== own && ref !== this.#main.headRef);
   }
 
-  /** Commits that neither the remote has nor HEAD, each with its parents. */
+  /** Commits that both the remote and HEAD lack, each with its parents. */
   #unknown(commits: readonly string[]): Effect.Effect<ReadonlyMap<string, readonly string[]>, SaveFailure> {
     const asked = [...new Set(commits)];
     if (asked.length === 0) return Effect.succeed(new Map());
@@ -227,7 +228,7 @@ class Gatherer {
     return this.#remote.known.map((object) => `^${object}`);
   }
 
-  /** As many refs as the bounds allow, in order; the others are named. */
+  /** As many refs as the limits allow, in order. The others are listed as skipped. */
   #withinBounds(
     refs: readonly LocalRef[],
     tipOf: (ref: LocalRef) => string | null,
@@ -277,7 +278,7 @@ const lines = (revisions: readonly string[]): Buffer =>
 const holdsSomething = ({ isClean, index, conflicts, operation }: TakenTree): boolean =>
   !isClean || index !== null || conflicts.length > 0 || operation !== null;
 
-/** Detached: a branch is among the refs anyway. */
+/** Only detached heads: a branch is among the refs anyway. */
 const headsOf = (worktrees: readonly Taken[]): LocalRef[] =>
   worktrees.flatMap(({ path, head, isDetached }, at) =>
     head === null || !isDetached
@@ -285,7 +286,7 @@ const headsOf = (worktrees: readonly Taken[]): LocalRef[] =>
       : [{ name: `${path} (HEAD)`, ref: `refs/worktrees/${at + 1}/HEAD`, object: head }],
   );
 
-/** What one work tree has besides its files, under names that begin alike. */
+/** The saved parts of one work tree other than its files, under names with a common prefix. */
 const entriesOf = (prefix: string, { index, conflicts, operation }: TakenTree): TreeEntry[] => [
   ...(index === null ? [] : [{ name: `${prefix}index`, type: "tree" as const, object: index }]),
   ...conflicts.map(([stage, object]) => ({
@@ -301,8 +302,8 @@ const uniqueEntries = (entries: readonly TreeEntry[]): readonly TreeEntry[] => [
 ];
 
 /**
- * Those commits from which all of them are reached. An unknown one that another leads to is the parent of an unknown one:
- * what a known commit leads to is known.
+ * A minimal set of these commits from which all others are reachable. If an unknown commit is reachable from another
+ * one, it is the parent of an unknown one, because everything behind a known commit is known.
  */
 const tipsOf = (
   commits: readonly string[],

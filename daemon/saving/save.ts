@@ -1,15 +1,15 @@
 /**
- * Saves what the workspace holds and the remote does not as one commit on refs/wip/<session> (api.md 3 "Saving", 7).
+ * Saves the workspace's content that the remote lacks as one commit on refs/wip/<session> (api.md 3 "Saving", 7).
  *
- *  V1 The agent's index, HEAD, branches, objects and files stay as they are: what a save makes is a draft's, in a directory
- *     of its own (draft.ts). The way to the remote is the draft's own too, so that nothing the agent wrote into
- *     `.git/config` redirects it.
- *  V2 The work tree is the workspace, whatever the agent's configuration says. The commit's tree is the work tree; its
- *     parents are HEAD, the session branch where it holds more, the rest (rest.ts) where there is one, and the former wip
- *     commit. The same work saved twice is one commit.
- *  V3 What is not stored is named, with the reason.
- *  V4 It always answers: what fails is said, and what hangs is ended. The rest costs the files nothing: where it cannot be
- *     gathered, or the remote refuses it, they are stored without it.
+ *  V1 The agent's index, HEAD, branches, objects and files stay unchanged: a save writes only to its draft, in a
+ *     directory of its own (draft.ts). The draft also has its own connection to the remote, so that nothing in the
+ *     agent's `.git/config` can redirect it.
+ *  V2 The work tree is the workspace, whatever the agent's configuration says. The commit's tree is the work tree. Its
+ *     parents are HEAD, the session branch if it has more commits, the rest (rest.ts) if there is one, and the former
+ *     wip commit. Saving the same work twice gives the same commit.
+ *  V3 Everything that is not stored is listed, with the reason.
+ *  V4 It always answers: failures are reported, and hanging steps are ended. The files never depend on the rest: if it
+ *     cannot be gathered, or the remote refuses it, they are stored without it.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -21,7 +21,7 @@ import type { Settings } from "../settings.ts";
 import { Skipped } from "./skipped.ts";
 import { takeTree, type TakenTree } from "./taken-tree.ts";
 
-/** Answer of `POST /platform/save`; `wip` is null where there was nothing to save. */
+/** The answer to `POST /platform/save`. `wip` is null if there was nothing to save. */
 export interface Saved {
   readonly wip: string | null;
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
@@ -31,12 +31,12 @@ export interface Saved {
 const DEADLINE = "60 seconds";
 
 const NO_REFS: LocalRefs = { refs: [], foreign: new Map(), worktrees: [] };
-/** Named as skipped where none of it could be read. */
+/** Listed as skipped if it could not be read at all. */
 const REST = ".git (branches, tags, stashes and worktrees)";
 
 /**
- * $1 draft, $2 URL, $3 session, $4 tree, then commits or none: $5 HEAD, $6 session branch, $7 the remote's session branch,
- * $8 the former wip, $9 the rest, $10 the ref that HEAD names. Prints the wip commit, or nothing.
+ * $1 draft, $2 URL, $3 session, $4 tree, then commits or nothing: $5 HEAD, $6 session branch, $7 the remote's session
+ * branch, $8 the former wip, $9 the rest, $10 the ref that HEAD names. Prints the wip commit, or nothing.
  */
 const CLOSE_SCRIPT = `
 set -e
@@ -66,7 +66,7 @@ git push --quiet --no-verify "$url" "$commit:refs/wip/$session"
 printf '%s\\n' "$commit"
 `;
 
-/** Stores what there is to store. Never fails, and is over soon after its deadline. */
+/** Saves the workspace. Never fails, and ends soon after its deadline. */
 export const save = (settings: Settings): Effect.Effect<Saved> =>
   Effect.suspend(() => {
     const saving = new Saving(settings);
@@ -110,7 +110,7 @@ class Saving {
     });
   }
 
-  /** The files alone, where the remote does not take the rest. */
+  /** Stores the files alone if the remote refuses the rest. */
   #closeWith(
     rest: Rest,
     { main, remote }: { readonly main: TakenTree; readonly remote: RemoteRefs },

@@ -1,4 +1,4 @@
-/** What a save does not store, each with the reason (api.md 7). */
+/** The parts that a save does not store, each with the reason (api.md 7). */
 import { cutText, storableText } from "../../src/domain/text.ts";
 
 const REASONS = {
@@ -18,7 +18,7 @@ const REASONS = {
 
 export type SkipReason = keyof typeof REASONS;
 
-/** Skipped paths that are named, and how much of each. */
+/** How many skipped paths are listed, and how much of each. */
 const MAX_SKIPPED = 200;
 const MAX_PATH_LENGTH = 512;
 
@@ -36,17 +36,17 @@ export class Skipped {
     this.#reasons.set(this.#prefix + path, reason);
   }
 
-  /** It is stored after all. */
+  /** Removes a path that is stored after all. */
   remove(path: string): void {
     this.#reasons.delete(this.#prefix + path);
   }
 
-  /** The same list, for what lies in a directory. */
+  /** The same list, for paths within a directory. */
   within(prefix: string): Skipped {
     return new Skipped(this.#reasons, prefix);
   }
 
-  /** Those that matter most first; the last entry says how many there are beyond. */
+  /** The most important ones first. The last entry counts the ones that are not listed. */
   get named(): readonly { readonly path: string; readonly reason: string }[] {
     const named = [...this.#reasons]
       .toSorted(([, a], [, b]) => Number(a === "ignored") - Number(b === "ignored"))
@@ -57,6 +57,6 @@ export class Skipped {
   }
 }
 
-/** A path as people read it: bytes that are no UTF-8 are replaced. */
+/** A path for people: bytes that are not UTF-8 are replaced. */
 const textOf = (path: string): string =>
   cutText(storableText(Buffer.from(path, "latin1").toString("utf8")), MAX_PATH_LENGTH);

@@ -1,6 +1,6 @@
 /**
- * Stores one work tree in a draft: its files, its index, and git's own files of an operation in progress, each as a tree.
- * Indexes are copies; the agent's stay as they are.
+ * Stores one work tree in a draft: its files, its index, and git's own files of an operation in progress, each as a
+ * tree. Indexes are copied, and the agent's stay unchanged.
  */
 import * as Effect from "effect/Effect";
 import { SaveFailure, type Draft, type DraftScript } from "./draft.ts";
@@ -19,38 +19,39 @@ import {
 } from "./work-tree.ts";
 
 export interface TakenTree extends Pick<IndexListing, "head" | "headRef" | "branch"> {
-  /** Tree of the files. */
+  /** The tree of the files. */
   readonly files: string;
-  /** Whether the files are just what HEAD has. */
+  /** Whether the files are exactly those of HEAD. */
   readonly isClean: boolean;
-  /** Tree of the index, without paths in conflict; null where HEAD or the files say the same. */
+  /** The tree of the index, without paths in conflict. Null if it equals HEAD or the files. */
   readonly index: string | null;
   /** Trees of the paths in conflict, by stage. */
   readonly conflicts: readonly (readonly [stage: string, tree: string])[];
-  /** Git's own files of an operation in progress, and the commits that they name; null: there is none. */
+  /** Git's own files of an operation in progress, and the commits that they name. Null without an operation. */
   readonly operation: { readonly tree: string; readonly commits: readonly string[] } | null;
 }
 
 export interface TreePlace {
-  /** Root of the work tree. */
+  /** The root of the work tree. */
   readonly directory: string;
-  /** Names its indexes in the draft. */
+  /** The name of its indexes in the draft. */
   readonly number: number;
   readonly skipped: Skipped;
 }
 
 export const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/** What parts of a repository are called in a list of what is skipped. */
+/** Names of a repository's parts in the list of skipped ones. */
 export const INDEX = ".git/index";
 export const OPERATION = ".git (the operation in progress)";
 
-/** Attempts to store files among which some cannot be read. */
+/** How many attempts to store files if some of them cannot be read. */
 const MAX_ADDS = 100;
 
 /**
- * $1 directory for indexes, $2 session branch. Prints HEAD, session branch and HEAD's ref, an empty record, and the index.
- * A copy keeps the index's time: git looks into files that changed in the second in which the index was written.
+ * $1 directory for indexes, $2 session branch. Prints HEAD, session branch and HEAD's ref, an empty record, and the
+ * index. The copy keeps the index's time, because git checks the content of files that changed in the second in which
+ * the index was written.
  */
 const OPEN_SCRIPT = `
 mkdir "$1"
@@ -66,7 +67,7 @@ printf '%s\\0\\0' "$(git symbolic-ref --quiet HEAD || echo none)"
 git ls-files -z -s -t
 `;
 
-/** $1 HEAD, $2 the staged index. Prints the trees of files and HEAD, an empty record, and what is staged. */
+/** $1 HEAD, $2 the staged index. Prints the trees of files and HEAD, an empty record, and the staged entries. */
 const WRITE_SCRIPT = `
 files=$(git write-tree)
 before=$(git rev-parse "$1^{tree}")
@@ -75,8 +76,8 @@ printf '%s\\0%s\\0\\0' "$files" "$before"
 `;
 
 /**
- * $1 draft, $2 an index for it. Prints the tree of git's own files, the names of those that are too large, and after an empty
- * record the commits they name. FETCH_HEAD is no part of an operation.
+ * $1 draft, $2 an index for it. Prints the tree of git's own files and the names of those that are too large. After an
+ * empty record it prints the commits that the files name. FETCH_HEAD is not part of an operation.
  */
 const OPERATION_SCRIPT = `
 directory=$(git rev-parse --absolute-git-dir)
@@ -149,7 +150,7 @@ class Taking {
     });
   }
 
-  /** What cannot be read beside the files costs itself alone. */
+  /** If one of the other parts cannot be read, only that part is left out. */
   #orLeftOut<A>(part: Effect.Effect<A, SaveFailure>, name: string): Effect.Effect<A | null> {
     return Effect.catch(part, () =>
       Effect.sync(() => {
@@ -159,7 +160,7 @@ class Taking {
     );
   }
 
-  /** Every change of the work tree, into the index of the files. */
+  /** Adds every change of the work tree to the index of the files. */
   #takeIn({ removed, added }: WorkTree): Effect.Effect<void, SaveFailure> {
     return Effect.gen({ self: this }, function* () {
       if (removed.length > 0) yield* this.#updateIndex("--force-remove", removed);
@@ -167,7 +168,7 @@ class Taking {
     });
   }
 
-  /** Halves what cannot be stored together until the file stands alone that cannot be stored at all. */
+  /** Splits paths that cannot be stored together, until it finds the single files that cannot be stored. */
   #add(paths: readonly string[]): Effect.Effect<void, SaveFailure> {
     if (paths.length === 0) return Effect.void;
     return Effect.gen({ self: this }, function* () {
@@ -185,7 +186,7 @@ class Taking {
     });
   }
 
-  /** What is not stored is among the files as HEAD has it, also where the agent had staged it. */
+  /** A file that is not stored gets HEAD's version, even if the agent had staged another. */
   #restore({ left }: WorkTree, head: string | null): Effect.Effect<void, SaveFailure> {
     if (left.size === 0) return Effect.void;
     const script = 'git diff-index --cached --raw -z --no-renames --abbrev=40 "$1"';
@@ -199,7 +200,7 @@ class Taking {
     });
   }
 
-  /** The index as a tree. Large files in it are left out; so are paths in conflict, which have trees of their own. */
+  /** The index as a tree. Large files in it are left out. Paths in conflict have trees of their own. */
   #stage(staged: readonly Difference[], { unmerged }: IndexListing): Effect.Effect<string, SaveFailure> {
     return Effect.gen({ self: this }, function* () {
       const left = yield* this.#unstorable(staged.map(({ path, after }) => ({ path, ...after })));
@@ -232,7 +233,7 @@ class Taking {
     });
   }
 
-  /** Which contents of an index are too large, or not there: they are named. */
+  /** Entries of an index whose content is too large or missing. They are listed as skipped. */
   #unstorable(
     entries: readonly { readonly mode: string; readonly object: string; readonly path: string }[],
   ): Effect.Effect<ReadonlyMap<string, SkipReason>, SaveFailure> {

@@ -1,6 +1,6 @@
 /**
- * What a work tree holds, as git and find list it: which paths a save takes in, which it leaves out and why. Paths are
- * bytes, held as latin1 text, one character a byte: names need be neither UTF-8 nor of one line.
+ * The content of a work tree, from the output of git and find: which paths a save includes, which it leaves out, and
+ * why. Paths are bytes, held as latin1 text, one character a byte: names may contain line ends and need not be UTF-8.
  */
 import type { SkipReason } from "./skipped.ts";
 
@@ -8,12 +8,12 @@ import type { SkipReason } from "./skipped.ts";
 export const LARGE_BYTES = 10 * 1024 * 1024;
 
 export interface IndexListing {
-  /** Commits; null: none. */
+  /** Commits. Null: none. */
   readonly head: string | null;
   readonly branch: string | null;
-  /** What HEAD names; null where it is detached. */
+  /** The ref that HEAD names. Null if HEAD is detached. */
   readonly headRef: string | null;
-  /** Entries that git was told not to look for in the work tree. */
+  /** Entries that git was told not to check in the work tree. */
   readonly hidden: readonly string[];
   /** Entries of paths in conflict. */
   readonly unmerged: readonly UnmergedEntry[];
@@ -28,18 +28,19 @@ export interface UnmergedEntry {
 }
 
 export interface WorkTree {
-  /** Tracked, and not there any more. */
+  /** Tracked but no longer present. */
   readonly removed: readonly string[];
   /** Changed or new. */
   readonly added: readonly string[];
   readonly skipped: readonly (readonly [path: string, reason: SkipReason])[];
-  /** Paths that must not be stored as they are, whether they changed or not. */
+  /** Paths that must not be stored with their present content, changed or not. */
   readonly left: ReadonlyMap<string, SkipReason>;
 }
 
 /**
- * Changed files, untracked ones, ignored ones (whole directories as one), then what find knows, one pass over everything:
- * nested repositories, large files, what cannot be read, what is neither file nor link. An empty record ends each.
+ * Lists changed files, untracked ones and ignored ones (whole directories as one). Then find lists, in one pass over
+ * everything: nested repositories, large files, unreadable entries, and entries that are neither files nor links. An
+ * empty record ends each list.
  */
 export const LIST_SCRIPT = `
 git diff-files -z --name-status --no-renames --ignore-submodules=all
@@ -69,7 +70,7 @@ export const sections = (listing: Buffer): string[][] => {
 const commitOf = (text: string | undefined): string | null =>
   text !== undefined && /^[0-9a-f]{40}$/.test(text) ? text : null;
 
-/** Reads what the script prints that opens a work tree. */
+/** Reads the output of the script that opens a work tree. */
 export const readIndex = (listing: Buffer): IndexListing => {
   const [[head, branch, headRef = ""] = [], entries = []] = sections(listing);
   const read = entries.flatMap((entry) => {
@@ -88,7 +89,7 @@ export const readIndex = (listing: Buffer): IndexListing => {
 
 const FOUND: Readonly<Record<string, SkipReason>> = { L: "too_large", U: "unreadable", S: "special" };
 
-/** Reads what `LIST_SCRIPT` prints. */
+/** Reads the output of `LIST_SCRIPT`. */
 export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hidden">): WorkTree => {
   const [changes = [], untracked = [], ignored = [], found = []] = sections(listing);
   const left = new Map<string, SkipReason>();
@@ -119,20 +120,20 @@ export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hi
   };
 };
 
-/** Status and path, one after the other. */
+/** Status and path alternate. */
 const readChanges = (records: readonly string[], hidden: ReadonlySet<string>) => {
   const removed: string[] = [];
   const changed: string[] = [];
   for (let at = 0; at + 1 < records.length; at += 2) {
     const [status, path = ""] = [records[at], records[at + 1]];
     if (status !== "D") changed.push(path);
-    // A hidden one need not be there: a sparse checkout has only some of its files.
+    // A hidden entry may be absent: a sparse checkout has only some of its files.
     else if (!hidden.has(path)) removed.push(path);
   }
   return { removed, changed };
 };
 
-/** Whether a directory, written with a slash at its end, is one of these or lies in one. */
+/** Whether a directory, written with a trailing slash, is one of these or lies inside one. */
 const within =
   (directories: ReadonlySet<string>) =>
   (path: string): boolean => {
@@ -143,10 +144,10 @@ const within =
   };
 
 /**
- * Entries of the index that are to be again as the commit has them, since their files were left out.
+ * Entries of the index that must be reset to the commit's version, because their files were left out.
  *
- * @param differing of the index against the commit.
- * @returns the paths, and what `git update-index --index-info` is to be told.
+ * @param differing entries that differ between the index and the commit.
+ * @returns the paths, and the input for `git update-index --index-info`.
  */
 export const restoration = (
   differing: readonly Difference[],
@@ -169,7 +170,7 @@ interface Entry {
   readonly object: string;
 }
 
-/** One path that an index has otherwise than a commit. */
+/** One path that differs between an index and a commit. */
 export interface Difference {
   readonly path: string;
   readonly before: Entry;

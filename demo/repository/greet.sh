@@ -1,3 +1,3 @@
 #!/bin/sh
-# Says hello to whoever is named, or to the world.
+# Greets the given name, or the world.
 printf 'Hello, %s!\n' "${1:-world}"

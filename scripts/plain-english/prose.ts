@@ -1,6 +1,6 @@
 /**
- * Finds the prose of a file: comments and string literals of programs, the whole text of other files. What is not prose
- * (markers of comments, code in backticks) is blanked, so that an offset in a piece is an offset in the file.
+ * Finds the prose of a file: comments and string literals of programs, the whole text of other files. Other characters
+ * (markers of comments, code in backticks) are blanked, so that an offset in a piece is an offset in the file.
  */
 import ts from "typescript";
 

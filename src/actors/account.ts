@@ -1,4 +1,4 @@
-/** Makes happen what the account machine decides: the queue is drained into free slots. */
+/** Interprets the account machine's commands: drains the account's queue into free slots. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { account, type AccountCommand, type AccountEvent } from "../machines/account.ts";
@@ -12,15 +12,15 @@ import { Doubt } from "../duties/recovery.ts";
 import { volatileMemory } from "./volatile.ts";
 
 export interface AccountActorOptions extends EntityOptions {
-  /** Deadline of a boot that a drain starts, ms (PLATFORM_BOOT_TIMEOUT_MS). */
+  /** Boot deadline for sessions that a drain starts, ms (PLATFORM_BOOT_TIMEOUT_MS). */
   readonly bootTimeoutMs: number;
 }
 
-/** How many waiting fires one drain starts at the most; more lead to another drain. */
+/** The most waiting fires that one drain starts. If more wait, another drain follows. */
 const DRAIN_BATCH = 64;
 const PAUSE = "1 second";
 
-/** The account entities. An account's state is found again by draining once, so its memory is its own. */
+/** The account entities. A drain finds an account's state again, so the actor keeps its memory to itself. */
 export const accountActors = (options: AccountActorOptions) =>
   actorLayer(
     "account",
@@ -54,7 +54,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: A
     drainQueue: {
       perform: () =>
         Effect.catchTag(drain, "StoreError", (error) => {
-          // It may have been committed, its sessions asleep.
+          // The drain may have committed, so its sessions may need a wake.
           doubt();
           const warning = { account: id, error };
           return Effect.as(Effect.logWarning("a queue could not be drained; trying again", warning), {

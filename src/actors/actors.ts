@@ -1,7 +1,7 @@
 /**
- * The address book: how anyone tells an actor something, wherever it lives. The adapter is actors/cluster.ts.
+ * The address book: sends events to any actor, on any node. The adapter is actors/cluster.ts.
  *
- * Messages are volatile. What must not be lost stands in the outbox, which the actor reads when it starts.
+ * Messages are volatile. Anything that must survive a crash is in the outbox, which the actor reads when it starts.
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
@@ -14,7 +14,7 @@ import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
 import type { CapReached, StoreError } from "../store/ports/journal.ts";
 import type { ActorNotFound, MailboxFull, Told } from "./host.ts";
 
-/** The actor's runner cannot be reached now: nothing is known to have happened. Callers answer 503. */
+/** The actor's runner is unreachable. The event may or may not have been handled. Callers answer 503. */
 export class ActorUnavailable extends Schema.TaggedError<ActorUnavailable>()("ActorUnavailable", {
   actorId: Schema.String,
   reason: Schema.String,
@@ -40,20 +40,23 @@ export class Actors extends Context.Service<
     readonly account: Tell<AccountSnapshot, AccountEvent>;
     readonly trigger: Tell<TriggerSnapshot, TriggerEvent>;
     readonly changeRequest: Tell<ChangeRequestSnapshot, ChangeRequestEvent>;
-    /** Has the actor loaded and at work on what its outbox holds; returns at once. A lost wake is covered by recovery. */
+    /** Loads the actor so that it works off its outbox. Returns at once. Recovery makes up for a lost wake. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
-    /** The same, and waits until it is loaded. True: it had to be loaded. Whatever hinders it is logged, and is false. */
+    /**
+     * As `wake`, but waits until the actor is loaded. True if it was not loaded before. A failure is logged and gives
+     * false.
+     */
     readonly load: (kind: ActorKind, id: string) => Effect.Effect<boolean>;
   }
 >()("platform/actors/Actors") {}
 
-/** Which actors live on this node, as far as it knows. Two nodes may believe so at once, and for a moment none may. */
+/** The actors that live on this node, as far as it knows. For a moment two nodes, or no node, may claim an actor. */
 export class Placement extends Context.Service<
   Placement,
   {
     /** Whether the trigger's actor lives here. */
     readonly isHere: (triggerId: string) => boolean;
-    /** Completes when actors have moved to this node or away from it since it was asked last; for one waiter. */
+    /** Completes when actors have moved to or from this node since the last call. Supports one waiter. */
     readonly moves: Effect.Effect<void>;
   }
 >()("platform/actors/Placement") {}

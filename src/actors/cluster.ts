@@ -1,12 +1,12 @@
 /**
- * Actors as entities of Effect's cluster: their placement, passivation and restart are the library's
- * (docs/decisions/0004). On one node its single runner hosts them all; several nodes on one
- * Postgres share them (docs/decisions/0013).
+ * Actors as entities of Effect's cluster. The library handles placement, passivation and restart (docs/decisions/0004).
+ * A single node hosts all actors in one runner; several nodes share them through one
+ * Postgres (docs/decisions/0013).
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
- *  K2 Messages are volatile: nothing of ours is written to the cluster's own storage.
- *  K3 Every message is answered. A step that crashes is its asker's to know; left to the cluster, the same message
- *     would be played again to a rebuilt entity, for ever.
+ *  K2 Messages are volatile: the service writes nothing to the cluster's own storage.
+ *  K3 Every message is answered. If a step crashes, its caller gets the error. The cluster would otherwise replay the
+ *     same message to a rebuilt entity for ever.
  */
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
@@ -46,18 +46,18 @@ import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
 
-/** Events and snapshots are plain JSON between the service's own runners: their types are the machines'. */
+/** The service's own runners exchange events and snapshots as plain JSON. The machines declare their types. */
 const TellRpc = Rpc.make("Tell", {
   payload: { event: Schema.Unknown },
   success: Schema.Unknown,
   error: Failure,
 });
 /**
- * Has the actor loaded and at work on its outbox; answers at once, so that any number of wakes leaves nothing behind: true where it
- * had to be loaded.
+ * Loads the actor so that it works off its outbox. Answers at once, so any number of wakes leaves nothing behind. True
+ * if the actor was not loaded before.
  */
 const WakeRpc = Rpc.make("Wake", { success: Schema.Boolean, error: Failure });
-/** Answers when no command is under way. One at a time, asked by the entity itself: it is what holds it in memory. */
+/** Answers when no command is under way. The entity itself sends one at a time, which holds the entity in memory. */
 const SettleRpc = Rpc.make("Settle", { error: Failure });
 
 const entityOf = (kind: ActorKind) => Entity.make(kind, [TellRpc, WakeRpc, SettleRpc]);
@@ -71,7 +71,7 @@ const entities = {
 
 type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
 
-/** How one kind of actor is started: its memory loaded, its undone commands performed. */
+/** Starts one kind of actor: loads its memory and performs its pending commands. */
 export type StartActor<Kind extends ActorKind, R> = (
   id: string,
 ) => Effect.Effect<KindActor<Kind>, StoreError | ActorNotFound, R | Scope.Scope>;
@@ -81,7 +81,7 @@ export interface EntityOptions {
   readonly maxIdleMs: number;
 }
 
-/** Registers one kind of actor with the cluster. A start that failed is tried anew by the next message. */
+/** Registers one kind of actor with the cluster. If a start fails, the next message starts the actor again. */
 export const actorLayer = <Kind extends ActorKind, R>(
   kind: Kind,
   start: StartActor<Kind, R>,
@@ -98,14 +98,14 @@ export const actorLayer = <Kind extends ActorKind, R>(
       if (held) return Effect.void;
       held = true;
       const release = Effect.sync(() => (held = false));
-      // A command that began while the answer was on its way is held anew (K1).
+      // A command may have begun while the answer was on its way: hold the entity again (K1).
       const again = Effect.flatMap(actor, ({ busy }) =>
         Effect.flatMap(busy, (isBusy) => (isBusy ? hold : Effect.void)),
       );
       const settling = Effect.ensuring(clientOf(entityId).Settle(), release);
       return Effect.asVoid(Effect.forkIn(Effect.ignore(Effect.andThen(settling, again)), scope));
     });
-    /** The cluster would play a message that crashes its actor again and again (K3). */
+    /** The cluster would replay a message that crashes its actor again and again (K3). */
     const crashed = Effect.catchDefect((defect: unknown) =>
       Effect.andThen(
         Effect.logError("an actor crashed", defect),
@@ -133,12 +133,15 @@ export const actorLayer = <Kind extends ActorKind, R>(
   });
   return entity.toLayer(build, {
     maxIdleTime: options.maxIdleMs,
-    // The host takes one event at a time itself (host.ts H1) and bounds its mailbox; Settle must pass beside them.
+    // The host itself takes one event at a time (host.ts H1) and bounds its mailbox. `Settle` must not queue behind events.
     concurrency: "unbounded",
   }) as Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding>;
 };
 
-/** Runs `start` at most once at a time and keeps its success; a failure is the asker's, and the next asker tries again. */
+/**
+ * Runs `start` at most once at a time and keeps its success. A failure goes to its caller, and the next caller starts
+ * again.
+ */
 const startedOnce = Effect.fnUntraced(function* <A, E, R>(start: Effect.Effect<A, E, R>) {
   const context = yield* Effect.context<R>();
   const turn = yield* Semaphore.make(1);
@@ -184,7 +187,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
             Effect.map((told) => told as Told<ActorKinds[Kind]["snapshot"]>),
             Effect.mapError((error) => asTellError(id, error)),
           );
-    /** Asked on although nobody waits for it any more. */
+    /** The request goes on even if its caller stops waiting. */
     const asking = (kind: ActorKind, id: string) =>
       Effect.forkIn(
         clients[kind](id)
@@ -207,15 +210,15 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
   }),
 );
 
-/** How often a node looks at which shards it has. It costs some microseconds. */
+/** How often a node checks which shards it holds. A check costs some microseconds. */
 const MOVES_POLL = "250 millis";
 
-/** Of the library's default; all nodes must agree on it. */
+/** The library's default. All nodes must agree on it. */
 const SHARDS = 300;
 
 const groupOf = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
 
-/** What the cluster placed on this node: the shards whose locks it holds. */
+/** The placement that the cluster decided: this node's shards are those whose locks it holds. */
 export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = Layer.effect(
   Placement,
   Effect.gen(function* () {
@@ -253,13 +256,13 @@ const asTellError = (actorId: string, error: ClientError): TellError =>
     ? error
     : new ActorUnavailable({ actorId, reason: error._tag });
 
-/** What both kinds of runner have in common. */
+/** Settings that both kinds of runner share. */
 const SHARED = {
   shardsPerGroup: SHARDS,
-  // No ceiling of the library's own: residents are bounded by live sessions (the caps) and by passivation.
+  // No limit by the library: the caps on live sessions and passivation bound the residents.
   maxResidentEntities: "unbounded",
-  // An entity that ends or moves waits so long for what it was asked: a step is milliseconds, and goes through once begun.
-  // A Settle never ends while a sandbox is watched, and would keep the other nodes waiting.
+  // How long an entity that ends or moves waits for its open requests. A step takes milliseconds, and completes once
+  // begun. A `Settle` does not end while a sandbox is watched, so a longer wait would delay the other nodes.
   entityTerminationTimeout: "200 millis",
 } as const;
 
@@ -271,9 +274,9 @@ export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
 );
 
 /**
- * How quickly the others take over from a node that is gone: its registration and its locks are good for 3 s, renewed
- * each second, and who is registered is looked at four times a second, which is what a node that ends in order is waited
- * for. Shorter, and a database that is slow for a moment would move actors about.
+ * How quickly the other nodes take over from a dead node. A node's registration and locks expire after 3 s and are
+ * renewed each second. Nodes check the registrations four times a second, so a node that shuts down cleanly waits no
+ * longer than that. With shorter times, a database that is slow for a moment would move actors around.
  */
 const TAKEOVER = {
   shardLockExpiration: "3 seconds",
@@ -281,7 +284,7 @@ const TAKEOVER = {
   refreshAssignmentsInterval: "250 millis",
 } as const;
 
-/** The address at which the other nodes reach this runner: `host`, and the port that it was given. */
+/** The address at which other nodes reach this runner: `host` and the port that the system assigned. */
 const addressOf = (host: string) =>
   Effect.map(SocketServer.SocketServer, ({ address }) => {
     if (address._tag === "UnixPathAddress") throw new Error("a runner listens on an address of the network");
@@ -289,11 +292,11 @@ const addressOf = (host: string) =>
   });
 
 /**
- * One of several nodes: who lives where is agreed on in Postgres, and messages go from runner to runner over sockets. The
- * cluster's tables are of our migrations. The runner's port asks nobody who they are: it is bound to loopback or to a
- * private address (config.ts).
+ * One of several nodes: Postgres holds the agreement on placement, and messages go from runner to runner over sockets.
+ * Our migrations create the cluster's tables. The runner's port does not authenticate its peers, so it is bound to
+ * loopback or to a private address (config.ts).
  *
- * @param host what the runner's socket server is bound to.
+ * @param host the address to which the runner's socket server is bound.
  */
 export const clusterRunner = (host: string) =>
   SocketRunner.layer.pipe(

@@ -1,11 +1,12 @@
 /**
  * Runs one machine as one actor. The service and the in-sandbox daemon share it.
  *
- *  H1 One event at a time: the next is stepped after the former is saved.
- *  H2 The snapshot and its commands are committed in one transaction before any command is performed. A command is
- *     marked done in the transaction that saves its outcome, so after a crash it is performed again: handlers bear that.
- *  H3 Nothing is dropped in silence: an event that the machine does not take is answered as such and inspected, an
- *     outcome that comes too late is marked done, a full mailbox is an error.
+ *  H1 One event at a time: the host steps an event only after it has saved the one before.
+ *  H2 One transaction commits the snapshot and its commands before any command is performed. The transaction that saves
+ *     a command's outcome marks the command as done. After a crash a command may be performed again, so handlers are
+ *     idempotent.
+ *  H3 Nothing is dropped silently. A refused event is answered as refused and reported to the inspector, a late outcome
+ *     is marked done, and a full mailbox is an error.
  */
 import * as Effect from "effect/Effect";
 import { isTagged } from "effect/Predicate";
@@ -28,29 +29,35 @@ import {
 import { Inspector, type Inspect } from "./inspector.ts";
 import { supervise, waitOutOutage, type RestartBudget } from "./supervisor.ts";
 
-/** The actor has more events waiting than it may: tell the caller to come back. */
+/** The actor's mailbox is full. The caller should try again later. */
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
   actorId: Schema.String,
   capacity: Schema.Finite,
 }) {}
 
-/** There is no such actor: its memory holds nothing under this id. */
+/** Actor not found: its memory holds nothing under this id. */
 export class ActorNotFound extends Schema.TaggedError<ActorNotFound>()("ActorNotFound", {
   actorId: Schema.String,
 }) {}
 
-/** What became of an event, answered after the commit. */
+/** The result of an event, answered after the commit. */
 export interface Told<S> {
   readonly accepted: boolean;
   readonly snapshot: S;
 }
 
-/** Performs one kind of command. Its outcome is an event, or nothing when there is none worth one. */
+/** Performs one kind of command. Its outcome is an event, or undefined if the machine needs no event. */
 export interface Handler<Event, Command> {
   readonly perform: (command: Command) => Effect.Effect<Event | undefined, StoreError>;
-  /** Kinds of commands, under way or pending, that this one makes pointless: interrupted and marked done first. */
+  /**
+   * Kinds of commands, under way or pending, that this one makes pointless. The host interrupts them and marks them
+   * done first.
+   */
   readonly supersedes?: readonly string[];
-  /** The event that tells the machine that the command's restart budget is spent; nothing: it is only logged. */
+  /**
+   * The event that tells the machine that the command's restart budget is spent. Without it, the failure is only
+   * logged.
+   */
   readonly gaveUp?: (command: Command, reason: string) => Event;
 }
 
@@ -66,7 +73,7 @@ export interface HostOptions<S, Event, Command extends Named> {
   readonly handlers: Handlers<Event, Command>;
   /** How many events may be under way or waiting. */
   readonly mailbox: number;
-  /** Crashes of one command's handler that are forgiven. */
+  /** How many crashes of one command's handler are tolerated. */
   readonly restarts: RestartBudget;
 }
 
@@ -75,16 +82,19 @@ export interface Actor<S, Event> {
   readonly snapshot: Effect.Effect<S>;
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
-  /** Completes when no command is under way: what keeps an actor in memory, and the receipt tests wait on. */
+  /** Completes when no command is under way. It keeps an actor in memory, and tests wait on it as a receipt. */
   readonly settled: Effect.Effect<void>;
 }
 
-/** How often a save that lost against another writer is stepped anew, at once, on what that writer left. */
+/**
+ * How often the host repeats a step, at once, after another writer's save came first. Each step starts from that
+ * writer's save.
+ */
 const FENCE_RETRIES = 5;
 
 /**
- * Loads the actor's memory, performs what a former life left undone, and takes events until its scope closes.
- * Commands under way are interrupted then; they stay in the outbox for the next life.
+ * Loads the actor's memory, performs the commands that the former life left pending, and takes events until its scope
+ * closes. Closing interrupts commands under way. They stay in the outbox for the next life.
  */
 export const startActor = Effect.fnUntraced(function* <
   S extends Snapshot<string, object>,
@@ -122,11 +132,14 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   #waiting = 0;
   #snapshot: S;
   #version: number;
-  /** The outcome of a save is unknown, or another writer was first: read again before the next step. */
+  /** The outcome of a save is unknown, or another writer was first: reload before the next step. */
   #stale = false;
-  /** What is under way, by command id. */
+  /** Commands under way, by id. */
   readonly #underWay = new Map<string, Command>();
-  /** What came to its end while the memory is read again: to that reading it may still be pending. Null: nobody reads. */
+  /**
+   * Commands that ended while a reload is under way: the reload may still read them as pending. Null while no reload
+   * runs.
+   */
   #ended: Set<string> | null = null;
 
   constructor(options: HostOptions<S, Event, Command>, parts: Parts<S, Command>) {
@@ -165,8 +178,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   }
 
   /**
-   * Starts performing commands, each in its own fiber. What a command supersedes is decided here, in the order of the
-   * outbox: a later command of the same kind is no former one's to end, and a pointless one is not even begun.
+   * Starts commands, each in its own fiber. This function decides what a command supersedes, in the order of the
+   * outbox: an earlier command never ends a later one of the same kind, and a superseded command does not start.
    */
   launch(pending: readonly PendingCommand<Command>[]): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -187,9 +200,9 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   #begin(entry: PendingCommand<Command>, pointless: readonly string[]): Effect.Effect<unknown> {
     const { id, machine } = this.#options;
     const work = Effect.andThen(this.#retire(pointless), this.#perform(entry)).pipe(
-      // Its place in the outbox is kept: the next life of this actor tries again.
+      // The command stays in the outbox: the actor's next life tries again.
       Effect.catchDefect((defect) => Effect.logError("a command was left undone", defect)),
-      // A command is started within an uninterruptible step, and must itself be open to interruption.
+      // A command starts within an uninterruptible step, but must itself be interruptible.
       Effect.interruptible,
       Effect.ensuring(Effect.sync(() => this.#end(entry.id))),
       Effect.annotateLogs({ actor: id, work: `${machine.name} ${entry.command.type}` }),
@@ -202,7 +215,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return [...this.#underWay].filter(([, { type }]) => types.includes(type)).map(([id]) => id);
   }
 
-  /** Interrupts commands that a later one made pointless, and marks them done. */
+  /** Interrupts commands that a later one superseded, and marks them done. */
   #retire(ids: readonly string[]): Effect.Effect<void> {
     if (ids.length === 0) return Effect.void;
     const fibers = ids.flatMap((id) => Option.toArray(FiberMap.getUnsafe(this.#fibers, id)));
@@ -217,13 +230,13 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     this.#ended?.add(commandId);
   }
 
-  /** H1 and H2: runs with the turn held. `completes` is the command whose outcome the event is. */
+  /** H1 and H2. The caller holds the turn. `completes` is the id of the command whose outcome the event is. */
   #step(event: Event, completes: string | null): Effect.Effect<Told<S>, StoreError | CapReached> {
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
-      // A refusal is final to whoever asked: it is given on what the memory holds, not on what this actor remembers.
+      // A refusal is final for its caller, so it is decided on the stored state and not on the cached one.
       if (this.#stale || !machine.step(this.#snapshot, event).accepted) yield* this.#reload;
-      // A save whose answer was lost, or another writer, has settled this command: its outcome counts once.
+      // A save whose answer was lost, or another writer, has settled this command. Its outcome counts once.
       if (completes !== null && !this.#underWay.has(completes))
         return { accepted: false, snapshot: this.#snapshot };
       const before = this.#snapshot;
@@ -243,7 +256,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       return { accepted, snapshot: after };
     });
     return Effect.retry(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
-      // Others write this row faster than it can be read: to the asker that is a store that cannot be had now.
+      // Other writers change this row faster than this actor can read it. For the caller the store is unavailable now.
       Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
     );
   }
@@ -274,8 +287,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   }
 
   /**
-   * Performs a command and saves what came of it. An outcome that the memory never takes is a crash too: silence would
-   * leave the actor waiting for it.
+   * Performs a command and saves its outcome. If the memory never accepts the outcome, the command counts as crashed:
+   * otherwise the actor would wait for it for ever.
    */
   #perform(entry: PendingCommand<Command>): Effect.Effect<void> {
     const { id, machine, memory, restarts } = this.#options;
@@ -297,7 +310,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     );
   }
 
-  /** Takes a command's outcome as an event. It waits its turn past the mailbox: its number is bounded by the outbox. */
+  /** Takes a command's outcome as an event. Outcomes bypass the mailbox limit: the outbox bounds their number. */
   #settle(outcome: Event, commandId: string): Effect.Effect<void, StoreError> {
     return Effect.asVoid(
       Effect.catchTag(
@@ -308,7 +321,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     );
   }
 
-  /** The mapped type guarantees a handler for every command; a correlated lookup is beyond the type checker. */
+  /** The mapped type guarantees a handler for every command, but the type checker cannot follow a correlated lookup. */
   #handlerOf(command: Command): Handler<Event, Command> {
     const handlers = this.#options.handlers as unknown as Readonly<Record<string, Handler<Event, Command>>>;
     const handler = handlers[command.type];

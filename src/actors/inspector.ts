@@ -1,6 +1,6 @@
 /**
- * Where the host reports what its actors do, for people who look at live actors (`npm run inspect`). A reference
- * with a silent default: an unobserved service pays one call a step. The adapter is telemetry/inspect.ts.
+ * The host reports each actor's steps here, for people who inspect live actors (`npm run inspect`). The default is
+ * silent: an unobserved service pays one call a step. The adapter is telemetry/inspect.ts.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -14,7 +14,7 @@ export interface InspectedStep {
   readonly accepted: boolean;
   readonly snapshot: Snapshot<string, object>;
   readonly commands: readonly Named[];
-  /** The actor leaves memory; it did no step. */
+  /** The actor left memory. This record is not a step. */
   readonly left: boolean;
 }
 

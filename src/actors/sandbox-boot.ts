@@ -1,4 +1,6 @@
-/** A sandbox's boot: made by its provider, then asked until its daemon says that it is ready, or that it never will be. */
+/**
+ * Boots a sandbox: creates it at its provider, then polls its daemon until it reports readiness or a permanent failure.
+ */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -12,12 +14,15 @@ import { Sessions } from "../store/ports/sessions.ts";
 import type { Sandbox } from "../store/ports/records.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
-/** A booting daemon is asked often, so that `running` follows readiness at once. */
+/** A booting daemon is polled often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
 
 export const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
 
-/** @returns what says once to a session's row that the agent runtime took the initial prompt (api.md 7, exactly once). */
+/**
+ * @returns a function that records, once, on a session's row that the agent runtime accepted the initial prompt (api.md
+ * 7, exactly once).
+ */
 export const bootstrapNoter = Effect.map(
   Sessions,
   (sessions) => (sessionId: string, state: DaemonHealth["bootstrap"]["state"]) =>
@@ -27,8 +32,9 @@ export const bootstrapNoter = Effect.map(
 );
 
 /**
- * @returns what boots the sandbox of a record, and ends with what came of it, when a whole boot's time is over at the latest: it
- * begins here, however long the sandbox waited for its place. Nothing comes of a boot that is not wanted any more.
+ * @returns a function that boots the sandbox of a record and ends with the outcome, at the latest after a whole boot's
+ * time. That time begins here, however long the sandbox waited for its place. A boot that is no longer wanted has no
+ * outcome.
  */
 export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) {
   const provider = yield* SandboxProvider;
@@ -56,7 +62,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   });
 });
 
-/** What the daemon said last, for the sentence that explains a boot that failed. */
+/** The daemon's last answer, for the message that explains a failed boot. */
 interface LastWord {
   health: DaemonHealth | null;
 }
@@ -98,7 +104,7 @@ function timedOut({ health }: LastWord): Failure {
   return failure(overdue(health), `${missing} before the boot deadline${reason}`);
 }
 
-/** What held a boot up: a daemon that has something to complain of says which part it is. */
+/** Which part held up the boot: a daemon that reports an error names the part. */
 function overdue(health: DaemonHealth): Failure["code"] {
   if (health.error === null) return "boot_timeout";
   return health.repo.ready ? "runtime_failed" : "clone_failed";

@@ -1,4 +1,4 @@
-/** Gathers what a sandbox is made of: the injected environment, the project's secrets, what it may reach. */
+/** Gathers a sandbox's spec: the injected environment, the project's secrets, and the hosts that it may reach. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
@@ -16,7 +16,7 @@ export interface SpecOptions {
   readonly internalUrl: string;
   /** Hosts that every sandbox may reach (PLATFORM_EGRESS_ALLOW). */
   readonly egressAllow: readonly string[];
-  /** The managed model gateway and the tiers that have it (PLATFORM_LLM_*); null where there is none. */
+  /** The managed model gateway and the tiers that have it (PLATFORM_LLM_*). Null if no gateway is configured. */
   readonly gateway: {
     readonly upstream: string;
     readonly baseUrl: string;
@@ -28,8 +28,8 @@ export interface SpecOptions {
 }
 
 /**
- * How much of a boot's time is left, ms. Never more than a whole boot has: a clock that was set back must not lengthen it
- * (threats.md C14).
+ * How much of a boot's time is left, ms. Never more than a whole boot's time: a clock that was set back must not
+ * lengthen it (threats.md C14).
  */
 export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
   Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
@@ -37,7 +37,7 @@ export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs:
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
-/** Makes a sandbox's spec from the tables as they are now: a booting sandbox has the newest secrets. */
+/** Builds a sandbox's spec from the tables as they are now, so a booting sandbox gets the newest secrets. */
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
@@ -51,7 +51,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const project = yield* found(`project ${session.projectId}`, yield* projects.get(session.projectId));
     const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
     const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
-    // Noted once: a boot that is performed again may join a sandbox that was started with what was noted then.
+    // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
     yield* sandboxes.noteSecrets(sandboxId, null, given);
     const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
     const spec: SandboxSpec = {

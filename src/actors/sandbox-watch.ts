@@ -1,4 +1,6 @@
-/** Watches a running sandbox until it ends, and learns meanwhile what its agent does: takes its prompt, ends a turn. */
+/**
+ * Watches a running sandbox until it ends. Meanwhile it learns when the agent takes its prompt and when each turn ends.
+ */
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -8,10 +10,10 @@ import { linked } from "../services/answered.ts";
 import { bootstrapNoter, lost } from "./sandbox-boot.ts";
 import { turnFollower } from "./turns.ts";
 
-/** Between two questions to a running daemon whether the agent has its prompt, until it has. */
+/** How often a running daemon is asked whether the agent has its prompt, until it has. */
 const WATCH_POLL = Duration.seconds(2);
 
-/** @returns what watches one sandbox, and ends with why it is no more. */
+/** @returns a function that watches one sandbox, and ends with the reason for the sandbox's end. */
 export const sandboxWatcher = Effect.gen(function* () {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
@@ -32,10 +34,10 @@ export const sandboxWatcher = Effect.gen(function* () {
       return { link, isSettled: bootstrap.state !== "pending" };
     });
     const followed = Effect.gen(function* () {
-      // The schedule has no end, so neither has the retry one that fails.
+      // The schedule is endless, so the retry never fails.
       const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, Schedule.spaced(WATCH_POLL)));
       const turns = followTurns({ sandboxId: id, sessionId, link });
-      // What the agent's prompt came to is said once: no daemon is asked for more.
+      // The prompt's outcome is reported once, so the daemon need not be asked again.
       if (isSettled) return yield* turns;
       const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>
         Effect.succeed({ isSettled: false }),

@@ -1,6 +1,6 @@
 /**
- * Makes happen what the sandbox machine decides: boot at the provider, watch, save its work, keep its log, destroy,
- * tell the session.
+ * Interprets the sandbox machine's commands: boots it at the provider, watches it, saves its work, keeps its log,
+ * destroys it, and tells the session.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -26,7 +26,7 @@ import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
 
-/** The sandbox entities. Their rows are opened by the session actor. */
+/** The sandbox entities. The session actor creates their rows. */
 export const sandboxActors = (options: SandboxActorOptions) =>
   actorLayer(
     "sandbox",
@@ -75,7 +75,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     watchSandbox: {
       perform: () => watch,
-      // Unwatched it could end and nobody would know: its session must not run on as if it lived.
+      // An unwatched sandbox could end unnoticed, and its session would seem to run on.
       gaveUp: (_, reason) => ({ type: "sandbox.lost", failure: givenUp(reason) }),
     },
     saveWork: {
@@ -106,8 +106,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 });
 
 /**
- * Ends a sandbox, keeps its log, and destroys it. The provider's own record of the log goes with the sandbox: a crash
- * before that finds all of it again.
+ * Ends a sandbox, keeps its log, and destroys it. The provider's own record of the log is deleted with the sandbox, so
+ * after a crash before that point the whole log is still there.
  */
 const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
   const logs = yield* SessionLogs;
@@ -120,7 +120,7 @@ const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
   });
 });
 
-/** What is left of a sandbox runs (I9): its end is tried again for ever, 100 ms doubling to 30 s. */
+/** An undestroyed sandbox keeps running (I9), so its end is retried for ever, 100 ms doubling to 30 s. */
 const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxError>): Effect.Effect<void> =>
   answeredInTime(what === "ended" ? "end" : "destroy", end).pipe(
     Effect.tapError((error) => Effect.logError(`a sandbox could not be ${what}; trying again`, { error })),
@@ -128,7 +128,7 @@ const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxEr
     Effect.orDie,
   );
 
-/** How often an ended sandbox's log is asked for. One that cannot be read must not keep the sandbox for ever. */
+/** How often an ended sandbox's log is requested. An unreadable log must not keep the sandbox for ever. */
 const LOG_ATTEMPTS = 5;
 
 const logOf = (logs: Effect.Effect<string, SandboxError>): Effect.Effect<string> =>

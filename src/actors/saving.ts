@@ -1,6 +1,7 @@
 /**
- * Asks a sandbox's daemon to save what is not pushed, before the sandbox is torn down (api.md 3 "Saving"). The agent's turn is
- * ended first, so that what is saved is what it leaves. Bounded in time, and never a failure: what could not be saved is said.
+ * Asks a sandbox's daemon to save unpushed work before the sandbox is torn down (api.md 3 "Saving"). The agent's turn
+ * ends first, so the save holds the agent's final state. A save is bounded in time and never fails the teardown: the
+ * result names what could not be saved.
  */
 import * as Effect from "effect/Effect";
 import { notSaved, type Saved } from "../domain/saved.ts";
@@ -14,17 +15,17 @@ export interface SavingOptions {
   readonly saveTimeoutMs: number;
 }
 
-/** Of that, how long the agent's turn may take to end. */
+/** The share of that time in which the agent's turn must end. */
 const ABORT_SHARE = 0.1;
 
-/** @returns what saves the work in a sandbox of a session. */
+/** @returns a function that saves the work in a session's sandbox. */
 export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const sign = yield* serviceContext;
   return (id: string, sessionId: string): Effect.Effect<Saved> =>
     Effect.gen(function* () {
-      // A node that is started again is back within that time.
+      // A node that restarts is back within that time.
       const link = yield* Effect.retry(provider.link(id), {
         while: ({ node }) => node === "away",
         schedule: backoff("100 millis", "1 second"),

@@ -1,10 +1,11 @@
 /**
- * When the cron triggers of this node have to look at their due instants: one entry a trigger, in one heap (spec 6 "Cron
- * fires"). Plain data, without a clock. Measured by `npm run bench:scheduler`.
+ * The next look times of this node's cron triggers: one entry a trigger, in one heap (spec 6 "Cron fires"). Plain data,
+ * without a clock. `npm run bench:scheduler` measures it.
  *
- *  E1 A trigger has an entry on the node where its actor lives, and on no other. The scheduler decides that (`keep`, `drop`).
- *  E2 When it looks next is its actor's to say (`arm`), after the first time, which comes from the store's cursor.
- *  E3 An entry that rang stays until it is armed anew: a lost message costs time, never an instant.
+ *  E1 A trigger has an entry on the node where its actor lives, and on no other. The scheduler sees to that (`keep`,
+ *     `drop`).
+ *  E2 The first look time comes from the store's cursor. After that, the trigger's actor sets each next one (`arm`).
+ *  E3 An entry that rang stays until it is armed again: a lost message costs time, never an instant.
  */
 import FlatQueue from "flatqueue";
 import * as Result from "effect/Result";
@@ -12,7 +13,7 @@ import { nextInstant, parseCron } from "../domain/cron.ts";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
 import type { NextInstant } from "../machines/trigger.ts";
 
-/** Entries of the heap that may be stale beyond one for each trigger. */
+/** How many stale entries the heap may hold beyond one for each trigger. */
 const STALE_MAX = 1024;
 
 /** The address of a trigger's actor. */
@@ -20,20 +21,20 @@ export const triggerActorId = (projectId: string, slug: string): string => `${pr
 
 const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
 
-/** Expression and zone in one text: what instants come from. A trigger whose text is another starts counting anew. */
+/** Expression and zone in one text. It identifies a schedule: a trigger whose text changes starts counting again. */
 export const scheduleOf = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
 
-/** The first due instant after another one, in ms; null where there is none. */
+/** The first due instant after another one, in ms. Null if the schedule has no further instant. */
 export const nextDue = ({ cron, timezone }: CronTriggerDefinition, afterMs: number): number | null =>
   nextInstant(Result.getOrThrow(parseCron(cron)), timezone, afterMs);
 
-/** A trigger that waits. */
+/** A trigger that waits for its next look. */
 export interface Scheduled {
   readonly id: string;
   readonly schedule: string;
-  /** When it looks next, in ms since the epoch. */
+  /** The next look, in ms since the epoch. */
   readonly due: number;
-  /** When it was told to look, in ms since the epoch; null: its time has not come. */
+  /** When the actor was told to look, in ms since the epoch. Null until the instant comes. */
   readonly rangAt: number | null;
 }
 
@@ -45,9 +46,12 @@ interface Entry extends Scheduled {
 export class Schedules {
   /** By project, then by id. */
   readonly #projects = new Map<string, Map<string, Entry>>();
-  /** Those that wait, by `due`. What stands there for another instant than its entry's is stale and dropped when it comes up. */
+  /**
+   * Waiting entries, by `due`. A heap item whose instant differs from its entry's is stale and is dropped when it comes
+   * up.
+   */
   readonly #heap = new FlatQueue<Entry>();
-  /** Those that rang, the first one first. */
+  /** Entries that rang, the earliest first. */
   readonly #rung = new Set<Entry>();
   #size = 0;
 
@@ -55,7 +59,7 @@ export class Schedules {
     return this.#size;
   }
 
-  /** The earliest instant at which something may fall due. */
+  /** The earliest instant at which something may be due. */
   get first(): number {
     return this.#heap.peekValue() ?? Infinity;
   }
@@ -65,8 +69,8 @@ export class Schedules {
   }
 
   /**
-   * The project has exactly these entries from now on. One of the same schedule goes on as it was, unless it rang: its actor
-   * may have looked by another definition, so it is set anew.
+   * Replaces the project's entries by these. An entry with the same schedule stays as it was, unless it rang: its actor
+   * may have looked by another definition, so the entry is set again.
    */
   keep(projectId: string, wanted: ReadonlyMap<string, NextInstant>): void {
     const former = this.#projects.get(projectId);
@@ -82,20 +86,20 @@ export class Schedules {
     this.#dropStale();
   }
 
-  /** Removes the project's entries for which this holds. */
+  /** Removes the project's entries that match. */
   drop(projectId: string, isGone: (id: string) => boolean): void {
     const entries = this.#projects.get(projectId);
     for (const entry of entries?.values() ?? []) if (isGone(entry.id)) this.#remove(entry);
     this.#dropStale();
   }
 
-  /** The trigger's actor looks again then. One without an entry, or of another schedule by now, has nothing to wait for here. */
+  /** Sets the trigger's next look. A trigger without an entry, or with another schedule by now, is ignored. */
   arm(id: string, { due, schedule }: NextInstant): void {
     const entry = this.#entry(id);
     if (entry?.schedule === schedule) this.#await(entry, due);
   }
 
-  /** The earliest entry whose time has come, which rings now; null where there is none. */
+  /** The earliest entry whose time has come; it rings now. Null if no entry is due. */
   take(now: number): Scheduled | null {
     for (let at = this.#heap.peekValue(); at !== undefined && at <= now; at = this.#heap.peekValue()) {
       const entry = this.#heap.pop();
@@ -107,7 +111,7 @@ export class Schedules {
     return null;
   }
 
-  /** Those that rang up to an instant and were not armed since; they ring again now. */
+  /** Entries that rang up to an instant and were not armed since. They ring again now. */
   takeAgain(until: number, now: number): readonly Scheduled[] {
     const found = [...this.#rung].filter(({ rangAt }) => rangAt !== null && rangAt <= until);
     for (const entry of found) entry.rangAt = now;
@@ -132,11 +136,14 @@ export class Schedules {
     if (entries?.delete(entry.id) === true) this.#size -= 1;
     if (entries?.size === 0) this.#projects.delete(projectId);
     this.#rung.delete(entry);
-    // What the heap still has of it is stale.
+    // Its items in the heap are now stale.
     entry.due = Number.NaN;
   }
 
-  /** Stale ones keep definitions' texts alive until they come up: in a year, for some. Once they are the most the heap is made anew. */
+  /**
+   * Stale items keep definitions' texts in memory until they come up, which may take a year. The heap is rebuilt once
+   * stale items outnumber live ones.
+   */
   #dropStale(): void {
     if (this.#heap.length <= 2 * this.#size + STALE_MAX) return;
     this.#heap.clear();

@@ -1,4 +1,6 @@
-/** Makes happen what the session machine decides: the branch, the sandbox's record, its teardown. */
+/**
+ * Interprets the session machine's commands: creates the branch and the sandbox's record, and tears the sandbox down.
+ */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -22,11 +24,11 @@ import { Keyring } from "../services/keyring.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
 export interface SessionActorOptions extends EntityOptions {
-  /** Written to the sandbox's record: the node on which a `local` sandbox lives. */
+  /** The node on which a `local` sandbox lives; written to the sandbox's record. */
   readonly nodeId: string;
 }
 
-/** The session entities. Their rows are made by admission (services/admission.ts). */
+/** The session entities. Admission creates their rows (services/admission.ts). */
 export const sessionActors = (options: SessionActorOptions) =>
   actorLayer(
     "session",
@@ -56,7 +58,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   );
   const handlers: Handlers<SessionEvent, SessionCommand> = {
     createBranch: {
-      // Of a former life, cut short by a stop: its failure would be taken for this one's.
+      // A stop may leave an earlier attempt behind. Its failure would count as this attempt's.
       supersedes: ["createBranch"],
       perform: () =>
         Effect.gen(function* () {
@@ -94,7 +96,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   return handlers;
 });
 
-/** The operator's log has one line for each session that failed: which one, why, and what to do. */
+/** The operator's log has one line for each failed session: which one, why, and what to do. */
 const logFailure = ({ id, projectId, sandboxId, runningAt, status, failure: reason }: Session) =>
   status !== "failed" || reason === null
     ? Effect.void
@@ -107,7 +109,10 @@ const logFailure = ({ id, projectId, sandboxId, runningAt, status, failure: reas
         todo: ADVICE[reason.code],
       });
 
-/** A repository's server that is away for a moment fails no session; one that stays away does, well before the boot does. */
+/**
+ * A repository's server that is unavailable for a moment fails no session. One that stays unavailable does, well before
+ * the boot deadline.
+ */
 const whileUnavailable = {
   while: ({ code }: GitError) => code === "unavailable",
   schedule: Schedule.exponential("1 second"),
@@ -119,7 +124,7 @@ const branchFailed = (error: GitError): SessionEvent => ({
   failure: failure("branch_failed", `the session branch could not be created: ${error.message}`),
 });
 
-/** A repository's node that is away is asked again, until the boot would be late: its session is not lost for a restart. */
+/** If a repository's node is away, retry until the boot would be late: a node's restart must not fail a session. */
 const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitError>) =>
   Effect.retry(cut, {
     while: ({ code }) =>
@@ -128,8 +133,8 @@ const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitErro
   });
 
 /**
- * Cuts the session branch (spec, branch model 2). A create whose base was resolved with the request cuts exactly
- * there; a fire resolves its base here, and a branch that a former try has cut is taken as it is.
+ * Creates the session branch (spec, branch model 2). If the base was resolved with the create request, the branch
+ * starts at exactly that commit. A fire resolves its base here, and reuses a branch that an earlier attempt created.
  */
 const cutBranch = Effect.fnUntraced(function* (git: GitBackend["Service"], row: Session) {
   const repository = { projectId: row.projectId };
@@ -139,7 +144,7 @@ const cutBranch = Effect.fnUntraced(function* (git: GitBackend["Service"], row: 
   return commit;
 });
 
-/** Opens the record of a sandbox with the tokens of its boot; performed again it changes nothing. */
+/** Opens a sandbox's record with the tokens of its boot. Idempotent. */
 const sandboxOpener = Effect.fnUntraced(function* (nodeId: string) {
   const sandboxes = yield* Sandboxes;
   const keyring = yield* Keyring;

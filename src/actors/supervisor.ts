@@ -1,6 +1,6 @@
 /**
- * Restarts work that crashed, within a budget that stands where the work is started.
- * A database outage is not a crash: it is logged once a minute at most and waited out, as long as it takes.
+ * Restarts work that crashed, within a budget that is stated where the work starts. A
+ * database outage is not a crash: it is logged at most once a minute and waited out for as long as it takes.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema";
 import { failure, type Failure } from "../domain/failure.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 
-/** Restart intensity: `restarts` crashes within `withinMs` are forgiven, the next one is not. */
+/** Restart intensity: `restarts` crashes within `withinMs` are tolerated. The next one is not. */
 export interface RestartBudget {
   readonly restarts: number;
   readonly withinMs: number;
@@ -25,7 +25,7 @@ export class RestartsExhausted extends Schema.TaggedError<RestartsExhausted>()("
   reason: Schema.String,
 }) {}
 
-/** `base` doubling up to `cap`, each between 80 % and 120 % of it, so that crashed actors do not come back in step. */
+/** `base` doubling up to `cap`, each with a jitter of 20 %, so that crashed actors do not restart in step. */
 export const backoff = (base: Duration.Input, cap: Duration.Input) =>
   Schedule.exponential(base).pipe(
     Schedule.modifyDelay(({ duration }) =>
@@ -34,7 +34,7 @@ export const backoff = (base: Duration.Input, cap: Duration.Input) =>
     Schedule.jittered,
   );
 
-/** Made once: it is asked for with every command of every actor. */
+/** Created once, since every command of every actor uses it. */
 const OUTAGE = backoff("50 millis", "5 seconds");
 
 /** Waits out a database outage: 50 ms doubling to 5 s. */
@@ -54,7 +54,7 @@ export const waitOutOutage = <A, E, R>(
     { while: isStoreError, schedule: OUTAGE },
   ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
 
-/** One round of a background duty: an outage is waited out, and a crash is logged and leaves the next round its turn. */
+/** One round of a background duty. An outage is waited out. A crash is logged, and the next round runs as planned. */
 export const dutyRound = <E, R>(
   work: string,
   effect: Effect.Effect<void, E | StoreError, R>,
@@ -64,8 +64,8 @@ export const dutyRound = <E, R>(
   );
 
 /**
- * Rounds of a background duty for ever, the next one at a signal or after `poll`. A signal is listened for from before a
- * round: what is committed while it looks is seen by the next round at once.
+ * Repeats a background duty's rounds for ever, at a signal or after `poll`. Listening starts before a round, so a
+ * commit during the round triggers the next round at once.
  */
 export const dutyRounds = <E, R, E2, R2>(
   round: Effect.Effect<void, E, R>,
@@ -79,7 +79,7 @@ export const dutyRounds = <E, R, E2, R2>(
 
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
-/** What a person is told of work that was given up: `reason` is the last crash's message. */
+/** The failure that people see for work that was given up. `reason` is the last crash's message. */
 export const givenUp = (reason: string): Failure =>
   failure("internal_error", `the service failed: ${reason}`);
 

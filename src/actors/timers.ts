@@ -1,10 +1,11 @@
 /**
- * The timers of this node's cron triggers (api.md 4 "Cron"): one heap by instant (`schedules.ts`) and one sleeping fiber. A
- * timer that elapses tells its trigger's actor to look. Only a timer that is being told has a fiber of its own.
+ * The timers of this node's cron triggers (api.md 4 "Cron"): one heap by instant (`schedules.ts`) and one sleeping
+ * fiber. When a timer elapses, it tells its trigger's actor to look. A timer has a fiber of its own only while it
+ * delivers that message.
  *
- *  N1 A timer is told on the node that the actor lives on. One whose actor has moved away is silent here.
- *  N2 A message that fails is told again until it arrives or the timer is armed anew. One that is lost without a word is
- *     told again by the scheduler's poll.
+ *  N1 A timer is told on the node where the actor lives. If the actor has moved away, the timer stays silent here.
+ *  N2 A failed message is retried until it arrives or the timer is armed again. If a message is lost without an error,
+ *     the scheduler's poll repeats it.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -20,28 +21,33 @@ import { Schedules, type Scheduled } from "./schedules.ts";
 export class Timers extends Context.Service<
   Timers,
   {
-    /** Since when this process looks after triggers, in ms: what was due before was missed by a downtime (api.md 4). */
+    /**
+     * When this process began to watch triggers, in ms. Anything due before that was missed by a downtime (api.md 4).
+     */
     readonly since: number;
-    /** What waits on this node. Only the scheduler adds and removes. */
+    /** The entries that wait on this node. Only the scheduler adds and removes them. */
     readonly schedules: Schedules;
-    /** Has the timers look at the heap: something in it may be earlier than what they wait for. */
+    /** Tells the timers to check the heap: it may hold an entry that is due earlier. */
     readonly changed: Effect.Effect<void>;
-    /** Tells the trigger's actor `timer.elapsed` when the instant has come; replaces its former timer. */
+    /** Tells the trigger's actor `timer.elapsed` at the instant. Replaces the trigger's former timer. */
     readonly arm: (triggerId: string, next: NextInstant) => Effect.Effect<void>;
-    /** Tells those again that were told up to this instant, in ms, and are not armed since. */
+    /** Repeats the message to triggers that were told up to this instant, in ms, and were not armed since. */
     readonly tellAgain: (until: number) => Effect.Effect<void>;
   }
 >()("platform/actors/Timers") {}
 
-/** A sleep is cut into pieces of this length, so that a clock that was set is noticed (threats.md C14, C15). */
+/** The longest sleep. Longer waits are split, so that a change of the clock is noticed (threats.md C14, C15). */
 const LONGEST_SLEEP_MS = 60_000;
 
-/** Between two messages of one timer: 100 ms doubling to 5 s. */
+/** Pause between two messages of one timer: 100 ms doubling to 5 s. */
 const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential("100 millis"), ({ duration }) =>
   Effect.succeed(Duration.min(duration, Duration.seconds(5))),
 );
 
-/** After so many timers that elapse at once others have their turn: the first rows are committed before the last is told. */
+/**
+ * After so many timers that elapse at once, other fibers run: the first rows are committed before the last timer is
+ * told.
+ */
 const TOLD_AT_A_TIME = 16;
 
 export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer.effect(
@@ -77,7 +83,7 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
         told += 1;
         if (told % TOLD_AT_A_TIME === 0) yield* Effect.yieldNow;
       }
-      // The clock went on while others had their turn.
+      // The clock went on while other fibers ran.
       const wait = Math.min(schedules.first - (yield* Clock.currentTimeMillis), LONGEST_SLEEP_MS);
       if (wait <= 0) return;
       yield* Effect.raceFirst(Effect.sleep(wait), Queue.take(earlier));

@@ -1,8 +1,8 @@
 /**
- * Makes happen what the trigger machine decides: its timer, and what becomes of a due instant (api.md 4 "Cron").
+ * Interprets the trigger machine's commands: sets its timer, and fires or skips due instants (api.md 4 "Cron").
  *
- * A look goes by three things, each read when it begins: the definition in the directory, the cursor in the store, the
- * clock. Nothing of it comes with a message.
+ * A look depends on three things, each read when the look begins: the definition in the directory, the cursor in the
+ * store, and the clock. Messages do not carry them.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -25,19 +25,21 @@ import { Timers } from "./timers.ts";
 import { volatileMemory } from "./volatile.ts";
 
 export interface TriggerActorOptions extends EntityOptions {
-  /** An instant that was missed for longer is not fired any more, ms (PLATFORM_CATCHUP_WINDOW_MS). */
+  /** A missed instant that is older than this no longer fires, ms (PLATFORM_CATCHUP_WINDOW_MS). */
   readonly catchupWindowMs: number;
-  /** Rows of the ledger are kept this long, ms (PLATFORM_FIRE_RETENTION_MS): older instants need none. */
+  /** The ledger keeps its rows this long, ms (PLATFORM_FIRE_RETENTION_MS). Older instants need no row. */
   readonly fireRetentionMs: number;
 }
 
-/** Later than this after it was due an instant was missed: the service stood still, or its clock was set (C15). */
+/**
+ * An instant counts as missed if it is handled later than this: the service stood still, or its clock was set (C15).
+ */
 const MISSED_AFTER_MS = 60_000;
-/** Rows of missed instants that are written together. */
+/** How many rows of missed instants are written together. */
 const SKIP_BATCH = 1000;
-/** One attempt at a row; another follows. A hang is its own trigger's alone. */
+/** Deadline of one attempt at a row. Another attempt follows, so a hang delays only its own trigger. */
 const DEADLINE = "30 seconds";
-/** Admission of the account is full, or the project is of another version: the instant waits for its turn. */
+/** Admission of the account is full, or the project's version has changed: the instant is retried. */
 const AGAIN = Schedule.spaced("100 millis");
 
 const inTime = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E | StoreError, R> =>
@@ -46,7 +48,7 @@ const inTime = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E | 
     orElse: () => Effect.fail(new StoreError({ operation: "fire", cause: new Error("it hangs") })),
   });
 
-/** The trigger entities. They remember nothing: each look starts from the store's cursor. */
+/** The trigger entities. They keep no state: each look starts from the store's cursor. */
 export const triggerActors = (options: TriggerActorOptions) =>
   actorLayer(
     "trigger",
@@ -63,7 +65,7 @@ export const triggerActors = (options: TriggerActorOptions) =>
     options,
   );
 
-/** A due instant with everything it is decided by. */
+/** A due instant with everything that its decision depends on. */
 interface Due {
   readonly known: KnownProject;
   readonly definition: CronTriggerDefinition;
@@ -72,12 +74,12 @@ interface Due {
   readonly at: number;
 }
 
-/** The project is of another version by now. */
+/** The project's version has changed. */
 class Stale extends Error {
   readonly _tag = "Stale";
 }
 
-/** The two ways in which an instant gets its row. */
+/** The two ways in which an instant gets its row: by firing or by skipping. */
 const makeRows = Effect.gen(function* () {
   const admissions = yield* Admissions;
   const firing = yield* Firing;
@@ -118,7 +120,8 @@ const makeRows = Effect.gen(function* () {
     };
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
-    // Another node wrote its row, or a former schedule had the same instant: the cursor moves past it, and no row is added.
+    // Another node wrote the row, or a former schedule had the same instant. The cursor moves past it without another
+    // row.
     if (admission.outcome === "duplicate" && admission.fire.scheduledFor === at)
       yield* skip(due, "missed", [at]);
   });
@@ -129,7 +132,7 @@ const makeRows = Effect.gen(function* () {
 const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions) {
   const { fire, skip } = yield* makeRows;
 
-  /** All due instants up to now have passed: rows say so, and the newest fires where it may. */
+  /** All due instants up to now have passed. They get rows, and the newest one fires if it may. */
   const catchUp = Effect.fnUntraced(function* (due: Due, now: number) {
     const reason = due.known.project.triggersPaused ? "paused" : "missed";
     const { cron, timezone } = due.definition;
@@ -150,7 +153,7 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
     return newest;
   });
 
-  /** Ends when the instant has its row. @returns up to which instant the trigger is accounted for. */
+  /** Completes when the instant has its row. @returns the instant up to which the trigger is accounted for. */
   return Effect.fnUntraced(function* (due: Due) {
     const now = yield* Clock.currentTimeMillis;
     if (due.known.project.triggersPaused) return yield* catchUp(due, now);
@@ -161,7 +164,10 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
   });
 });
 
-/** The project's cron trigger as it is now; null where there is none that has due instants. */
+/**
+ * The project's cron trigger as it is now. Null if it does not exist, if it is disabled or if its project is not
+ * active.
+ */
 const definitionOf = (known: KnownProject | null, slug: string): CronTriggerDefinition | null => {
   const definition = known?.project.status === "active" ? known.triggers.get(slug) : undefined;
   return definition?.type === "cron" && definition.enabled ? definition : null;
@@ -175,7 +181,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
   const accountFor = yield* makeAccountFor(options);
   const [projectId = "", slug = ""] = id.split("/");
 
-  /** Decided anew at each attempt (threats.md C18). A cursor of another schedule belongs to a definition that is on its way here. */
+  /**
+   * Decided again at each attempt (threats.md C18). If the cursor has another schedule, a newer definition is on its
+   * way here.
+   */
   const attempt = Effect.gen(function* () {
     const cursor = yield* cursors.read({ projectId, slug });
     const known = directory.known(projectId);
@@ -193,7 +202,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
     return due === null ? null : { due, schedule };
   });
 
-  /** The row of an instant is unique: performed again, it fires no second time. */
+  /** The row of an instant is unique, so performing this again does not fire twice. */
   const accountForDue = attempt.pipe(
     Effect.tapError((error) =>
       error._tag === "Stale" ? Effect.asVoid(directory.refresh(projectId)) : Effect.void,

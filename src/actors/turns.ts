@@ -1,9 +1,9 @@
 /**
- * Learns from a sandbox's daemon how each of the agent's turns ended, and writes it to the session. The question stays open
- * until a turn ends, so the answer comes at once and an idle agent costs nothing.
+ * Learns from a sandbox's daemon how each of the agent's turns ended, and writes it to the session. The request stays
+ * open until a turn ends, so the answer comes at once and an idle agent costs nothing.
  *
- *  U1 A turn's end is written once: the daemon's number of the turn tells a repeated answer from a new one.
- *  U2 Several turns that end between two answers are told by their last one.
+ *  U1 A turn's end is written once: the daemon's turn number distinguishes a repeated answer from a new one.
+ *  U2 If several turns end between two answers, only the last one is reported.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -16,7 +16,7 @@ import { linked } from "../services/answered.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
 
-/** A daemon that does not answer is asked again: at once after a short break, seldom where it never will. */
+/** If a daemon does not answer, it is asked again: soon after a short break, rarely if it stays silent. */
 const AGAIN = backoff("500 millis", "30 seconds");
 
 interface Turns {
@@ -24,7 +24,7 @@ interface Turns {
   readonly sessionId: string;
 }
 
-/** @returns what follows the turns in one sandbox; it never ends. */
+/** @returns a function that follows the turns in one sandbox. It never ends. */
 export const turnFollower = Effect.gen(function* () {
   const sessions = yield* Sessions;
   const provider = yield* SandboxProvider;
@@ -56,7 +56,7 @@ export const turnFollower = Effect.gen(function* () {
     let after = 0;
     let known: DaemonLink | null = first.link;
     const next = Effect.gen(function* () {
-      // After a failure it is looked up again: the sandbox's node may have another address by now.
+      // After a failure the link is looked up again: the sandbox's node may have a new address.
       const link = known ?? (yield* linked(provider, sandboxId));
       known = null;
       const turn = yield* daemon.turn(link, yield* sign(sandboxId, sessionId), after);

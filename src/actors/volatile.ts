@@ -1,9 +1,9 @@
-/** Memory for machines whose state is found again by looking at the world: it lives and dies with the actor. */
+/** Memory for machines whose state can be rebuilt by looking at the world. It lives only as long as the actor. */
 import * as Effect from "effect/Effect";
 import type { Step } from "../machines/step.ts";
 import type { Memory } from "../store/ports/journal.ts";
 
-/** A fresh memory that begins with a machine's `start`. One actor's: not to be shared. */
+/** A fresh memory that begins with a machine's `start`. One actor owns it: do not share it. */
 export function volatileMemory<S, Event, Command>(first: Step<S, Command>): Memory<S, Event, Command> {
   let version = 0;
   let count = 0;

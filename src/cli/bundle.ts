@@ -1,8 +1,8 @@
-/** Makes the one file that is `platform` in a sandbox: it starts in a few milliseconds more than Node itself. */
+/** Builds the one file that is `platform` in a sandbox. It starts a few milliseconds slower than Node itself. */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-/** Bundles the command line into `outFile`, minified, executable, with nothing of this machine's paths in it. */
+/** Bundles the command line into `outFile`, minified, executable, without any path of this machine. */
 export const bundleCommandLine = async (outFile: string): Promise<void> => {
   await build({
     entryPoints: [fileURLToPath(new URL("main.ts", import.meta.url))],
@@ -10,7 +10,7 @@ export const bundleCommandLine = async (outFile: string): Promise<void> => {
     bundle: true,
     minify: true,
     platform: "node",
-    // As daemon/bundle.ts: a file without an extension is CommonJS to Node.
+    // As in daemon/bundle.ts: Node treats a file without an extension as CommonJS.
     format: "cjs",
     target: "node24",
     legalComments: "none",

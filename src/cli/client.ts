@@ -1,32 +1,32 @@
 /**
- * The API over HTTP, typed by its definitions. Nothing but node:http, and TLS where the address wants it: a sandbox calls
- * this often, and it must start at once. Node's own agent takes the proxy of a
- * sandbox from the environment, NO_PROXY included.
+ * The API over HTTP, typed by its definitions. It uses only node:http, and TLS if the address needs it: a sandbox calls
+ * this often, and it must start at once. Node's own agent takes a sandbox's proxy
+ * from the environment, including NO_PROXY.
  */
 import * as http from "node:http";
 import type { Answer, Request, Route } from "./contract.ts";
 import { EXIT, exitOf, Failure, type Details } from "./failure.ts";
 
-/** Who is asked, as whom. */
+/** The service, and the caller's token. */
 export interface Connection {
-  /** With `/v1`, without a slash at its end. */
+  /** With `/v1`, without a trailing slash. */
   readonly apiUrl: string;
   readonly token: string;
   /** HTTP_PROXY, NO_PROXY and so on. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** An answer twice: to be looked into, and to be printed as it came. */
+/** An answer in two forms: decoded, and as text to print unchanged. */
 export interface Answered<A> {
   readonly value: A;
   readonly text: string;
 }
 
-/** For the connection; a packet that is lost is sent anew after one and three seconds. */
+/** Time limit of the connection. A lost packet is sent again after one and three seconds. */
 const CONNECT_MS = 10_000;
-/** Without a byte. Importing a large repository is answered when it is done. */
+/** Time limit without a byte. Importing a large repository answers only at its end. */
 const SILENCE_MS = 15 * 60_000;
-/** The longest of our answers, a log or a diff, is a megabyte. */
+/** The longest answer of the API, a log or a diff, is a megabyte. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 const unreachable = (url: URL, reason: string): Failure =>
@@ -34,7 +34,7 @@ const unreachable = (url: URL, reason: string): Failure =>
     message: `The service at ${url.origin} cannot be reached: ${reason}.`,
   });
 
-/** What a person can do something about; the rest is said as Node says it. */
+/** Errors that a person can fix. Others keep Node's text. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
   ENOTFOUND: "the host name does not exist",
@@ -47,13 +47,13 @@ const reasonOf = (error: NodeJS.ErrnoException): string =>
 
 interface Sent {
   readonly method: string;
-  /** Below the API's address. */
+  /** Relative to the API's address. */
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Loading TLS takes longer than all the rest. */
+/** Loading TLS takes longer than everything else. */
 const libraryFor = async (url: URL): Promise<Pick<typeof http, "Agent" | "request">> =>
   url.protocol === "https:" ? await import("node:https") : http;
 
@@ -123,7 +123,7 @@ const isErrorShape = (value: unknown): value is ErrorShape =>
   typeof value === "object" && value !== null && "error" in value && "code" in value &&
   typeof value.error === "string" && typeof value.code === "string"; // prettier-ignore
 
-/** Somebody answers there, and not as our API does: a proxy's page, or another service. */
+/** The answer does not come from our API: a proxy's page, or another service. */
 const stranger = (url: URL, answer: http.IncomingMessage): Failure => {
   const status = answer.statusCode ?? 0;
   const { location } = answer.headers;
@@ -144,7 +144,7 @@ const isGood = ({ statusCode = 0 }: http.IncomingMessage): boolean => statusCode
 
 type Parts = Readonly<Record<string, unknown>>;
 
-/** A route's path below `/v1`, its variables filled in. */
+/** A route's path below `/v1`, with its variables filled in. */
 const pathOf = (
   path: string,
   { params = {}, query = {} }: { readonly params?: Parts; readonly query?: Parts },
@@ -167,25 +167,25 @@ export class Client {
     this.#connection = connection;
   }
 
-  /** Asks an endpoint. @throws Failure with the API's own sentence where it refuses */
+  /** Calls an endpoint. @throws Failure with the API's own sentence if it refuses */
   async call<R extends Route>(route: R, request: Request<R>): Promise<Answered<Answer<R>>> {
     const [method = "", path = ""] = route.split(" ");
     const { params, query, payload } = request as { params?: Parts; query?: Parts; payload?: unknown };
     const target = pathOf(path, { ...(params && { params }), ...(query && { query }) });
     const { answer, text } = await this.#text({ method, path: target, body: payload });
     const isText = answer.headers["content-type"]?.startsWith("text/plain") ?? false;
-    // Deleting is answered with nothing.
+    // A deletion has an empty answer.
     const value = isText ? text : text === "" ? {} : parsed(text);
     if (value === undefined) throw stranger(new URL(this.#connection.apiUrl), answer);
     return { value: value as Answer<R>, text: isText ? JSON.stringify(text) : text === "" ? "{}" : text };
   }
 
-  /** A path below `/v1` that is answered with text. */
+  /** Reads a path below `/v1` whose answer is text. */
   async text(path: string): Promise<string> {
     return (await this.#text({ method: "GET", path })).text;
   }
 
-  /** A live stream, as it comes. */
+  /** A live stream, chunk by chunk. */
   async stream(path: string, headers: Readonly<Record<string, string>>): Promise<AsyncIterable<Buffer>> {
     const answer = await open(this.#connection, { method: "GET", path, headers });
     const url = new URL(this.#connection.apiUrl);

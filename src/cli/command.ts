@@ -1,10 +1,10 @@
-/** What a command is: its place in the grammar, its help, and what it does. Whoever adds one fills in `command({…})`. */
+/** The parts of a command: its place in the grammar, its help, and its action. To add one, fill in `command({…})`. */
 import type { Client } from "./client.ts";
 import type { Environment } from "./configuration.ts";
 import type { Input } from "./input.ts";
 
 interface TextOption {
-  /** What stands for the value in the help. */
+  /** The placeholder for the value in the help. */
   readonly value: string;
   readonly about: string;
 }
@@ -15,46 +15,46 @@ interface SwitchOption {
 /** Options by their long names. */
 export type Options = Readonly<Record<string, TextOption | SwitchOption>>;
 
-/** What was given: text, or whether a switch is set. */
+/** The given values: text, or whether a switch is set. */
 export type OptionValues<O extends Options> = {
   readonly [Name in keyof O]: O[Name] extends { readonly value: string } ? string | undefined : boolean;
 };
 
-/** `NUMBER`, or `[SESSION]` where it may be left out; those come last. */
+/** `NUMBER`, or `[SESSION]` if it is optional. Optional arguments come last. */
 export type ArgumentValues<Names extends readonly string[]> = {
   readonly [
     Name in Names[number] as Name extends `[${infer Inner}]` ? Inner : Name
   ]: Name extends `[${string}]` ? string | undefined : string;
 };
 
-/** What a command has to do with. */
+/** Everything that a command can use. */
 export interface Call<Arguments, Values> {
   readonly given: Arguments;
   readonly options: Values;
   readonly json: boolean;
   readonly environment: Environment;
   readonly input: Input;
-  /** Writes on as it comes, for what has no end; all else is an `Outcome`. */
+  /** Writes at once, for output without an end. All other output is an `Outcome`. */
   readonly write: (text: string) => void;
-  /** A line for the person beside what is written. */
+  /** Writes a line for the person, separate from the output. */
   readonly note: (line: string) => void;
-  /** @throws Failure where nobody is logged in */
+  /** @throws Failure without a login */
   readonly api: () => Client;
   /** The project: --project, PLATFORM_PROJECT_ID, or the only one that the token reaches. */
   readonly project: () => Promise<string>;
 }
 
-/** What a command leads to, in both forms. */
+/** A command's result, in both forms. */
 export interface Outcome {
   /** The API's own JSON: one document. */
   readonly json: string;
-  /** For people; safe for a terminal. */
+  /** For people. Safe for a terminal. */
   readonly text: string;
-  /** What goes out instead of `text` where no terminal reads it, byte for byte. */
+  /** The output instead of `text` if standard output is not a terminal, byte for byte. */
   readonly raw?: string;
 }
 
-/** `writes`: the command wrote what it had to say itself. */
+/** `writes`: the command wrote its own output. */
 export type Result = Outcome | "writes";
 
 interface Definition<Names extends readonly string[], O extends Options> {
@@ -64,14 +64,14 @@ interface Definition<Names extends readonly string[], O extends Options> {
   readonly about: string;
   readonly takes?: Names;
   readonly options?: O;
-  /** Works in a project, and takes --project. */
+  /** The command works in a project, and takes --project. */
   readonly inProject?: true;
-  /** What else there is to know, below the options. */
+  /** Further help, below the options. */
   readonly notes?: string;
   readonly run: (call: Call<ArgumentValues<Names>, OptionValues<O>>) => Promise<Result>;
 }
 
-/** A command of any arguments and options. */
+/** A command with any arguments and options. */
 export interface Command {
   readonly name: string;
   readonly about: string;
@@ -87,7 +87,7 @@ export interface Command {
   ) => Promise<Result>;
 }
 
-/** Defines a command; what it is given is typed by what it declares. */
+/** Defines a command. Its declaration gives the types of its arguments and options. */
 export const command = <
   const Names extends readonly string[] = [],
   const O extends Options = Record<never, never>,
@@ -99,6 +99,6 @@ export const command = <
   notes: null,
   inProject: false,
   ...definition,
-  // The grammar hands over exactly what is declared (grammar.ts).
+  // The grammar passes exactly the declared values (grammar.ts).
   run: definition.run as unknown as Command["run"],
 });

@@ -1,4 +1,4 @@
-/** All commands that ask the service, in the order in which the help lists them. */
+/** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
 import { projectCommands } from "./commands/projects.ts";

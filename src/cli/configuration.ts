@@ -1,10 +1,10 @@
 /**
- * Which service is asked and with which token: the sandbox's injected variables (PLATFORM_API_URL, PLATFORM_CLI_TOKEN),
- * else what `platform login` wrote.
+ * Chooses the service and the token: the sandbox's injected variables (PLATFORM_API_URL, PLATFORM_CLI_TOKEN), otherwise
+ * the file that `platform login` wrote.
  *
- *  L1 A token goes to the address that it was given with and to no other: one from the file never to an address that a
- *     variable names, whoever set it.
- *  L2 The file is its owner's alone (0600, its directory 0700), and is never half written.
+ *  L1 A token is sent only to the address that it was given with. The file's token is never sent to an address from a
+ *     variable.
+ *  L2 Only its owner can read the file (0600, its directory 0700), and it is written atomically.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -15,7 +15,7 @@ import { EXIT, Failure } from "./failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `platform login` keeps. */
+/** The content of the file. */
 export interface Login {
   readonly apiUrl: string;
   readonly token: string;
@@ -24,7 +24,7 @@ export interface Login {
 const unauthorised = (code: string, message: string): Failure =>
   new Failure(EXIT.unauthorised, code, { message });
 
-/** Where the configuration lies, by the XDG Base Directory Specification: a relative path there counts for none. */
+/** The configuration's path by the XDG Base Directory Specification, which ignores relative paths. */
 export const configurationFile = (environment: Environment): string => {
   const given = environment["XDG_CONFIG_HOME"] ?? "";
   const home = path.isAbsolute(given) ? given : path.join(environment["HOME"] ?? homedir(), ".config");
@@ -32,9 +32,9 @@ export const configurationFile = (environment: Environment): string => {
 };
 
 /**
- * The API's address as it is kept: with `/v1`, whether or not it was written.
+ * The API's address in its stored form: always with `/v1`.
  *
- * @returns null for what is no http or https address, or has credentials or a query in it.
+ * @returns null if it is not an http or https address, or contains credentials or a query.
  */
 export const parseAddress = (written: string): string | null => {
   const url = URL.parse(written.trim());
@@ -53,7 +53,7 @@ const addressOf = (written: string, source: string): string => {
   return address;
 };
 
-/** A token by its form; what is wrong with it is never shown, it may be a secret of something else. */
+/** Checks a token's form. An invalid token is never shown, because it may be another secret. */
 export const checkedToken = (written: string, source: string): string => {
   if (tokenKind(written) === null)
     throw unauthorised(
@@ -68,11 +68,11 @@ const unreadable = (file: string, reason: string): Failure =>
     message: `${file} ${reason}. Fix it, or run \`platform login\` again.`,
   });
 
-/** What the file says; null where there is none. */
+/** The content of the file. Null if it does not exist. */
 export const readLogin = (file: string): Login | null => {
   let text: string;
   try {
-    // Like a key of ssh's: a token that others could read is theirs as well.
+    // As with ssh keys, others must not be able to read the token.
     if ((statSync(file).mode & 0o077) !== 0)
       throw unreadable(file, "can be read or written by other users (its mode must be 0600)");
     text = readFileSync(file, "utf8");
@@ -102,7 +102,7 @@ export const writeLogin = (file: string, { apiUrl, token }: Login): void => {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify({ api_url: apiUrl, token }, null, 2)}\n`, { mode: 0o600 });
-  // A draft that somebody left keeps the mode that it had.
+  // A leftover draft would keep its former mode.
   chmodSync(draft, 0o600);
   renameSync(draft, file);
 };
@@ -112,7 +112,7 @@ const given = (environment: Environment, name: string): string | null => {
   return value === undefined || value === "" ? null : value;
 };
 
-/** Who is asked, as whom. @throws Failure where that is not known */
+/** The service and the token. @throws Failure if they are unknown */
 export const connectionFrom = (environment: Environment): Connection => {
   const [writtenUrl, writtenToken] = [
     given(environment, "PLATFORM_API_URL"),

@@ -1,6 +1,6 @@
 /**
- * The API's definitions as types: which routes there are, what each takes and what it answers. Nothing of them is loaded:
- * a program that starts for every call has no time for schemas, and its server checks what it is sent.
+ * The API's definitions as types: its routes, with their parameters and answers. They are not loaded: a program that
+ * starts for every call has no time for schemas, and the server checks its input.
  */
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import type { Api } from "../http/api/api.ts";
@@ -12,7 +12,7 @@ type Endpoints =
       : never
     : never;
 
-/** A group's own path is `/`, which its prefix has already said. */
+/** A group's own path is `/`, which its prefix already contains. */
 type Path<Written extends string> = Written extends `${infer Prefix}/` ? Prefix : Written;
 
 type RouteOf<Endpoint> = Endpoint extends {
@@ -31,7 +31,7 @@ type EndpointAt<R extends Route, Endpoint = Endpoints> = Endpoint extends unknow
     : never
   : never;
 
-/** What travels is what the schemas decode to, but for numbers in paths and queries. */
+/** The wire types are the schemas' decoded types, except for numbers in paths and queries. */
 type Wire<S> = [S] extends [never] ? never : S extends { readonly Type: infer T } ? T : never;
 type Part<Name extends string, Value> = [Value] extends [never]
   ? { readonly [K in Name]?: never }
@@ -39,10 +39,10 @@ type Part<Name extends string, Value> = [Value] extends [never]
     ? { readonly [K in Name]?: Value }
     : { readonly [K in Name]: Value };
 
-/** What a route takes: the variables of its path, its query, its body. */
+/** A route's parameters: the variables of its path, its query, its body. */
 export type Request<R extends Route> = Part<"params", Wire<HttpApiEndpoint.Params<EndpointAt<R>>>> &
   Part<"query", Wire<HttpApiEndpoint.Query<EndpointAt<R>>>> &
   Part<"payload", Wire<HttpApiEndpoint.Payload<EndpointAt<R>>>>;
 
-/** What it answers. */
+/** A route's answer. */
 export type Answer<R extends Route> = Wire<HttpApiEndpoint.Success<EndpointAt<R>>>;

@@ -1,27 +1,27 @@
-/** How a call of `platform` ends when it does not succeed: a sentence for a person, a code and an exit code for scripts. */
+/** A failed call of `platform`: a sentence for people, a code and an exit code for scripts. */
 
-/** Scripts rely on these; `platform --help` lists them. */
+/** Scripts rely on these. `platform --help` lists them. */
 export const EXIT = {
   ok: 0,
   /** The service refused, or failed. */
   refused: 1,
-  /** The command line itself is wrong; nothing was sent. */
+  /** The command line itself is wrong. Nothing was sent. */
   usage: 2,
-  /** No token, one that is not known, or one that may not do this. */
+  /** The token is missing, unknown, or lacks the permission. */
   unauthorised: 3,
   notFound: 4,
   conflict: 5,
-  /** Not reached, or busy: the same call may succeed later. */
+  /** The service is unreachable or busy: the same call may succeed later. */
   tryAgain: 6,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export type Details = Readonly<Record<string, unknown>>;
 
-/** Ends the program; `message` is one sentence that a person can act on. */
+/** Ends the program. `message` is one sentence that a person can act on. */
 export class Failure extends Error {
   readonly exit: ExitCode;
-  /** Stable, snake_case: the API's own, or one of ours where no answer came. */
+  /** Stable, snake_case: the API's own code, or one of ours if there was no answer. */
   readonly code: string;
   readonly details: Details | undefined;
 
@@ -32,7 +32,7 @@ export class Failure extends Error {
     this.details = more.details;
   }
 
-  /** The API's one shape of errors. */
+  /** The API's common error shape. */
   get document(): string {
     const { message, code, details } = this;
     return JSON.stringify({ error: message, code, ...(details && { details }) });
@@ -41,7 +41,7 @@ export class Failure extends Error {
 
 export const usage = (message: string): Failure => new Failure(EXIT.usage, "usage", { message });
 
-/** Answers that another moment may change: busy, over a limit, or somebody between us and the service had no answer. */
+/** Statuses that may change soon: busy, over a limit, or no answer from a gateway. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 const EXITS: Readonly<Record<number, ExitCode>> = {
@@ -51,6 +51,6 @@ const EXITS: Readonly<Record<number, ExitCode>> = {
   409: EXIT.conflict,
 };
 
-/** The exit code for a status of the API's. */
+/** The exit code for an API status. */
 export const exitOf = (status: number): ExitCode =>
   EXITS[status] ?? (TRANSIENT.has(status) ? EXIT.tryAgain : EXIT.refused);

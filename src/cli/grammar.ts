@@ -1,10 +1,10 @@
-/** Reads a command line. What it complains of names options and never repeats a value: that may be a secret. */
+/** Parses a command line. Its errors name options and never repeat a value, which may be a secret. */
 import { parseArgs } from "node:util";
 import type { Command } from "./command.ts";
 import { usage } from "./failure.ts";
 import { visible } from "./terminal.ts";
 
-/** What a command line asks for. */
+/** The request of a command line. */
 export type Wish =
   | { readonly kind: "help"; readonly of: string; readonly json: boolean }
   | { readonly kind: "version"; readonly json: boolean }
@@ -19,13 +19,13 @@ export type Wish =
 
 const EVERYWHERE = new Set(["json", "help", "version"]);
 
-/** Whether the line asks for JSON, also where the rest of it cannot be read: its complaint is to be JSON then. */
+/** Whether the line requests JSON, even if the rest of it is invalid: then its error must be JSON. */
 export const wantsJson = (line: readonly string[]): boolean => {
   const end = line.indexOf("--");
   return line.slice(0, end === -1 ? undefined : end).includes("--json");
 };
 
-/** The words at the beginning that name a command or a group of them; switches may stand between. */
+/** The words at the beginning that name a command or a group of them. Switches may be in between. */
 const leadingWords = (line: readonly string[], commands: readonly Command[]) => {
   let name = "";
   const rest: string[] = [];
@@ -59,7 +59,7 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
   return readArguments(command, rest);
 };
 
-/** As commands are spelt; anything else may be a token that was put in the wrong place. */
+/** The spelling of commands. Any other word may be a token in the wrong place. */
 const SPELLING = /^[a-z]{1,20}$/;
 
 const unknownCommand = (group: string, [word]: readonly string[]) => {
@@ -84,7 +84,7 @@ const declared = ({ options, inProject }: Command) =>
 const readArguments = (command: Command, line: readonly string[]): Wish => {
   const options = declared(command);
   const see = `See \`platform ${command.name} --help\`.`;
-  // Not strict: its complaints repeat what was written.
+  // Not strict, because strict errors repeat the input.
   const { tokens } = parseArgs({
     args: [...line],
     options,

@@ -1,4 +1,4 @@
-/** Help, made from the commands themselves. */
+/** Help, generated from the commands themselves. */
 import type { Command, Options } from "./command.ts";
 
 const OVERVIEW = `platform: manage sessions of coding agents, their triggers and their change requests.

@@ -1,11 +1,11 @@
-/** What comes from standard input, from files, and from a person at a terminal. */
+/** Input from standard input, from files, and from a person at a terminal. */
 import { readFileSync, statSync } from "node:fs";
 import type { ReadStream } from "node:tty";
 import { Failure, usage } from "./failure.ts";
 
-/** More than anything the API takes; a device or a pipe without an end is not read on. */
+/** More than any input of the API. An endless device or pipe is not read any further. */
 const BYTES_MAX = 2 * 1024 * 1024;
-/** What a shell makes of a program that an interrupt ended. */
+/** A shell's exit code for a program that an interrupt ended. */
 const INTERRUPTED = 130;
 
 const CTRL_C = "\u0003";
@@ -28,10 +28,10 @@ export class Input {
   readonly #prompt: (text: string) => void;
   #stream: NodeJS.ReadStream | null = null;
   #chunks: AsyncIterator<Buffer> | null = null;
-  /** Read and not yet used. */
+  /** Read but not yet used. */
   #rest = "";
 
-  /** @param open standard input, which is not touched before it is needed @param prompt writes to the person */
+  /** @param open standard input, which is not opened before it is needed @param prompt writes to the person */
   constructor(open: () => NodeJS.ReadStream, prompt: (text: string) => void) {
     this.#open = open;
     this.#prompt = prompt;
@@ -53,7 +53,7 @@ export class Input {
     return decoded(Buffer.concat(chunks), "Standard input");
   }
 
-  /** A file's text, exactly; `-` is standard input. */
+  /** A file's exact text. `-` is standard input. */
   async file(path: string): Promise<string> {
     if (path === "-") return await this.all();
     try {
@@ -65,17 +65,17 @@ export class Input {
     }
   }
 
-  /** The next line; a person is asked for it. */
+  /** The next line. A person gets a prompt for it. */
   async line(question: string): Promise<string> {
     return this.isTerminal ? await this.#typed(question, true) : await this.#readLine();
   }
 
-  /** The next line; while a person types it, nothing of it is shown. */
+  /** The next line. The typed characters are not shown. */
   async hiddenLine(question: string): Promise<string> {
     return this.isTerminal ? await this.#typed(question, false) : await this.#readLine();
   }
 
-  /** Lets the program end while somebody holds the other end of the pipe open. */
+  /** Lets the program end while the other end of the pipe is still open. */
   close(): void {
     this.#stream?.destroy();
   }
@@ -85,7 +85,7 @@ export class Input {
     return this.#stream;
   }
 
-  /** Takes more in; false at the end. */
+  /** Reads more. False at the end. */
   async #more(): Promise<boolean> {
     this.#chunks ??= (this.#stdin as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
     const { done, value } = await this.#chunks.next();
@@ -102,7 +102,7 @@ export class Input {
     return line.replace(/\r$/, "");
   }
 
-  /** A line of keys, which come one by one and are ours to show. */
+  /** A line typed at a terminal. Keys come one by one, and this program shows them. */
   async #typed(question: string, isShown: boolean): Promise<string> {
     const terminal = this.#stdin as ReadStream;
     terminal.setRawMode(true);
@@ -124,7 +124,7 @@ export class Input {
       this.#rest = this.#rest.slice(key.length);
       if (ENDING.has(key)) return line;
       if (key === CTRL_C) process.exit(INTERRUPTED);
-      // An arrow or another key that is no text comes as a sequence, in one piece.
+      // A key that is not text, such as an arrow, comes as a sequence in one piece.
       if (key === ESCAPE) this.#rest = "";
       else if (ERASING.has(key)) {
         if (isShown && line !== "") this.#prompt("\b \b");

@@ -1,7 +1,7 @@
 #!/opt/platform/lib/node
 /**
- * `platform` as it is in every sandbox: the commands that ask the service, as one bundled file (bundle.ts). The first line
- * names the sandbox's own Node, whatever the agent's PATH leads to.
+ * `platform` in every sandbox: the commands that call the service, as one bundled file (bundle.ts). The first line
+ * names the sandbox's own Node, whatever Node the agent's PATH contains.
  */
 import { commands } from "./commands.ts";
 import { runProgram } from "./program.ts";

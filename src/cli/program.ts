@@ -14,7 +14,7 @@ export const VERSION = "0.1.0";
 const out = (text: string): void => void process.stdout.write(text);
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Who reads us may have seen enough (`| head`): that is no failure of ours, and what was asked for is done. */
+/** The reader may close its end early (`| head`). That is not a failure: the command has done its work. */
 const endWithItsReader = (): void => {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", ({ code }: NodeJS.ErrnoException) =>
@@ -23,8 +23,8 @@ const endWithItsReader = (): void => {
 };
 
 /**
- * The project a command works in. Where nothing names one it is the only one that the token reaches: most accounts begin
- * with one, and with a second this says so instead of choosing.
+ * The project in which a command works. If none is named, it is the only one that the token reaches, because most
+ * accounts begin with one. If there are several, this is an error.
  */
 const projectOf = async (
   api: () => Client,
@@ -78,11 +78,11 @@ const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Enviro
   }
 };
 
-/** Paths that conflict, fields that are wrong: what a person needs beside the sentence. */
+/** Conflicting paths and wrong fields: details that a person needs in addition to the sentence. */
 const detailLines = ({ details = {} }: Failure): readonly string[] => {
   const { paths, issues } = details;
   if (Array.isArray(paths)) return paths.map((path) => `  ${String(path)}`);
-  // The first one is in the sentence.
+  // The sentence already contains the first one.
   if (Array.isArray(issues) && issues.length > 1)
     return (issues as readonly { path?: unknown; message?: unknown }[]).map(
       ({ path, message }) => `  ${String(path)}: ${String(message)}`,
@@ -100,7 +100,7 @@ const complain = (error: unknown, json: boolean): void => {
   else for (const line of [failure.message, ...detailLines(failure)]) say(visible(line));
 };
 
-/** Runs the command that a line asks for; the exit code is set when this completes. */
+/** Runs the command of a line. The exit code is set when this completes. */
 export const runProgram = async (
   commands: readonly Command[],
   line: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What people see. Names, titles and messages are other people's text, and an agent's: what a terminal would obey is
- * written out instead (`\x1b`), and so is what would show text in another order than it has.
+ * Output for people. Names, titles and messages are text from other people and agents. So characters that control a
+ * terminal are written as escapes (`\x1b`), and so are those that change the direction of text.
  */
 
 /** Control characters, DEL among them, and the characters that change the direction of text; line and paragraph separators. */
@@ -17,21 +17,21 @@ const escaped = (character: string): string => {
 /** One line. */
 export const visible = (text: string): string => text.replaceAll(OBEYED, escaped);
 
-/** Several lines: breaks and tabs stay. */
+/** Several lines: line breaks and tabs stay. */
 export const visibleLines = (text: string): string =>
   text.replaceAll(OBEYED, (character) =>
     character === "\n" || character === "\t" ? character : escaped(character),
   );
 
-/** The same JSON document without a character that a terminal obeys: JSON itself leaves those beyond ASCII as they are. */
+/** The same JSON document without terminal control characters: JSON itself does not escape those beyond ASCII. */
 export const visibleJson = (document: string): string =>
   document.replaceAll(OBEYED, (character) => {
-    // Outside of strings JSON has blanks alone, and inside no raw control below a blank.
+    // Outside of strings, JSON contains only blanks of this kind. Inside, raw characters below a blank are invalid.
     if (character === "\n" || character === "\t" || character === "\r") return character;
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });
 
-/** Cells are for looking over; the whole text is in the single view and in `--json`. */
+/** Cells give an overview. The single view and `--json` show the whole text. */
 const CELL_MAX = 60;
 
 const cell = (text: string): string => {
@@ -43,7 +43,7 @@ const cell = (text: string): string => {
 
 const width = (text: string): number => [...text].length;
 
-/** Rows below their headings, each column as wide as it must be. @param none what is said where there is no row */
+/** Rows below their headings, with columns as wide as their content. @param none the text if there are no rows */
 export const table = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -56,13 +56,13 @@ export const table = (
   return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
 };
 
-/** One thing: its fields with their names, without those that are null. */
+/** The fields of one record with their names, without those that are null. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
   const shown = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const widest = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${name.padEnd(widest)}  ${visible(value)}`).join("\n");
 };
 
-/** An instant of the API's, to the minute. */
+/** An instant from the API, to the minute. */
 export const time = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")}Z`;
 export const timeOrDash = (instant: string | null): string => (instant === null ? "-" : time(instant));

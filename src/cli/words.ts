@@ -1,4 +1,4 @@
-/** The words of a command line that become parts of a path: checked before they do, and never repeated. */
+/** Words of a command line that become parts of a path. They are checked first, and errors never repeat them. */
 import { parseUuid } from "../domain/ids.ts";
 import { usage } from "./failure.ts";
 
@@ -20,14 +20,14 @@ export const count = (text: string, what: string): number => {
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A length of time such as 90s, 30m, 24h or 7d, in ms. */
+/** A duration such as 90s, 30m, 24h or 7d, in ms. */
 export const duration = (text: string, what: string): number => {
   const [, amount = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
   if (amount === "") throw usage(`${what} must be a duration such as 90s, 30m, 24h or 7d.`);
   return Number(amount) * UNITS[unit as keyof typeof UNITS];
 };
 
-/** A slug or the name of a secret. The two names of directories would make another path of it. */
+/** A slug or the name of a secret. `.` and `..` would change the path. */
 export const segment = (text: string, what: string): string => {
   if (text === "" || text === "." || text === "..") throw usage(`${what} must be a name.`);
   return text;

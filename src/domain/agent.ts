@@ -1,10 +1,10 @@
 /** Names of agents and models (api.md 3 "Agents"). */
 import * as Schema from "effect/Schema";
 
-/** The agent that needs no file: without one it is the runtime's own default. */
+/** The agent without a file: the runtime's own default. */
 export const DEFAULT_AGENT = "default";
 
-/** A name that is one path segment by construction, so that it leads nowhere but into `agents/` (threats.md M14). */
+/** The name is one path segment by construction, so it cannot lead out of `agents/` (threats.md M14). */
 export const AgentName = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
     message: "An agent name must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.",
@@ -12,7 +12,7 @@ export const AgentName = Schema.String.check(
 );
 export const isAgentName = Schema.is(AgentName);
 
-/** `provider/model`; the model may hold slashes of its own, as routers' names do. */
+/** `provider/model`. The model may contain slashes of its own, as routers' names do. */
 export const AgentModel = Schema.String.check(
   Schema.isMaxLength(200, { message: "A model name must have at most 200 characters." }),
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9@][A-Za-z0-9._:@+-]*)+$/, {

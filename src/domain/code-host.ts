@@ -1,6 +1,6 @@
 /**
- * Where a code host's API and its repositories are (api.md 2, `github`): the API's base address is given or the public
- * host's own, and the repository's git address follows from it, so that one check of one host holds for both.
+ * Addresses of a code host's API and of its repositories (api.md 2, `github`). The API's base address is configured, or
+ * the public host's. The repository's git address follows from it, so that one check of one host covers both.
  */
 import * as Result from "effect/Result";
 import { parseRepositoryUrl, type RepositorySource } from "./repository.ts";
@@ -9,16 +9,16 @@ type GithubSource = Extract<RepositorySource, { kind: "github" }>;
 
 /** The addresses of one repository at a code host. */
 export interface CodeHost {
-  /** The API's base without a slash at its end. */
+  /** The API's base, without a trailing slash. */
   readonly api: string;
-  /** Lower case; what PLATFORM_GIT_ALLOW_HOSTS names. */
+  /** In lower case, as PLATFORM_GIT_ALLOW_HOSTS names it. */
   readonly host: string;
   /** The repository as git clones it. */
   readonly git: string;
 }
 
 const PUBLIC_API = "https://api.github.com";
-/** Of a host that an enterprise runs itself the API lies below its web address. */
+/** A self-hosted enterprise server serves its API below its web address. */
 const ENTERPRISE_PATH = "/api/v3";
 
 /** `api.github.com` serves `github.com`, `api.{name}.ghe.com` serves `{name}.ghe.com`. */
@@ -28,7 +28,7 @@ const gitOrigin = (api: URL): string => {
 };
 
 /**
- * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS: http and private hosts are for those alone.
+ * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. Only they may use http or private addresses.
  * @returns the addresses, or one sentence that says what is wrong with `api_url`.
  */
 export const codeHostOf = (
@@ -36,7 +36,7 @@ export const codeHostOf = (
   allowHosts: ReadonlySet<string>,
 ): Result.Result<CodeHost, string> => {
   const api = (source.api_url ?? PUBLIC_API).replace(/\/+$/, "");
-  // Judged as a repository's URL is, which has a path.
+  // Checked in the form of a repository URL, which has a path.
   const parsed = parseRepositoryUrl(`${api}/repos`, allowHosts);
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure);
   const { scheme, host } = parsed.success;

@@ -1,22 +1,24 @@
 /**
- * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads each of the six fields, but for lists that name a value
- * twice; the instants are computed here, since no library follows this rule at every change of a zone's offset:
+ * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads each of the six fields, except lists that name a
+ * value twice. The instants are computed here, because no library follows these rules at every change of a zone's
+ * offset:
  *
- *  K1 day and weekday both restricted: either matches; else both must. A field that begins with `*` is not restricted.
- *  K2 an hour field that begins with `*` matches real instants only: nothing is made up inside a gap, and both passes
- *     of an overlap run.
- *  K3 any other hour field names local times. One inside a gap becomes the first instant after it, several collapse to
- *     one; one inside an overlap runs on its first pass. Both are one formula: the first instant at which the local
- *     clock shows that time or a later one.
+ *  K1 If day and weekday are both restricted, either one must match; otherwise both must. A field that begins with `*`
+ *     is not restricted.
+ *  K2 An hour field that begins with `*` matches real instants only: nothing runs inside a gap, and both passes of an
+ *     overlap run.
+ *  K3 Any other hour field names local times. A time inside a gap becomes the first instant after it, and several such
+ *     times collapse to one. A time inside an overlap runs on its first pass. One formula covers both: the first
+ *     instant at which the local clock shows that time or a later one.
  *
- * "Local" numbers below are what the clock on the wall shows, as if it were UTC, in milliseconds since 1970.
+ * "Local" numbers below are the wall clock's reading, taken as if it were UTC, in milliseconds since 1970.
  */
 import { CronExpressionParser } from "cron-parser";
 import type { CronFieldCollection } from "cron-parser";
 import * as Result from "effect/Result";
 import { segmentAt } from "./zone.ts";
 
-/** An expression that was read; give it to `nextInstant`. */
+/** A parsed expression. Pass it to `nextInstant`. */
 export interface CronSchedule {
   /** As written, with single blanks between the fields. */
   readonly expression: string;
@@ -25,10 +27,10 @@ export interface CronSchedule {
   readonly hours: readonly number[];
   readonly days: readonly number[];
   readonly months: readonly number[];
-  /** 0 is Sunday; 7 has become 0. */
+  /** 0 is Sunday; a written 7 becomes 0. */
   readonly weekdays: readonly number[];
   readonly wildcardHour: boolean;
-  /** Day and weekday are both restricted: either suffices. */
+  /** Day and weekday are both restricted, so either one suffices. */
   readonly eitherDay: boolean;
 }
 
@@ -37,7 +39,7 @@ interface Field {
   readonly form: RegExp;
   readonly low: number;
   readonly high: number;
-  /** Of its values from `low` on, in lower case. */
+  /** The names of its values from `low` on, in lower case. */
   readonly names: readonly string[];
   readonly pick: (fields: CronFieldCollection) => readonly (number | string)[];
 }
@@ -47,8 +49,8 @@ const MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
 /**
- * What a field may look like, given what stands alone or at the ends of a range. cron-parser also takes H, L, ? and #,
- * and a name inside a longer word: what api.md 4 "Cron" allows is settled before it sees the field.
+ * The syntax of a field, given the syntax of a value. cron-parser also accepts H, L, ? and #, and a name inside a
+ * longer word, so this pattern enforces the syntax of api.md 4 "Cron" before cron-parser sees the field.
  */
 const formOf = (atom: string): RegExp => {
   const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;
@@ -67,16 +69,16 @@ const FIELDS: readonly Field[] = [
   { name: "weekday", low: 0, high: 7, ...named(WEEKDAY), pick: (fields) => fields.dayOfWeek.values },
 ];
 
-/** Longest expression: every value of every field written out has half of that. */
+/** The longest expression. All values of all fields written out need half of that. */
 const EXPRESSION_LIMIT = 1024;
 /** Days in each month of a leap year, January first. */
 const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * Reads a six-field expression: second minute hour day month weekday, each with `*`, numbers, names of months and
- * weekdays, ranges, lists and steps. Blanks around and between fields do not count (threats.md C05).
+ * Reads a six-field expression: second minute hour day month weekday. Each field has `*`, numbers, names of months and
+ * weekdays, ranges, lists and steps. Blanks around and between fields do not matter (threats.md C05).
  *
- * @returns the schedule, or one sentence that says which field is wrong and why (C01, C03, C04, C08).
+ * @returns the schedule, or one sentence that names the wrong field and the reason (C01, C03, C04, C08).
  */
 export const parseCron = (expression: string): Result.Result<CronSchedule, string> => {
   if (expression.length > EXPRESSION_LIMIT) {
@@ -109,7 +111,7 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
   });
 };
 
-/** The values of each field, or what is wrong with the first bad one. */
+/** The values of each field, or the fault of the first bad field. */
 const readFields = (texts: readonly string[]): Result.Result<readonly (readonly number[])[], string> => {
   const readings = FIELDS.map((field, index) => readField(field, texts[index] ?? ""));
   const malformed = readings.indexOf(null);
@@ -126,7 +128,10 @@ const readFields = (texts: readonly string[]): Result.Result<readonly (readonly 
   return Result.succeed(values);
 };
 
-/** Good readings kept a field, and the longest text that is kept: what people write is short and mostly the same. */
+/**
+ * How many readings are kept for each field, and the longest text that is kept. Most people write the same short
+ * fields.
+ */
 const READINGS_KEPT = 512;
 const KEPT_LENGTH = 64;
 
@@ -135,8 +140,8 @@ type Reading = Result.Result<readonly number[], string>;
 const keptReadings = new Map(FIELDS.map((field) => [field, new Map<string, Reading>()]));
 
 /**
- * The values of one field by itself, or why it has none; null: it has not the form of a field. To read one takes longer
- * than all else that a service does for a trigger at its start, and a million of them have few different fields.
+ * The values of one field by itself, or its fault. Null if the text does not have a field's syntax. Reading a field is
+ * the slowest part of loading a trigger, and a million triggers have few different fields, so readings are kept.
  */
 const readField = (field: Field, text: string): Reading | null => {
   const kept = keptReadings.get(field);
@@ -144,7 +149,7 @@ const readField = (field: Field, text: string): Reading | null => {
   if (former !== undefined) return former;
   if (!field.form.test(text)) return null;
   const parsed = parsedField(field, text);
-  // cron-parser also refuses what is right here: a value that a list names twice, as in 0-6,1.
+  // cron-parser also refuses a valid list that names a value twice, as in 0-6,1.
   const reading = parsed === null ? readList(field, text) : Result.succeed(parsed);
   if (Result.isSuccess(reading) && text.length <= KEPT_LENGTH) {
     if (kept?.size === READINGS_KEPT) kept.clear();
@@ -153,7 +158,7 @@ const readField = (field: Field, text: string): Reading | null => {
   return reading;
 };
 
-/** The union of a list's items; the text has the field's form. */
+/** The union of a list's items. The text already has a field's syntax. */
 const readList = ({ low, high, names }: Field, text: string): Result.Result<readonly number[], string> => {
   const numberOf = (atom: string): number => {
     const name = names.indexOf(atom.toLowerCase());
@@ -173,7 +178,7 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
   return Result.succeed([...values].toSorted((a, b) => a - b));
 };
 
-/** What cron-parser reads where all other fields are free. */
+/** cron-parser's reading of the field, with `*` in all other fields. */
 const parsedField = (field: Field, text: string): readonly number[] | null => {
   const expression = FIELDS.map((other) => (other === field ? text : "*")).join(" ");
   try {
@@ -193,9 +198,12 @@ const weekdaysFromSunday = (weekdays: readonly number[]): readonly number[] =>
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** No zone is further from UTC, and no clock was ever set further: an instant lies within it of its local time. */
+/**
+ * The largest possible difference between an instant and its local time: it covers every zone's offset and every clock
+ * change.
+ */
 const SHIFT_MS = 26 * HOUR_MS;
-/** Nothing is due outside these years (threats.md C19). */
+/** No instant is due outside these years (threats.md C19). */
 const FIRST_INSTANT_MS = Date.UTC(1970, 0);
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 30);
 
@@ -203,8 +211,8 @@ const LAST_INSTANT_MS = Date.UTC(9999, 11, 30);
  * The first due instant after a given one.
  *
  * @param zone a name that passed `isZoneName`.
- * @param afterMs milliseconds since 1970; the result is later than it, and a whole second.
- * @returns milliseconds since 1970, or null when nothing is due before the year 10,000.
+ * @param afterMs milliseconds since 1970. The result is later, and a whole second.
+ * @returns milliseconds since 1970, or null if nothing is due before the year 10,000.
  */
 export const nextInstant = (schedule: CronSchedule, zone: string, afterMs: number): number | null => {
   if (!(afterMs < LAST_INSTANT_MS)) return null;
@@ -212,7 +220,7 @@ export const nextInstant = (schedule: CronSchedule, zone: string, afterMs: numbe
   return schedule.wildcardHour ? nextReal(schedule, zone, fromMs) : nextNominal(schedule, zone, fromMs);
 };
 
-/** The next due instants after a given one, earliest first; fewer than `count` only at the end of time. */
+/** The next due instants after a given one, earliest first. Fewer than `count` only at the end of time. */
 export const upcomingInstants = (
   schedule: CronSchedule,
   zone: string,
@@ -227,7 +235,7 @@ export const upcomingInstants = (
   return instants;
 };
 
-/** The due instants from one on up to another, earliest first. */
+/** The due instants from one instant up to another, earliest first. */
 export function* instantsBetween(
   schedule: CronSchedule,
   zone: string,
@@ -240,7 +248,7 @@ export function* instantsBetween(
   }
 }
 
-/** K2: within each stretch of one offset, the first local time that matches, if the stretch lasts until then. */
+/** K2: within each stretch of one offset, the first matching local time, if the stretch lasts until then. */
 const nextReal = (schedule: CronSchedule, zone: string, fromMs: number): number | null => {
   let atMs = fromMs;
   while (atMs < LAST_INSTANT_MS) {
@@ -253,7 +261,10 @@ const nextReal = (schedule: CronSchedule, zone: string, fromMs: number): number 
   return null;
 };
 
-/** K3: the first matching local time that the wall clock has not shown yet, at the instant it is shown or passed. */
+/**
+ * K3: the first matching local time that the wall clock has not shown yet, at the instant when the clock shows or skips
+ * it.
+ */
 const nextNominal = (schedule: CronSchedule, zone: string, fromMs: number): number | null => {
   const local = nextMatch(schedule, latestShown(zone, fromMs - SECOND_MS) + SECOND_MS);
   if (local === null) return null;
@@ -266,7 +277,10 @@ const nextNominal = (schedule: CronSchedule, zone: string, fromMs: number): numb
   }
 };
 
-/** The latest local time that was shown up to an instant: in an overlap's second pass, the end of the first. */
+/**
+ * The latest local time that the clock has shown up to an instant. In an overlap's second pass, that is the end of the
+ * first.
+ */
 const latestShown = (zone: string, untilMs: number): number => {
   let latest = Number.NEGATIVE_INFINITY;
   let atMs = untilMs - SHIFT_MS;
@@ -278,7 +292,7 @@ const latestShown = (zone: string, untilMs: number): number => {
   return latest;
 };
 
-/** The first matching local time that is not before `fromLocal`, a whole second; null after the last year. */
+/** The first matching local time at or after `fromLocal`, a whole second. Null after the last year. */
 const nextMatch = (schedule: CronSchedule, fromLocal: number): number | null => {
   const day = Math.floor(fromLocal / DAY_MS);
   const timeOfDay = matchesDay(schedule, day) ? nextTime(schedule, fromLocal - day * DAY_MS) : null;
@@ -287,7 +301,7 @@ const nextMatch = (schedule: CronSchedule, fromLocal: number): number | null => 
   return nextDay === null ? null : nextDay * DAY_MS + (nextTime(schedule, 0) ?? 0);
 };
 
-/** The first matching time of day, in milliseconds since midnight, that is not before `from`. */
+/** The first matching time of day at or after `from`, in milliseconds since midnight. */
 const nextTime = (schedule: CronSchedule, from: number): number | null => {
   const hour = Math.floor(from / HOUR_MS);
   const minute = Math.floor(from / 60_000) % 60;

@@ -1,12 +1,13 @@
 /**
- * The injected environment of a sandbox (spec.md, injected environment): every variable that applies and
- * none that does not. Project secrets are not here: they go to the agent runtime alone (domain/launch.ts).
+ * The injected environment of a sandbox (spec.md, injected environment): exactly the variables that apply.
+ * Project secrets are not part of it: they go to the agent runtime alone (domain/launch.ts).
  *
- * Not injected: PLATFORM_WORKSPACE (part of the image: the provider sets it), and any static git credential (spec.md 5.3).
+ * Not injected: PLATFORM_WORKSPACE (the provider sets it, as part of the image), and any static git credential (spec.md
+ * 5.3).
  */
 import { SERVICE_PORT } from "./launch.ts";
 
-/** Managed model gateway, given on plans that use the bundled model access (api.md 2). */
+/** The managed model gateway, for plans with bundled model access (api.md 2). */
 export interface ModelGateway {
   readonly apiKey: string;
   readonly baseUrl: string;
@@ -21,7 +22,7 @@ export interface EnvironmentInput {
   readonly baseRef: string;
   readonly agentName: string;
   readonly agentModel: string | null;
-  /** First prompt, rendered where a trigger spawned the session; null where there is none. */
+  /** The first prompt, rendered if a trigger started the session. Null if the session has none. */
   readonly initialPrompt: string | null;
   /** Names of the project's secrets, in any order. */
   readonly secretNames: readonly string[];
@@ -36,7 +37,7 @@ export interface EnvironmentInput {
 /** The platform API's base, ending in `/v1` (spec.md 9). */
 export const apiUrl = (baseUrl: string): string => `${baseUrl.replace(/\/+$/, "")}/v1`;
 
-/** The clone URL of every project, whatever keeps its repository; it holds no credential (api.md 6). */
+/** The clone URL of every project, wherever its repository is kept. It contains no credential (api.md 6). */
 export const repositoryUrl = (baseUrl: string, projectId: string): string =>
   `${apiUrl(baseUrl)}/git/${projectId}.git`;
 
@@ -64,7 +65,7 @@ export const injectedEnvironment = (input: EnvironmentInput): Record<string, str
 const modelVariables = (model: string | null): Record<string, string> =>
   model === null ? {} : { PLATFORM_AGENT_MODEL: model };
 
-/** Injected at every boot; whether the prompt was accepted before is the clone credential's to say (api.md 7). */
+/** Injected at every boot. The clone credential tells the daemon whether the prompt was accepted before (api.md 7). */
 const promptVariables = (prompt: string | null): Record<string, string> =>
   prompt === null ? {} : { PLATFORM_INITIAL_PROMPT: prompt, PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 

@@ -1,10 +1,10 @@
-/** Failures: why a session or a sandbox is no more. */
+/** Failures: why a session or a sandbox ended in error. */
 import { cutText, storableText } from "./text.ts";
 
 /**
- * Why a session or a sandbox failed: a stable code for programs and a sentence for people (threats.md I22: every
- * failed session has a reason). `message` never holds a credential; whoever builds a Failure has redacted it.
- * Failures are made by `failure` alone: a message that no row can hold would keep its session from ever failing.
+ * Why a session or a sandbox failed: a stable code for programs and a sentence for people (threats.md I22: every failed
+ * session has a reason). `message` never contains a credential: the code that builds a Failure redacts it first. Only
+ * `failure` creates Failures: a message that no row can store would keep its session from ever failing.
  */
 export interface Failure {
   readonly code: FailureCode;
@@ -22,16 +22,16 @@ export type FailureCode =
   | "disk_exceeded"
   | "internal_error";
 
-/** The longest message, in UTF-16 code units: a daemon tells up to three texts of 4096 in one. */
+/** The longest message, in UTF-16 code units. A daemon joins up to three texts of 4096 in one message. */
 const MESSAGE_MAX_LENGTH = 16_384;
 
-/** @param message any text at all: NUL and lone surrogates are taken out of it, and what is longer than 16,384 is cut. */
+/** @param message any text. NUL and lone surrogates are removed, and text beyond 16,384 characters is cut. */
 export const failure = (code: FailureCode, message: string): Failure => ({
   code,
   message: cutText(storableText(message), MESSAGE_MAX_LENGTH),
 });
 
-/** What an operator can do about each. */
+/** Advice for the operator, by failure code. */
 export const ADVICE: Readonly<Record<FailureCode, string>> = {
   branch_failed: "Check the repository and its credential, then restart the session.",
   sandbox_create_failed: "Run `platform doctor` on the node. It lists what is missing to run sandboxes.",

@@ -4,17 +4,17 @@ export const GIT_FAILURE_CODES = [
   "unknown_ref",
   "branch_conflict",
   "ref_moved",
-  // A session's branch cannot be the default one.
+  // A session's branch cannot be the default branch.
   "reserved_branch",
   "import_failed",
   "file_too_large",
   "not_a_file",
   "timeout",
-  // The node that has the repository cannot be reached now: nothing is known to have happened, and it passes.
+  // The repository's node is unreachable now. The operation may or may not have happened. Temporary.
   "away",
-  // Of a repository that is kept elsewhere: its server cannot be reached, or does not do its work; it passes.
+  // The upstream server is unreachable or fails. Temporary.
   "unavailable",
-  // Its server said no: to the credential, or to what was asked.
+  // The upstream server refused the credential, or the request.
   "refused",
   "git_failed",
 ] as const;

@@ -1,13 +1,13 @@
 /**
  * Names of branches and commits as people and programs write them (api.md 6, "base_ref"; threats.md G01, G02).
  *
- * Whatever passes here is safe to stand in `refs/heads/<name>`: it satisfies git's check-ref-format and, beyond it, can
- * neither be taken for an option, a refspec or revision syntax, nor for one of git's own pseudo-refs. Two names that pass
- * here never look the same because of characters that are not shown, and survive as they are in JSON and on every server.
+ * A name that passes is safe in `refs/heads/<name>`. It satisfies git's check-ref-format. In addition, git never reads
+ * it as an option, a refspec, revision syntax or one of its own pseudo-refs. Invisible characters are refused, so two
+ * different names never look the same. A name survives unchanged in JSON and on every server.
  */
 import * as Result from "effect/Result";
 
-/** Why a name was refused; `message` is one sentence a person can act on. */
+/** Why a name was refused. `message` is one sentence that a person can act on. */
 export interface RefFault {
   readonly code:
     | "empty"
@@ -24,13 +24,13 @@ export interface RefFault {
   readonly message: string;
 }
 
-/** A base_ref that may be looked up: a branch or a tag called `name`, else the commit where the name is 40-hex. */
+/** A base_ref that may be looked up: a branch or a tag called `name`, otherwise the commit if the name is 40-hex. */
 export interface BaseRef {
   readonly name: string;
   readonly commit: string | null;
 }
 
-/** Longest name in bytes: with `.lock` behind it one path component still fits every file system's 255. */
+/** The longest name in bytes: with `.lock` appended, a path component still fits every file system's 255. */
 export const maxRefNameBytes = 244;
 
 const commitPattern = /^[0-9a-f]{40}$/i;
@@ -38,9 +38,9 @@ const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 const pseudoRefPattern = /^(?:HEAD|@|[A-Z_]+_HEAD)$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what is being looked for
 const controlPattern = /[\u0000-\u001f\u007f-\u009f]/;
-/** Zero-width and bidirectional characters, odd blanks: names that differ in them alone look the same. */
+/** Zero-width and bidirectional characters and unusual blanks: names that differ only in them look the same. */
 const invisiblePattern = /[\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
-/** What stands in text for bytes that are not UTF-8: the name they were in is not known any more. */
+/** Decoders put this character in place of bytes that are not UTF-8, so the original name is lost. */
 const replacement = "\ufffd";
 const revisionPattern = /\.\.|@\{|[~^:?*[\\]|^\+/;
 
@@ -50,13 +50,13 @@ const fault = (code: RefFault["code"], message: string): Result.Result<never, Re
 /** True for a full, 40-digit commit id in lower case. */
 export const isCommitId = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
 
-/** True for a branch whose name has the shape of a session id: such branches belong to sessions. */
+/** True for a branch whose name has the form of a session id: such branches belong to sessions. */
 export const isSessionBranch = (name: string): boolean => sessionIdPattern.test(name);
 
-/** True for text that was read from bytes that are not UTF-8: it is not the name that was meant. */
+/** True for text that was decoded from bytes that are not UTF-8: it is not the original name. */
 export const isMangled = (name: string): boolean => name.includes(replacement);
 
-/** What a name is on a server whose file system tells neither case nor Unicode's forms apart. */
+/** The name as a server sees it whose file system ignores case and Unicode normalisation. */
 export const foldedName = (name: string): string => name.normalize("NFC").toLowerCase();
 
 const charactersFault = (text: string): RefFault | null => {
@@ -117,7 +117,7 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
   return Result.succeed(text);
 };
 
-/** Reads the name of a branch that is to be a project's default branch: no session may be able to push to it. */
+/** Reads the name of a future default branch. Names that sessions may push to are refused. */
 export const parseDefaultBranch = (text: string): Result.Result<string, RefFault> =>
   Result.flatMap(parseBranchName(text), (name) =>
     isSessionBranch(name.toLowerCase().replace(/^wip\//, ""))
@@ -128,7 +128,7 @@ export const parseDefaultBranch = (text: string): Result.Result<string, RefFault
       : Result.succeed(name),
   );
 
-/** Reads a base_ref as a caller gave it. A 40-hex name may still be a branch: branches and tags come first. */
+/** Reads a base_ref from a request. A 40-hex name may still be a branch: branches and tags come first. */
 export const parseBaseRef = (text: string): Result.Result<BaseRef, RefFault> =>
   Result.map(parseBranchName(text), (name) => ({
     name,

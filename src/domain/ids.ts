@@ -1,13 +1,13 @@
 /**
- * Identifiers and tokens (api.md 1): lower-case UUIDs, version 7 where the service makes them, and bearer tokens with
- * a prefix that scanners find (threats.md T04). Pure: the caller brings the instant and the random bytes.
+ * Identifiers and tokens (api.md 1): lower-case UUIDs (version 7 if the service makes them), and bearer tokens with a
+ * prefix that secret scanners find (threats.md T04). Pure: the caller provides the instant and the random bytes.
  */
 import { createHash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
-/** Instants of a UUID v7 are 48 bits of milliseconds. */
+/** A UUID v7 stores its instant in 48 bits of milliseconds. */
 const LAST_UUID_INSTANT = 2 ** 48 - 1;
 const UUID_BYTES = 16;
 
@@ -15,8 +15,8 @@ const UUID_BYTES = 16;
  * A version 7 UUID (RFC 9562, 5.7): sorts by its instant.
  *
  * @param atMs milliseconds since 1970, whole, 0 to 2^48 - 1.
- * @param random 16 random bytes; the first six give way to the instant.
- * @throws RangeError when an argument is out of range: a defect of the caller.
+ * @param random 16 random bytes; the instant replaces the first six.
+ * @throws RangeError if an argument is out of range: a defect of the caller.
  */
 export const uuidV7 = (atMs: number, random: Uint8Array): string => {
   if (!Number.isInteger(atMs) || atMs < 0 || atMs > LAST_UUID_INSTANT) {
@@ -36,10 +36,10 @@ export const uuidInstant = (id: string): number | null =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 
 /**
- * Reads an id that came from outside. Only the canonical spelling counts (threats.md W25): 36 characters, lower case,
- * and not the nil UUID, which names nothing. Any version and variant is taken: an id is compared, never interpreted.
+ * Reads an id from a request. Only the canonical spelling counts (threats.md W25): 36 characters, lower case, and not
+ * the nil UUID, which names nothing. Any version and variant is valid: an id is compared, never interpreted.
  *
- * @returns the id itself, or null where it is none.
+ * @returns the id itself, or null if the text is not an id.
  */
 export const parseUuid = (text: string): string | null =>
   UUID.test(text) && text !== NIL_UUID ? text : null;
@@ -50,15 +50,15 @@ export type TokenKind = "pat" | "sbx";
 const TOKEN = /^platform_(pat|sbx)_[A-Za-z0-9_-]{27,128}$/;
 /** api.md 1: at least 160 random bits. */
 export const MIN_TOKEN_BYTES = 20;
-/** What `makeToken` should be given. */
+/** How many bytes callers pass to `makeToken`. */
 export const TOKEN_BYTES = 32;
 const MAX_TOKEN_BYTES = 96;
 
 /**
  * A bearer token: `platform_<kind>_<base64url of the bytes>`.
  *
- * @param random 20 to 96 bytes from a cryptographic source; 32 is the house's number.
- * @throws RangeError when there are too few or too many: a defect of the caller.
+ * @param random 20 to 96 bytes from a cryptographic source; the usual number is 32.
+ * @throws RangeError for too few or too many bytes: a defect of the caller.
  */
 export const makeToken = (kind: TokenKind, random: Uint8Array): string => {
   if (random.length < MIN_TOKEN_BYTES || random.length > MAX_TOKEN_BYTES) {
@@ -67,14 +67,15 @@ export const makeToken = (kind: TokenKind, random: Uint8Array): string => {
   return `platform_${kind}_${Buffer.from(random).toString("base64url")}`;
 };
 
-/** The kind of a token by its form, or null where it has none of ours; says nothing about whether it is known. */
+/** A token's kind by its form. Null if the text is not one of our tokens. Does not check whether the token is valid. */
 export const tokenKind = (text: string): TokenKind | null => {
   const kind = TOKEN.exec(text)?.[1];
   return kind === "pat" || kind === "sbx" ? kind : null;
 };
 
 /**
- * What is stored of a token and looked up by: lower-case hex SHA-256. A token holds at least 160 random bits, so a
- * plain hash cannot be guessed backwards, and an index lookup of it leaks nothing of use (threats.md T04).
+ * The stored form of a token, also used to look it up: lower-case hex SHA-256. A token has at least 160 random bits, so
+ * a plain hash cannot be reversed by guessing, and the timing of an index lookup reveals nothing useful (threats.md
+ * T04).
  */
 export const tokenHash = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex");

@@ -1,13 +1,16 @@
-/** How a session's last turn ended: what the daemon reports, and what the session says of it. */
+/** How a session's last turn ended, as the daemon reports it and the session shows it. */
 import * as Schema from "effect/Schema";
 import { cutText, storableText } from "./text.ts";
 
-/** `code` is stable and for programs; `message` says what went wrong, what to do, and what the model's provider said. */
+/**
+ * `code` is stable and for programs. `message` says what went wrong, what to do, and what the model's provider
+ * answered.
+ */
 export const TurnError = Schema.Struct({ code: Schema.String, message: Schema.String });
 export type TurnError = typeof TurnError.Type;
 
 export const LastTurn = Schema.Struct({
-  /** `interrupted`: somebody ended it, or the agent runtime itself ended. */
+  /** `interrupted`: a user ended the turn, or the agent runtime itself ended. */
   state: Schema.Literals(["completed", "failed", "interrupted"]),
   error: Schema.NullOr(TurnError),
   /** When it ended. */
@@ -15,7 +18,7 @@ export const LastTurn = Schema.Struct({
 });
 export type LastTurn = typeof LastTurn.Type;
 
-/** The daemon's words: turns are numbered from 1 in each sandbox. */
+/** The daemon's report. Each sandbox numbers its turns from 1. */
 export const NumberedTurn = Schema.Struct({ number: Schema.Finite, ...LastTurn.fields });
 export type NumberedTurn = typeof NumberedTurn.Type;
 
@@ -23,7 +26,7 @@ export type NumberedTurn = typeof NumberedTurn.Type;
 export const TURN_MESSAGE_MAX = 1000;
 const CODE = /^[a-z_]{1,40}$/;
 
-/** As a row can hold it, since its words are the sandbox's; null where its instant is none. */
+/** The turn in a form that a row can store, since its text comes from the sandbox. Null if its instant is invalid. */
 export const storableTurn = ({ state, error, at }: LastTurn): LastTurn | null => {
   const instant = Date.parse(at);
   if (Number.isNaN(instant)) return null;

@@ -1,18 +1,18 @@
 /**
- * What a sandbox provider tells the daemon beside the injected environment (api.md 8: launch settings are outside
- * the environment's golden). The provider writes one JSON file that only the daemon's user may read; the daemon
- * reads it once and removes it. Project secrets travel here, so that neither PID 1 nor the daemon carries them in
- * its own environment (spec.md 2.5).
+ * Settings that a sandbox provider passes to the daemon in addition to the injected environment (api.md 8: launch
+ * settings are outside the environment's golden). The provider writes one JSON file that only the daemon's user may
+ * read. The daemon reads it once and removes it. Project secrets travel here, so that neither PID 1 nor the daemon
+ * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
 
-/** Where the daemon finds its launch settings inside every sandbox, whatever the provider. */
+/** The path of the launch settings inside every sandbox, for every provider. */
 export const LAUNCH_FILE = "/run/platform/launch.json";
-/** The unix socket on which the daemon also listens, bound into the sandbox by providers without a network. */
+/** The unix socket on which the daemon also listens. Providers without a network bind it into the sandbox. */
 export const DAEMON_SOCKET = "/run/platform/d.sock";
 /**
- * A directory that the daemon's user writes and the agent's user only reads (the current clone credential, for one).
- * Nothing else below /run/platform is visible or readable to the agent, whatever the provider.
+ * A directory that the daemon's user writes and the agent's user can only read (for example, the current clone
+ * credential). The agent sees nothing else below /run/platform, with every provider.
  */
 export const AGENT_READABLE_DIR = "/run/platform/agent";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
@@ -24,17 +24,17 @@ export const SERVICE_PORT = 8000;
 
 export const LaunchSettings = Schema.Struct({
   /**
-   * Arguments put before every command that runs as the agent (the runtime, git after the first checkout): they
-   * change user or pid namespace and drop every privilege. `[]` where the provider isolates in another way.
+   * Arguments placed before every command that runs as the agent (the runtime, git after the first checkout). They
+   * change the user or pid namespace and drop every privilege. `[]` if the provider isolates in another way.
    */
   prefix: Schema.Array(Schema.String),
   /** Starts the agent runtime, e.g. `["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"]`. */
   agentCommand: Schema.Array(Schema.String),
   /** Which adapter drives the runtime (PLATFORM_AGENT_ADAPTER). */
   adapter: Schema.Literals(["opencode", "plain"]),
-  /** Models by provider that are used where nobody names one (domain/model.ts), the managed gateway's among them. */
+  /** Default models by provider (domain/model.ts), including the managed gateway's. */
   models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
-  /** How far a failing model may take a turn, where that is not the daemon's own limits (daemon/adapters/adapter.ts). */
+  /** Limits on a turn whose model keeps failing, if they differ from the daemon's own (daemon/adapters/adapter.ts). */
   turnLimits: Schema.optionalKey(
     Schema.Struct({
       tries: Schema.optionalKey(Schema.Finite),
@@ -42,17 +42,23 @@ export const LaunchSettings = Schema.Struct({
       modelCalls: Schema.optionalKey(Schema.Finite),
     }),
   ),
-  /** Environment of the agent runtime alone: project secrets by name. */
+  /** The environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),
-  /** PATH of the agent runtime and what it starts, in place of the common one, by which the daemon finds its own programs. */
+  /**
+   * PATH of the agent runtime and its children. It replaces the common PATH, by which the daemon finds its own
+   * programs.
+   */
   agentPath: Schema.optionalKey(Schema.String),
-  /** Environment of daemon and agent: proxies, PATH, HOME. */
+  /** The environment that daemon and agent share: proxies, PATH, HOME. */
   commonEnv: Schema.Record(Schema.String, Schema.String),
-  /** Commit on refs/wip/<session> of what a former sandbox of the session saved, where there is one. */
+  /** The commit on refs/wip/<session> with the work that a former sandbox of the session saved, if there is one. */
   wip: Schema.optionalKey(Schema.String),
-  /** Milliseconds of its service's silence after which the sandbox stops; absent: it never does. */
+  /**
+   * Milliseconds without contact from the service after which the sandbox ends itself. Without it, the sandbox never
+   * does.
+   */
   orphanMs: Schema.optionalKey(Schema.Finite),
-  /** Milliseconds from the daemon's start until a clone is no longer retried. */
+  /** Milliseconds from the daemon's start after which a clone is no longer retried. */
   bootDeadlineMs: Schema.Finite,
 });
 export type LaunchSettings = typeof LaunchSettings.Type;

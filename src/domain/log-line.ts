@@ -1,37 +1,39 @@
 /**
- * The lines of a sandbox's log: as its daemon writes them, one JSON object each with a number, and as readers get them.
- * What stands between them came from another program (PID 1, Node itself) and has the place after the line before it.
+ * The lines of a sandbox's log: as its daemon writes them, one numbered JSON object each, and as readers get them. A
+ * line in another form comes from another program (PID 1, Node itself). Its place follows from the numbered line before
+ * it.
  *
- *  O1 A line's place in its sandbox's log is the same wherever it is read: in the provider's record, from the daemon, in
- *     what is kept afterwards. Readers resume by it.
- *  O2 What a program wrote is never markup or a command to whoever shows it: control characters become signs.
+ *  O1 A line has the same place in its sandbox's log wherever it is read: in the provider's record, from the daemon, in
+ *     the kept log. Readers resume by it.
+ *  O2 A program's output never acts as markup or as a command where it is shown: control characters become visible
+ *     signs.
  */
 
-/** Place of a line in the log of one sandbox. */
+/** A line's place in the log of one sandbox. */
 export interface LinePlace {
-  /** The daemon's number for it, or for the last of its lines before; from 1. */
+  /** The daemon's number of the line, or of the last numbered line before it; from 1. */
   readonly seq: number;
-  /** 0 for a numbered line; else the how-manieth after it. */
+  /** 0 for a numbered line; otherwise its count after that line. */
   readonly sub: number;
 }
 
-/** Who wrote it: the daemon, the agent runtime, or something else in the sandbox. */
+/** The line's author: the daemon, the agent runtime, or something else in the sandbox. */
 export type LogSource = "daemon" | "runtime" | "sandbox";
 
 export interface LogLine extends LinePlace {
-  /** ISO 8601; of a line without a time, that of the line before; null before the first. */
+  /** ISO 8601. A line without a time has that of the line before it; null before the first. */
   readonly at: string | null;
   readonly source: LogSource;
   readonly line: string;
 }
 
-/** Before every line. */
+/** The place before every line. */
 export const BEGINNING: LinePlace = { seq: 0, sub: 0 };
 
 export const isAfter = (line: LinePlace, place: LinePlace): boolean =>
   line.seq > place.seq || (line.seq === place.seq && line.sub > place.sub);
 
-/** Whether numbered lines are missing between a place and the line that is read next after it. */
+/** Whether numbered lines are missing between a place and the next line read. */
 export const leavesGap = (place: LinePlace, next: LinePlace): boolean =>
   next.seq > place.seq + (next.sub === 0 ? 1 : 0);
 
@@ -47,7 +49,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /**
  * A log as text.
  *
- * @param text whole lines, in the order in which they were written; a stretch may be there twice
+ * @param text whole lines in the order in which they were written; some lines may occur twice
  */
 export const readLog = (text: string): readonly LogLine[] => {
   const lines: LogLine[] = [];
@@ -68,7 +70,7 @@ export const readLog = (text: string): readonly LogLine[] => {
   return lines;
 };
 
-/** One line as the daemon writes it; null for anything else. */
+/** One line as the daemon writes it. Null for anything else. */
 export const readLine = (written: string): LogLine | null => {
   const entry = entryOf(written);
   if (entry === null || entry.seq === null) return null;
@@ -78,7 +80,7 @@ export const readLine = (written: string): LogLine | null => {
 /** A line of a log as text: `<iso time> <source> <line>`. */
 export const writeLine = ({ at, source, line }: LogLine): string => `${at ?? "-"} ${source} ${line}\n`;
 
-/** Says in a log as text that numbered lines are missing before `next`. */
+/** The line of a text log that says that numbered lines are missing before `next`. */
 export const writeGap = (place: LinePlace, { at, seq, sub }: LogLine): string => {
   const missing = seq - place.seq - (sub === 0 ? 1 : 0);
   return writeLine({ seq, sub, at, source: "sandbox", line: `[${missing} lines are missing here]` });
@@ -109,7 +111,7 @@ const parsed = (written: string): Readonly<Record<string, unknown>> | null => {
   }
 };
 
-/** Control characters but tabs as signs that can be seen: a terminal that shows the text obeys nothing in it. */
+/** Replaces control characters, except tabs, by visible signs, so that a terminal executes nothing in the text. */
 const harmless = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- these characters are what it is about
   text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) => {

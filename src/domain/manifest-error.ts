@@ -1,15 +1,15 @@
-/** What is wrong with a manifest, and where. */
+/** Errors in a manifest, with their places. */
 
-/** One thing to mend, as the trigger listing shows it; null where it cannot be told. */
+/** One error, as the trigger listing shows it. Unknown parts are null. */
 export interface ManifestError {
-  /** The entry's slug as written, where it has one that fits. */
+  /** The entry's slug as written, if it is valid in length. */
   readonly slug: string | null;
   /** Number of the entry in the file, from 0. */
   readonly index: number | null;
   /** The field, e.g. `triggers[2].cron`. */
   readonly path: string | null;
   readonly message: string;
-  /** Line in the file, from 1: of the mistake, or of the entry's header. */
+  /** The line in the file, from 1: of the mistake, or of the entry's header. */
   readonly line: number | null;
 }
 

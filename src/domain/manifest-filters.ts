@@ -1,6 +1,6 @@
 /**
- * The filters of a manifest's webhook triggers: the tables `[webhooks.<slug>]`. A filter with a fault takes its trigger
- * out of service (domain/webhook-filter.ts, F2); what else is wrong there is an error beside the good entries.
+ * The filters of a manifest's webhook triggers: the tables `[webhooks.<slug>]`. A filter with an error disables its
+ * trigger (domain/webhook-filter.ts, F2). Other errors in the tables are reported beside the good entries.
  */
 import * as Result from "effect/Result";
 import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
@@ -8,7 +8,7 @@ import type { Table } from "./toml.ts";
 import type { TriggerDefinition } from "./trigger.ts";
 import { readWebhookFilter, type FilterFault } from "./webhook-filter.ts";
 
-/** Filters without a trigger that are named; a file of a megabyte could hold fifty thousand. */
+/** How many filters without a trigger are named. A file of a megabyte could hold fifty thousand. */
 const STRAYS_NAMED = 100;
 
 interface Entries {
@@ -24,7 +24,7 @@ interface Filtered {
 /**
  * Joins triggers with their filters.
  *
- * @param webhooks the value of `webhooks`; undefined where the file has none.
+ * @param webhooks the value of `webhooks`; undefined if the file has none.
  */
 export const withFilters = (entries: Entries, webhooks: unknown, text: string): Filtered => {
   if (webhooks === undefined) return { triggers: entries.triggers, errors: [] };
@@ -42,7 +42,7 @@ export const withFilters = (entries: Entries, webhooks: unknown, text: string): 
   return { triggers, errors };
 };
 
-/** Nobody can say which triggers were to have filters, so no webhook trigger is served. */
+/** It is unknown which triggers have filters, so no webhook trigger is served. */
 const withoutWebhooks = ({ triggers }: Entries, text: string): Filtered => ({
   triggers: triggers.filter(({ type }) => type !== "webhook"),
   errors: [
@@ -60,9 +60,13 @@ const withoutWebhooks = ({ triggers }: Entries, text: string): Filtered => ({
 const strayErrors = ({ triggers, places }: Entries, webhooks: Table, text: string): ManifestError[] => {
   const types = new Map(triggers.map(({ slug, type }) => [slug, type]));
   const strays = Object.keys(webhooks).flatMap((slug) => {
-    if (types.get(slug) === "cron")
+    const type = types.get(slug);
+    if (type !== undefined && type !== "webhook")
       return [
-        { slug, message: `The trigger ${slug} is a cron trigger. Only webhook triggers can have filters.` },
+        {
+          slug,
+          message: `The trigger ${slug} is a ${type} trigger. Only webhook triggers can have filters.`,
+        },
       ];
     // An entry that is itself wrong is reported as such.
     return places.has(slug) ? [] : [{ slug, message: "No trigger has this slug." }];
@@ -92,7 +96,7 @@ const faultOf = ({ field, message }: FilterFault, { slug, index, text }: FilterP
 
 const HEADER = /^[ \t]*\[[ \t]*webhooks[ \t]*\.[ \t]*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))[ \t]*\]/;
 
-/** Line of a filter's header; null where it stands in none, or where several lines look like it. */
+/** The line of a filter's header. Null if no line, or more than one, looks like it. */
 const headerLine = (text: string, slug: string): number | null => {
   const lines = text.split("\n").flatMap((line, index) => {
     const [, double, single, bare] = HEADER.exec(line) ?? [];

@@ -1,10 +1,11 @@
 /**
- * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, the agent's config directory and the
- * names of the secrets a project wants. Reading it never throws: a file that cannot be read is one fatal error, with its line,
- * and a bad part is an error beside the good ones.
+ * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, the agent's config directory and
+ * the names of the secrets that a project uses. Reading it never throws: an unreadable file is one fatal error with its
+ * line, and a bad part is an error beside the good parts.
  *
- * Whether an agent's file exists is not known here: whoever reads the repository looks up `agentFile(configDir, agent)`
- * for each agent of the triggers but `default`, and passes those it found to `withAgentFiles`.
+ * This file cannot check whether an agent's file exists. The caller that reads the repository looks up
+ * `agentFile(configDir, agent)` for each trigger's agent except `default`, and passes the agents that have files to
+ * `withAgentFiles`.
  */
 import * as Result from "effect/Result";
 import { DEFAULT_AGENT, agentFile } from "./agent.ts";
@@ -16,32 +17,32 @@ import { parseToml, type Table } from "./toml.ts";
 import { readTriggerEntry } from "./trigger.ts";
 import type { EntryFault, TriggerDefinition } from "./trigger.ts";
 
-/** Where the manifest lies in a repository. */
+/** The manifest's path in a repository. */
 export const MANIFEST_FILE = "platform.toml";
 /** Larger files are not parsed: the parser overflows on hostile ones (threats.md M07). */
 export const MANIFEST_LIMIT_BYTES = 1024 * 1024;
-/** Most entries of one manifest (threats.md M08). */
+/** The most entries in one manifest (threats.md M08). */
 export const TRIGGER_LIMIT = 1000;
-/** Most names in each list of `[env]`. */
+/** The most names in each list of `[env]`. */
 const ENV_LIMIT = 1000;
 
 export interface Manifest {
   readonly triggers: readonly TriggerDefinition[];
-  /** Where in the file each slug is first used, by an entry good or bad. */
+  /** Where each slug is first used in the file, by a valid or an invalid entry. */
   readonly places: ReadonlyMap<string, EntryPlace>;
   readonly errors: readonly ManifestError[];
-  /** Names the project wants as secrets; the bad ones among them are in `errors`. */
+  /** The secrets that the project names. `errors` lists the invalid names. */
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
-  /** Relative to the checkout, normalised; the default where the setting is missing or wrong. */
+  /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
   readonly configDir: string;
-  /** The file as a whole was not read: the triggers of the last good one go on (api.md 4). */
+  /** The whole file was refused: the triggers of the last good manifest stay in force (api.md 4). */
   readonly fatal: boolean;
 }
 
 /**
  * Reads a manifest.
  *
- * @param bytes the file; none at all, as where there is no file, is a manifest without triggers.
+ * @param bytes the file. Empty bytes, also used for a missing file, are a manifest without triggers.
  */
 export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (bytes.length > MANIFEST_LIMIT_BYTES) {
@@ -74,7 +75,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   };
 };
 
-/** The manifest with the triggers whose agent has no file moved to the errors; `default` needs none (api.md 3). */
+/** Moves triggers whose agent has no file to the errors. `default` needs no file (api.md 3). */
 export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): Manifest => {
   const exists = ({ agent }: TriggerDefinition): boolean => agent === DEFAULT_AGENT || found.has(agent);
   const missing = manifest.triggers.filter((trigger) => !exists(trigger));
@@ -138,7 +139,7 @@ const readTriggers = (
   return { triggers, places, errors };
 };
 
-/** The slug an entry claims, also when it is not valid, for the listing; null where none of a slug's length is there. */
+/** The slug as written in an entry, even an invalid one, for the listing. Null if the text is missing or too long. */
 const writtenSlug = (entry: unknown): string | null => {
   const slug = fieldOf(entry, "slug");
   return typeof slug === "string" && slug !== "" && slug.length <= 128 ? slug : null;
@@ -191,8 +192,8 @@ const fieldOf = (value: unknown, field: string): unknown =>
     : undefined;
 
 /**
- * Lines of the entries' headers. A prompt of many lines may hold one that only looks like a header: where the count does
- * not come out, no line is given rather than a wrong one.
+ * The lines of the entries' headers. A multi-line prompt may contain a line that looks like a header. If the number of
+ * headers differs from the number of entries, the result is null rather than wrong lines.
  */
 const headerLines = (text: string, entryCount: number): readonly number[] | null => {
   const lines = text

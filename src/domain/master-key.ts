@@ -1,7 +1,7 @@
 /**
- * What is kept in the database of the installation's master keys: by what the present one is known, and the former ones,
- * sealed under it. A former key opens nothing that is stored any more. It only derives the tokens of sandboxes that were
- * started before it was replaced (services/keyring.ts).
+ * The database's records of the installation's master keys: a check value of the present key, and the former keys,
+ * sealed under it. A former key no longer opens any stored value. It only derives the tokens of sandboxes that started
+ * before it was replaced (services/keyring.ts).
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
@@ -9,17 +9,17 @@ import { keyCheck, type MasterKey, matchesKeyCheck, sealSecret, unsealSecret } f
 
 /** A key that another one has replaced. */
 export interface FormerKey extends MasterKey {
-  /** Ms since the epoch. Sandboxes whose ids are older have tokens that derive from this key. */
+  /** Ms since the epoch. The tokens of sandboxes with older ids derive from this key. */
   readonly retiredAt: number;
 }
 
-/** The text that proves a key: base64 for version 1, `<version>:<base64>` for later ones. */
+/** The text that identifies a key: base64 for version 1, `<version>:<base64>` for later ones. */
 export const keyCheckText = (key: MasterKey): string => {
   const check = Buffer.from(keyCheck(key)).toString("base64");
   return key.version === 1 ? check : `${key.version}:${check}`;
 };
 
-/** The key with its version; null where these bytes are not the key that the text proves. */
+/** The key with its version. Null if these bytes are not the key that the text identifies. */
 export const keyProvedBy = (bytes: Uint8Array, text: string): MasterKey | null => {
   const [, version = "1", check = ""] = /^(?:([1-9]\d{0,8}):)?([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
   const key = { version: Number(version), bytes };
@@ -47,7 +47,7 @@ export const sealFormerKeys = (
     }),
   );
 
-/** @throws where the text was not sealed under this key: a defect, for the key was proved. */
+/** @throws if the text was not sealed under this key. That is a defect, because the key was checked before. */
 export const openFormerKeys = (current: MasterKey, text: string): readonly FormerKey[] =>
   decodeKept(text).map(({ version, retired_at: retiredAt, sealed }) => {
     const opened = unsealSecret({ current, former: [] }, placeOf(version), Buffer.from(sealed, "base64"));

@@ -1,26 +1,26 @@
 /**
- * Which language model a session's agent runtime uses, and whether there is one at all. The service asks before it creates
- * a session, the daemon asks again each time it starts the runtime: keys may have changed in between.
+ * Chooses the language model of a session's agent runtime, if it has one at all. The service checks before it creates a
+ * session. The daemon checks again each time it starts the runtime, since keys may have changed in between.
  *
- *  M1 The first that applies: the session's own `agent_model`, the managed gateway where the account's tier has it, the
+ *  M1 The first that applies: the session's own `agent_model`; the managed gateway, if the account's tier has it; the
  *     first provider of the table whose key is among the project's secrets.
- *  M2 The repository's own configuration wins over all of these but `agent_model`.
- *  M3 The runtime's own hosted provider is used only where somebody names it.
+ *  M2 The repository's own configuration wins over all of these except `agent_model`.
+ *  M3 The runtime's own hosted provider is used only if the session or the repository names it.
  */
 import * as Result from "effect/Result";
 
-/** A provider as the agent runtime calls it. */
+/** A provider, under the agent runtime's names. */
 export interface ModelProvider {
   readonly id: string;
-  /** Secrets that hold its key; one of them is enough. */
+  /** Secrets that hold its key. One of them is enough. */
   readonly keys: readonly string[];
-  /** Its API's host: open to sandboxes while one of the keys is set (api.md 8). */
+  /** Its API's host. Sandboxes may reach it while one of the keys is set (api.md 8). */
   readonly host: string;
-  /** The model that is used where nobody names one. The runtime's bundled list has it. */
+  /** The default model. The runtime's bundled list contains it. */
   readonly model: string;
 }
 
-/** Known providers, in the order in which their keys are looked for. */
+/** Known providers, in the order in which their keys are checked. */
 export const MODEL_PROVIDERS: readonly ModelProvider[] = [
   {
     id: "anthropic",
@@ -69,20 +69,19 @@ export const MODEL_PROVIDERS: readonly ModelProvider[] = [
 
 /** The managed gateway's name as a provider: a session may ask for `managed/<model id>`. */
 export const GATEWAY_PROVIDER = "managed";
-/** The provider that the runtime's makers host. */
+/** The provider that the makers of the runtime host. */
 export const HOSTED_PROVIDER = "opencode";
 
-/** Model ids by provider that take the place of the table's (PLATFORM_DEFAULT_MODELS), the gateway's among them. */
+/** Model ids by provider that replace the table's (PLATFORM_DEFAULT_MODELS), including the gateway's. */
 export type DefaultModels = Readonly<Record<string, string>>;
 
-/** What the gateway is asked for where PLATFORM_LLM_MODEL does not say otherwise. */
+/** The gateway's model unless PLATFORM_LLM_MODEL sets another. */
 export const DEFAULT_GATEWAY_MODEL = "default";
 
 const PROVIDER_IDS: readonly string[] = [GATEWAY_PROVIDER, ...MODEL_PROVIDERS.map(({ id }) => id)];
-/** One path segment or several, as routers name their models; no white space. */
+/** One or more path segments, as routers name their models; no white space. */
 const MODEL_ID = /^[A-Za-z0-9@][A-Za-z0-9._:@+/-]{0,199}$/;
 
-/** Reads PLATFORM_LLM_MODEL. */
 export const parseModelId = (text: string): Result.Result<string, string> =>
   MODEL_ID.test(text)
     ? Result.succeed(text)
@@ -108,19 +107,19 @@ export interface ModelQuestion {
   readonly gateway: boolean;
   /** Names of the project's secrets. */
   readonly secretNames: readonly string[];
-  /** `provider/model` that the session asks for; null: it leaves the choice. */
+  /** `provider/model` that the session requests. Null if it requests none. */
   readonly agentModel: string | null;
   readonly defaults: DefaultModels;
 }
 
-/** `provider/model`, or why there is none: a sentence that says what to set. */
+/** `provider/model`, or a sentence that says what to set. */
 export type ModelChoice = Result.Result<string, string>;
 
 export const NO_MODEL =
   "No model is configured for this project. Set a provider's key as a secret of the project " +
   "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.";
 
-/** A model without the repository's own configuration (M1). */
+/** The model if the repository has no configuration of its own (M1). */
 export const chooseModel = (question: ModelQuestion): ModelChoice => {
   const { gateway, secretNames, agentModel, defaults } = question;
   if (agentModel !== null) return named(agentModel, question);
@@ -154,7 +153,7 @@ export const providerOf = (model: string): string => model.slice(0, model.indexO
 /** The model's id at its provider, of `provider/model`. */
 export const modelIdOf = (model: string): string => model.slice(model.indexOf("/") + 1);
 
-/** Files in which a repository may configure the runtime's providers, below the repository's root. */
+/** Files in which a repository may configure the runtime's providers, relative to the repository's root. */
 export const runtimeConfigFiles = (configDir: string): readonly string[] =>
   ["", ".opencode/", `${configDir}/`].flatMap((directory) => [
     `${directory}opencode.json`,
@@ -162,8 +161,8 @@ export const runtimeConfigFiles = (configDir: string): readonly string[] =>
   ]);
 
 /**
- * Whether a configuration file of the runtime brings a model of its own: it has a provider, or names a model of the
- * hosted one. A file that does not parse brings none: the runtime refuses it too.
+ * Whether a configuration file of the runtime provides a model: it defines a provider, or names a model of the hosted
+ * one. A file that does not parse provides none, since the runtime refuses it too.
  */
 export const bringsModel = (text: string): boolean => {
   const config = parseObject(withoutComments(text));
@@ -171,7 +170,7 @@ export const bringsModel = (text: string): boolean => {
   return hasEntries(config["provider"]) || namesHosted(text);
 };
 
-/** Whether a text of the repository's (its configuration, an agent's file) names the hosted provider (M3). */
+/** Whether a file of the repository (configuration or agent) names the hosted provider (M3). */
 export const namesHosted = (text: string): boolean =>
   /"(?:small_)?model"\s*:\s*"opencode\//.test(text) ||
   /^model:\s*["']?opencode\//m.test(text) ||
@@ -191,7 +190,7 @@ const parseObject = (text: string): Readonly<Record<string, unknown>> | null => 
   }
 };
 
-/** JSON with comments and trailing commas as plain JSON; what is inside strings stays. */
+/** Turns JSON with comments and trailing commas into plain JSON. Strings stay unchanged. */
 const withoutComments = (text: string): string =>
   text
     .replace(/^\ufeff/, "")

@@ -1,18 +1,18 @@
 /**
- * How the nodes of one database know each other on their API ports (api.md 10). Both keys are derived from the master key
- * (services/keyring.ts), which all nodes have and nobody else.
+ * How the nodes of one database authenticate each other on their API ports (api.md 10). Both keys are derived from the
+ * master key (services/keyring.ts), which only the nodes have.
  *
- *  D1 A credential is of one sender, one receiver, one method and one target, and good for a minute: what is overheard
+ *  D1 A credential is valid for one sender, one receiver, one method and one target, for a minute. An intercepted one
  *     opens nothing else, and nothing later.
- *  D2 It is compared in constant time, and there is one spelling of it.
- *  D3 What nodes tell each other (a sandbox's secrets are in it) is sealed, and bound to the credential it came with: an
- *     answer to another question does not open.
+ *  D2 It is compared in constant time, and it has exactly one spelling.
+ *  D3 Messages between nodes, which may contain a sandbox's secrets, are sealed and bound to the credential of their
+ *     request: an answer to another request does not open.
  */
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 
-/** Lower case, as Node hands out header names. */
+/** In lower case, as Node gives header names. */
 export const NODE_HEADER = "x-platform-node";
-/** How far sender and receiver may be apart in time, their clocks included, ms. */
+/** The largest time difference between sender and receiver, including their clocks, ms. */
 const LIFE_MS = 60_000;
 const MAX_HEADER_LENGTH = 512;
 
@@ -21,12 +21,12 @@ export interface NodeKeys {
   readonly seal: Uint8Array;
 }
 
-/** A request of one node to another. */
+/** A request from one node to another. */
 export interface NodeRequest {
   /** The receiver. */
   readonly to: string;
   readonly method: string;
-  /** Path with query, as it is sent. */
+  /** The path with its query, as sent. */
   readonly target: string;
 }
 
@@ -40,14 +40,14 @@ const macOf = ({ to, method, target }: NodeRequest, { from, at }: Sent, key: Uin
     .update(JSON.stringify([from, at, to, method, target]))
     .digest("base64url");
 
-/** The header's value. `at`: now, ms since the epoch. */
+/** The header's value. `at` is now, in ms since the epoch. */
 export const signNodeRequest = (request: NodeRequest, sent: Sent, keys: NodeKeys): string =>
   `${sent.from}.${sent.at}.${macOf(request, sent, keys.credential)}`;
 
 /**
- * Who sent a request to this node; null where no node did.
+ * The node that sent a request to this node. Null if the sender is not a node.
  *
- * @param headers every value of the header, one element for each time it was sent.
+ * @param headers every value of the header, one element for each occurrence.
  */
 export const verifyNodeRequest = (
   headers: readonly string[],
@@ -68,7 +68,7 @@ export const verifyNodeRequest = (
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** What a sealed message belongs to: the request's credential, and which way it goes. */
+/** The context of a sealed message: the request's credential, and the direction. */
 export interface Envelope {
   readonly credential: string;
   readonly way: "question" | "answer";
@@ -87,7 +87,7 @@ export const sealNodeMessage = (
   return Buffer.concat([iv, body, cipher.getAuthTag()]);
 };
 
-/** The message; null where it was not sealed so, or was changed. */
+/** The opened message. Null if it was sealed for another context, or was changed. */
 export const openNodeMessage = (
   sealed: Uint8Array,
   envelope: Envelope,

@@ -1,8 +1,8 @@
-/** How a node of several says where it is (PLATFORM_NODE_HOST, PLATFORM_NODE_URL). */
+/** A node's own addresses in an installation of several nodes (PLATFORM_NODE_HOST, PLATFORM_NODE_URL). */
 import { BlockList, isIP } from "node:net";
 import * as Result from "effect/Result";
 
-/** Loopback, and the networks that nobody outside reaches: RFC 1918, RFC 6598 (overlay networks), RFC 4193. */
+/** Loopback and private networks: RFC 1918, RFC 6598 (overlay networks), RFC 4193. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [
   ["127.0.0.0", 8],
@@ -16,13 +16,13 @@ for (const [network, bits] of [
 PRIVATE.addAddress("::1", "ipv6");
 PRIVATE.addSubnet("fc00::", 7, "ipv6");
 
-/** An address of loopback or of a private network, written as one. */
+/** An IP address of loopback or of a private network. */
 export const parseNodeHost = (text: string): Result.Result<string, string> =>
   isIP(text) !== 0 && PRIVATE.check(text, isIP(text) === 6 ? "ipv6" : "ipv4")
     ? Result.succeed(text)
     : Result.fail("an IP address of loopback or of a private network");
 
-/** An origin that is reached over plain http, without a path. */
+/** An origin for plain http, without a path. */
 export const parseNodeUrl = (text: string): Result.Result<string, string> => {
   const url = URL.parse(text);
   return url !== null && url.protocol === "http:" && url.href === `${url.origin}/`

@@ -1,23 +1,23 @@
 /**
- * Previews: a browser's way to a port inside a sandbox, each on an origin of its own (api.md 3). Which hosts are
- * previews', and what becomes of cookies between the browser and the app. Pure.
+ * Previews: a browser's access to a port inside a sandbox, each preview on an origin of its own (api.md 3). This file
+ * recognises previews' hosts, and handles cookies between the browser and the app. Pure.
  */
 import * as Result from "effect/Result";
 import { parseUuid } from "./ids.ts";
 
-/** Where previews are: PLATFORM_PREVIEW_URL, or the service's own port below `localhost`. */
+/** The base address of previews: PLATFORM_PREVIEW_URL, or the service's own port below `localhost`. */
 export interface PreviewAddress {
   readonly scheme: "http" | "https";
-  /** What follows a host's first label, e.g. `.localhost`; lower case. */
+  /** The part after a host's first label, e.g. `.localhost`; lower case. */
   readonly suffix: string;
-  /** As it stands in a URL: `:8080`, or nothing where it is the scheme's own. */
+  /** As it appears in a URL: `:8080`, or empty for the scheme's default port. */
   readonly port: string;
 }
 
-/** What one preview shows. */
+/** The target of one preview. */
 export interface PreviewPlace {
   readonly sessionId: string;
-  /** Inside the sandbox. */
+  /** The port inside the sandbox. */
   readonly port: number;
 }
 
@@ -25,7 +25,7 @@ const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 const MAX_PORT = 65_535;
 const EXPECTED = "an http or https URL whose host begins with `*.`, without a path";
 const WILDCARD = /^(https?):\/\/\*((?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+)(?::([1-9][0-9]{0,4}))?\/?$/i;
-/** A name of 253 characters, less the longest first label: `p65535-` and a UUID. */
+/** A host name has at most 253 characters. The longest first label, `p65535-` and a UUID, takes 43. */
 const LONGEST_SUFFIX = 253 - 43;
 
 const portPart = (scheme: "http" | "https", port: number): string =>
@@ -34,27 +34,27 @@ const portPart = (scheme: "http" | "https", port: number): string =>
 /**
  * Reads a wildcard address, e.g. `https://*.preview.example.com`.
  *
- * @returns it, or what was expected instead.
+ * @returns the address, or a description of the expected form.
  */
 export const parsePreviewUrl = (text: string): Result.Result<PreviewAddress, string> => {
   const [, protocol = "", suffix = "", digits] = WILDCARD.exec(text) ?? [];
   const scheme = protocol.toLowerCase() === "https" ? "https" : "http";
   const port = digits === undefined ? DEFAULT_PORTS[scheme] : Number(digits);
-  // Browsers take a name that ends in a number for an IPv4 address.
+  // Browsers read a name that ends in a number as an IPv4 address.
   if (protocol === "" || port > MAX_PORT || suffix.length > LONGEST_SUFFIX || /\.\d+$/.test(suffix)) {
     return Result.fail(EXPECTED);
   }
   return Result.succeed({ scheme, suffix: suffix.toLowerCase(), port: portPart(scheme, port) });
 };
 
-/** Previews below `localhost`, which browsers take to this machine without asking anybody. */
+/** Previews below `localhost`, which browsers resolve to this machine without DNS. */
 export const localPreviews = (port: number): PreviewAddress => ({
   scheme: "http",
   suffix: ".localhost",
   port: portPart("http", port),
 });
 
-/** The value of a preview's Host header, as browsers write it. */
+/** A preview's Host header, as browsers write it. */
 export const previewHost = (address: PreviewAddress, { port, sessionId }: PreviewPlace): string =>
   `p${port}-${sessionId}${address.suffix}${address.port}`;
 
@@ -62,8 +62,8 @@ export const previewOrigin = (address: PreviewAddress, place: PreviewPlace): str
   `${address.scheme}://${previewHost(address, place)}`;
 
 /**
- * What a Host header names: a preview by its one exact form, but for the case of its letters; `stranger`: a name below
- * the previews' domain that is none, and nothing else either; null: no preview, but some host of the service.
+ * What a Host header names. A preview: its one exact form, in any letter case. `stranger`: another name below the
+ * previews' domain. Null: another host of the service.
  */
 export const previewNamed = (address: PreviewAddress, host: string): PreviewPlace | "stranger" | null => {
   const lower = host.toLowerCase();
@@ -82,11 +82,13 @@ export const previewNamed = (address: PreviewAddress, host: string): PreviewPlac
 const COOKIE = "platform_preview";
 const HOST_PREFIX = "__Host-";
 
-/** Over https the browser itself sees to it that no other host and no page without TLS sets it. */
+/**
+ * Over https, the `__Host-` prefix makes the browser refuse this cookie from any other host and from pages without TLS.
+ */
 export const previewCookieName = ({ scheme }: PreviewAddress): string =>
   scheme === "https" ? `${HOST_PREFIX}${COOKIE}` : COOKIE;
 
-/** Names that are ours in either form: some browsers take the prefix in any case. */
+/** Our cookie's names in either form. Some browsers accept the prefix in any letter case. */
 const isOurs = (name: string): boolean => {
   const lower = name.toLowerCase();
   return lower === COOKIE || lower === `${HOST_PREFIX}${COOKIE}`.toLowerCase();
@@ -94,15 +96,15 @@ const isOurs = (name: string): boolean => {
 
 const nameOf = (pair: string): string => (pair.split("=")[0] ?? "").trim();
 
-/** A secret of 256 bits, base64url: what a link and a cookie hold. */
+/** A secret of 256 bits in base64url. Links and cookies carry one. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /**
- * A page can add cookies of our name below a path of its own, or from a sibling of a wildcard domain: ours is looked for
- * among so many.
+ * A page can set cookies of our name for a path of its own, or from a sibling of a wildcard domain. At most this many
+ * candidates are checked.
  */
 const CANDIDATES_MAX = 4;
 
-/** Values of a Cookie header that may be the preview's, in their order. */
+/** Values in a Cookie header that may be the preview's, in order. */
 export const previewCookies = (address: PreviewAddress, header: string): readonly string[] => {
   const name = previewCookieName(address);
   return header
@@ -113,7 +115,7 @@ export const previewCookies = (address: PreviewAddress, header: string): readonl
     .slice(0, CANDIDATES_MAX);
 };
 
-/** A Cookie header for the app: all but ours. Null where nothing is left. */
+/** A Cookie header for the app, without our cookies. Null if nothing is left. */
 export const withoutPreviewCookie = (header: string): string | null => {
   const all = header.split(";");
   const left = all.filter((pair) => !isOurs(nameOf(pair)));
@@ -122,17 +124,17 @@ export const withoutPreviewCookie = (header: string): string | null => {
   return text === "" ? null : text;
 };
 
-/** Whether a Set-Cookie header of the app would set ours, one without a name and of our text included. */
+/** Whether the app's Set-Cookie header would set our cookie. Also true for a nameless cookie whose text is our name. */
 export const setsPreviewCookie = (header: string): boolean =>
   isOurs(nameOf((header.split(";")[0] ?? "").replace(/^[\s=]+/, "")));
 
-/** The query parameter that a link's secret stands in, on the preview's `/`. */
+/** The query parameter on the preview's `/` that carries a link's secret. */
 const PARAMETER = "platform_preview";
 
 export const previewLink = (address: PreviewAddress, place: PreviewPlace, secret: string): string =>
   `${previewOrigin(address, place)}/?${PARAMETER}=${secret}`;
 
-/** The secret of a link's request target; "" where it is no secret; null: no link at all. */
+/** The secret in a link's request target. "" if its form is invalid; null if the target is not a link. */
 export const linkSecret = (target: string): string | null => {
   if (!target.startsWith("/?")) return null;
   const secret = new URLSearchParams(target.slice(2)).get(PARAMETER);

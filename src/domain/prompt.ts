@@ -1,39 +1,39 @@
 /**
- * Prompt templates (spec.md 6, api.md 4 "Rendering") and the variables each kind of fire offers them.
+ * Prompt templates (spec.md 6, api.md 4 "Rendering") and the variables that each kind of fire provides.
  *
  * Rules:
- *  T1 a placeholder is `{{ token }}`: two braces, blanks, one or more of `A–Z a–z 0–9 _ . -`, blanks, two braces.
- *     Anything else in braces stays as it is written (threats.md P04).
- *  T2 a token is a path of own properties and array indexes; whatever it does not lead to renders as "" (P01, P02).
- *  T3 one pass: what was inserted is never looked at again (P05, P06).
- *  T4 the work is linear in the template, and ends at the first byte over the cap (P07, P08).
- *  T5 the result fits an environment string: at most 96 KiB of well-formed UTF-8 without NUL (P09, P11).
+ *  T1 A placeholder is `{{ token }}`: two braces, blanks, one or more of `A–Z a–z 0–9 _ . -`, blanks, two braces.
+ *     Anything else in braces stays as written (threats.md P04).
+ *  T2 A token is a path of own properties and array indexes. A path that leads nowhere renders as "" (P01, P02).
+ *  T3 One pass: inserted text is never scanned again (P05, P06).
+ *  T4 The work is linear in the template, and ends at the first byte over the limit (P07, P08).
+ *  T5 The result fits an environment string: at most 96 KiB of well-formed UTF-8 without NUL (P09, P11).
  */
 import { isUtf8 } from "node:buffer";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 
-/** A value as JSON has it. Bodies come from `JSON.parse` and are never spread or assigned (threats.md W23). */
+/** A JSON value. Bodies come from `JSON.parse` and are never spread or assigned (threats.md W23). */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** Longest rendered prompt, in bytes: an environment string ends at 128 KiB (threats.md fact 3). */
+/** The longest rendered prompt, in bytes. An environment string ends at 128 KiB (threats.md fact 3). */
 export const PROMPT_LIMIT_BYTES = 96 * 1024;
-/** Deepest JSON body that is kept as JSON; `JSON.stringify` overflows at about 10,000 (threats.md W22). */
+/** The deepest JSON body that is kept as JSON. `JSON.stringify` overflows at about 10,000 levels (threats.md W22). */
 export const BODY_DEPTH_LIMIT = 256;
-/** Longest header value that reaches a template, in UTF-16 units (threats.md W37). */
+/** The longest header value that reaches a template, in UTF-16 units (threats.md W37). */
 export const HEADER_VALUE_LIMIT = 1024;
 
-/** The rendered prompt is over the cap: the fire fails with 500 `prompt_too_large` and may be replayed. */
+/** The rendered prompt is over the limit: the fire fails with 500 `prompt_too_large` and may be replayed. */
 export class PromptTooLarge extends Schema.TaggedError<PromptTooLarge>()("PromptTooLarge", {
   limit_bytes: Schema.Int,
 }) {
   override readonly message = `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`;
 }
 
-/** Renders a template against one kind of fire's variables. A missing value is an empty string, never an error. */
+/** Renders a template with one fire's variables. A missing value is an empty string, never an error. */
 export const renderPrompt = (
   template: string,
   variables: JsonObject,
@@ -44,7 +44,7 @@ export const renderPrompt = (
   while (open !== -1 && output.fits) {
     const placeholder = readPlaceholder(template, open);
     if (placeholder === null) {
-      // One brace on: in `{{{x}}}` the placeholder begins at the second.
+      // Move on by one brace: in `{{{x}}}` the placeholder begins at the second.
       open = template.indexOf("{{", open + 1);
     } else {
       output.append(template.slice(copied, open));
@@ -59,7 +59,7 @@ export const renderPrompt = (
     : Result.fail(new PromptTooLarge({ limit_bytes: PROMPT_LIMIT_BYTES }));
 };
 
-/** Text that stops growing once it is over its limit, so that a flood of placeholders costs no more than the limit. */
+/** Text that stops growing once it exceeds its limit, so that a flood of placeholders costs no more than the limit. */
 class CappedText {
   private written = "";
   private bytes = 0;
@@ -75,12 +75,14 @@ class CappedText {
 
   append(part: string): void {
     if (!this.fits) return;
-    // A UTF-16 unit is at least one byte of UTF-8: a value that is far too long needs no walk over it.
+    // A UTF-16 unit is at least one byte of UTF-8, so a value that is far too long need not be measured.
     this.bytes += part.length > this.limit ? part.length : Buffer.byteLength(part, "utf8");
     if (this.fits) this.written += part;
   }
 
-  /** NUL is taken out only here: it counts towards the limit, else values of nothing but NUL would cost unbounded work. */
+  /**
+   * NUL is removed only here. It counts towards the limit: otherwise values of NULs alone would cost unbounded work.
+   */
   get text(): string {
     return this.written.replaceAll("\0", "").toWellFormed();
   }
@@ -98,7 +100,7 @@ const isTokenUnit = (unit: number): boolean =>
   unit === 0x2e || // .
   unit === 0x2d; // -
 
-/** Index of the first unit from `start` on that does not belong to a run. */
+/** The index of the first unit from `start` on that does not belong to the run. */
 const skip = (text: string, start: number, belongs: (unit: number) => boolean): number => {
   let index = start;
   while (index < text.length && belongs(text.charCodeAt(index))) index += 1;
@@ -106,8 +108,9 @@ const skip = (text: string, start: number, belongs: (unit: number) => boolean): 
 };
 
 /**
- * The placeholder whose two braces begin at `open`, or null where what follows is none. Every unit it looks at
- * before it gives up is a blank or of a token, so no other `{{` begins among them and the whole scan stays linear.
+ * The placeholder whose two braces begin at `open`. Null if the text there is not a placeholder. Every unit that it
+ * reads before it gives up is a blank or part of a token, so no other `{{` begins among them, and the whole scan stays
+ * linear.
  */
 const readPlaceholder = (text: string, open: number): { token: string; end: number } | null => {
   const start = skip(text, open + 2, isBlank);
@@ -120,7 +123,9 @@ const readPlaceholder = (text: string, open: number): { token: string; end: numb
 
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 
-/** Follows a dotted path over own properties. An empty segment (`a..b`, `.a`, `a.`) leads nowhere, as keys go. */
+/**
+ * Follows a dotted path over own properties. An empty segment (`a..b`, `.a`, `a.`) matches nothing, like a missing key.
+ */
 export const valueAt = (variables: JsonValue, path: string): JsonValue | undefined => {
   let value: JsonValue | undefined = variables;
   for (const segment of path.split(".")) {
@@ -139,7 +144,7 @@ const renderValue = (value: JsonValue | undefined): string => {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
-/** What every fire's template can name of its trigger. */
+/** The trigger's variables in every fire's template. */
 export interface FiredTrigger {
   readonly slug: string;
   readonly type: "cron" | "webhook";
@@ -154,9 +159,9 @@ export const cronVariables = (
   fire: {
     readonly schedule: string;
     readonly timezone: string;
-    /** The due instant, also when the fire waited (api.md 4), in milliseconds since 1970. */
+    /** The due instant in milliseconds since 1970, even if the fire had to wait (api.md 4). */
     readonly dueAtMs: number;
-    /** The value before this fire; null before the first. */
+    /** The trigger's last fire before this one. Null before the first. */
     readonly lastFiredAtMs: number | null;
   },
 ): JsonObject => ({
@@ -169,7 +174,10 @@ export const cronVariables = (
   },
 });
 
-/** A cron fire's prompt before it fires: kept with a fire that waits, since the value of `last_fired_at` is the fire's. */
+/**
+ * A cron fire's prompt before it is rendered. It is kept with a waiting fire, because `last_fired_at` is only known
+ * when the fire starts.
+ */
 export interface CronTemplate {
   readonly prompt: string;
   readonly slug: string;
@@ -178,21 +186,21 @@ export interface CronTemplate {
   readonly dueAtMs: number;
 }
 
-/** Renders a cron fire's prompt at its fire (api.md 4 "Cron"). */
+/** Renders a cron fire's prompt when it fires (api.md 4 "Cron"). */
 export const renderCronPrompt = (
   { prompt, slug, ...fire }: CronTemplate,
   lastFiredAtMs: number | null,
 ): Result.Result<string, PromptTooLarge> =>
   renderPrompt(prompt, cronVariables({ slug, type: "cron" }, { ...fire, lastFiredAtMs }));
 
-/** The three headers that templates know, as Node's `headers` gives them. */
+/** The three headers that templates can use, as Node's `headers` gives them. */
 export interface WebhookHeaders {
   readonly contentType: string | undefined;
   readonly userAgent: string | undefined;
   readonly forwardedFor: string | undefined;
 }
 
-/** spec.md 6 "Webhook fires"; `body` is what `parseWebhookBody` gave. */
+/** spec.md 6 "Webhook fires". `body` is the result of `parseWebhookBody`. */
 export const webhookVariables = (
   trigger: FiredTrigger,
   fire: { readonly firedAtMs: number; readonly body: JsonValue; readonly headers: WebhookHeaders },
@@ -207,7 +215,7 @@ export const webhookVariables = (
   },
 });
 
-/** spec.md 6 "Manual fires"; `text` and `source` are "" where the caller gave none. */
+/** spec.md 6 "Manual fires". `text` and `source` are "" if the caller omits them. */
 export const manualVariables = (
   trigger: FiredTrigger,
   fire: {
@@ -227,7 +235,7 @@ export const manualVariables = (
 
 const isoInstant = (atMs: number): string => new Date(atMs).toISOString();
 
-/** One line of plain text, cut at the limit: control characters become blanks (threats.md W37). */
+/** One line of plain text, cut at the limit. Control characters become blanks (threats.md W37). */
 export const headerText = (value: string | undefined): string =>
   (value ?? "")
     .slice(0, HEADER_VALUE_LIMIT)
@@ -235,18 +243,18 @@ export const headerText = (value: string | undefined): string =>
     .replaceAll(/[\u0000-\u001f\u007f]/g, " ");
 
 /**
- * A webhook's body as templates see it (spec.md 6): JSON whatever the content type, a byte order mark stripped
- * (threats.md W15), nothing at all as `{}` (W12). What is not UTF-8, not JSON, or nested deeper than
- * `BODY_DEPTH_LIMIT` becomes `{raw: text}`, with replacement characters where bytes were no text (W13, W14, W22).
- * Of a repeated key the last counts; numbers are doubles, as everywhere in JSON (W24).
+ * A webhook's body as templates see it (spec.md 6). It is read as JSON whatever the content type is. A byte order mark
+ * is removed (threats.md W15), and an empty body becomes `{}` (W12). A body that is not UTF-8, not JSON, or nested
+ * deeper than `BODY_DEPTH_LIMIT` becomes `{raw: text}`, with replacement characters for invalid bytes (W13, W14, W22).
+ * The last of repeated keys counts. Numbers are doubles, as everywhere in JSON (W24).
  *
- * A form whose field `payload` holds JSON, as GitHub sends one, becomes that JSON. JSON itself comes first: many
+ * A form whose field `payload` contains JSON, as GitHub sends it, becomes that JSON. Plain JSON is tried first: many
  * programs send it under the content type of forms.
  */
 export const parseWebhookBody = (bytes: Uint8Array, contentType?: string): JsonValue => {
   const text = new TextDecoder("utf-8").decode(bytes);
   if (text === "") return {};
-  // A replacement character was sent as such, or stands for bytes that were no text: only then look closer.
+  // A replacement character was either sent as such, or stands for invalid bytes: only then check the bytes.
   if (text.includes("\ufffd") && !isUtf8(bytes)) return { raw: text };
   const body = parseJson(text) ?? (isForm(contentType) ? parsePayload(text) : null);
   return body === null ? { raw: text } : body.json;
@@ -261,13 +269,16 @@ const parseJson = (text: string): { readonly json: JsonValue } | null => {
   }
 };
 
-/** Whether a content type is that of forms. */
+/** Whether a content type is a form's. */
 export const isForm = (contentType: string | undefined): boolean =>
   /^[ \t]*application\/x-www-form-urlencoded[ \t]*(?:;|$)/i.test(contentType ?? "");
 
 const PAYLOAD = "payload=";
 
-/** Cut out of the text: a body of 25 MiB may have as many fields. A second field of that name leaves it unclear. */
+/**
+ * The field is cut out of the text, because a body of 25 MiB may have millions of fields. A second `payload` field is
+ * ambiguous.
+ */
 const parsePayload = (text: string): { readonly json: JsonValue } | null => {
   const from = text.startsWith(PAYLOAD) ? 0 : text.indexOf(`&${PAYLOAD}`) + 1;
   if (from === 0 && !text.startsWith(PAYLOAD)) return null;

@@ -1,7 +1,7 @@
 /**
- * What opens a project's repository at another server (api.md 2): what a caller may send for it, and how it is kept.
- * It is sealed as a project secret is (domain/secret.ts), under a name that no secret can have, and leaves the service
- * to nobody but that server (threats.md G04, G05, S06).
+ * Credentials of a project's repository at another server (api.md 2): their form in requests, and their stored form. A
+ * credential is sealed like a project secret (domain/secret.ts), under a name that no secret can have, and is sent only
+ * to that server (threats.md G04, G05, S06).
  */
 import { createPrivateKey } from "node:crypto";
 import * as Result from "effect/Result";
@@ -15,7 +15,7 @@ import {
 } from "./repository.ts";
 import type { SecretPlace } from "./secret.ts";
 
-/** A credential as it is sealed. */
+/** A credential before it is sealed. */
 export const RepositoryCredential = Schema.Union([
   Schema.Struct({ kind: Schema.tag("password"), username: Schema.String, password: Schema.String }),
   Schema.Struct({ kind: Schema.tag("ssh_key"), privateKey: Schema.String, knownHosts: Schema.String }),
@@ -31,17 +31,20 @@ export type RepositoryCredential = typeof RepositoryCredential.Type;
 
 const asText = Schema.fromJsonString(RepositoryCredential);
 export const encodeCredential = Schema.encodeSync(asText);
-/** Throws on what `encodeCredential` did not write. */
+/** Throws on text that `encodeCredential` did not write. */
 export const decodeCredential = Schema.decodeSync(asText);
 
-/** Where a project's credential is sealed. A project has one at a time, and nothing refers to a former one. */
+/**
+ * The place under which a project's credential is sealed. A project has one at a time, and nothing refers to a former
+ * one.
+ */
 export const credentialPlace = (projectId: string): SecretPlace => ({
   projectId,
   name: "repository credential",
   version: 1,
 });
 
-/** What is wrong with a request, and with which field of its repository; no part of a credential is in it. */
+/** An error in a request, with the field of its repository. It contains no part of a credential. */
 export interface RepositoryIssue {
   readonly path: string;
   readonly message: string;
@@ -54,7 +57,7 @@ type Credential = Result.Result<RepositoryCredential | null, RepositoryIssue>;
 const issue = (path: string, message: string): Result.Result<never, RepositoryIssue> =>
   Result.fail({ path, message });
 
-/** Most servers look at the password alone where it is a token. */
+/** Most servers ignore the user name if the password is a token. */
 const DEFAULT_USERNAME = "git";
 
 // oxlint-disable-next-line no-control-regex -- git's credential protocol has a line for each: no line end may be in one
@@ -74,7 +77,7 @@ const passwordOf = ({ username, password }: GitRequest): Credential => {
 const PRIVATE_KEY =
   /^-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----\r?\n[\s\S]*\r?\n-----END [A-Z0-9 ]*PRIVATE KEY-----\s*$/;
 
-/** OpenSSH refuses a key whose last line does not end, and one with carriage returns. */
+/** OpenSSH refuses a key with carriage returns, or without a newline at its end. */
 const lines = (text: string): string => `${text.replaceAll("\r\n", "\n").trimEnd()}\n`;
 
 const sshKeyOf = ({ ssh_private_key: key, known_hosts: hosts }: GitRequest): Credential => {
@@ -106,7 +109,7 @@ const gitCredential = (request: GitRequest, allowHosts: ReadonlySet<string>): Cr
       );
 };
 
-/** An app signs with RSA; a key behind a passphrase could not be opened at night. */
+/** An app signs with RSA. A key with a passphrase is refused, since the service runs unattended. */
 const isRsaKey = (pem: string): boolean => {
   try {
     return createPrivateKey(pem).asymmetricKeyType === "rsa";
@@ -131,7 +134,8 @@ const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string
   const { token, app } = request;
   const host = codeHostOf(request, allowHosts);
   if (Result.isFailure(host)) return issue("api_url", host.failure);
-  if (token !== undefined && app !== undefined) return issue("app", "must not be given together with `token`");
+  if (token !== undefined && app !== undefined)
+    return issue("app", "must not be given together with `token`");
   if (app !== undefined) return appOf(app);
   if (token === undefined) return issue("token", "must be given, unless `app` is given");
   // It goes into a header: visible ASCII alone.
@@ -141,7 +145,7 @@ const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string
 };
 
 /**
- * The credential of a request; null where it has none.
+ * The credential in a request. Null if it has none.
  *
  * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS.
  */
@@ -159,27 +163,28 @@ export const requestedCredential = (
   }
 };
 
-/** A repository at another server, as it is kept. */
+/** A repository at another server, as it is stored. */
 export type ExternalSource = Exclude<RepositorySource, { kind: "hosted" }>;
 
 /** A repository at another server. */
 export interface Upstream {
   readonly source: ExternalSource;
-  /** Opened; it goes to that server and nowhere else (git/port.ts, G5). */
+  /** The opened credential. It goes to that server and nowhere else (git/port.ts, G5). */
   readonly credential: RepositoryCredential | null;
 }
 
 const GIT_FIELDS = ["username", "password", "ssh_private_key", "known_hosts"] as const;
 const GITHUB_FIELDS = ["token", "app"] as const;
 
-/** The request as `POST /v1/projects` takes it, of a project that is there; a field of the other kind is an issue. */
+/** The same request as `POST /v1/projects` takes it, for an existing project. A field of the other kind is an error. */
 const asRequest = (
   source: ExternalSource,
   request: CredentialRequest,
 ): Result.Result<RepositoryRequest, RepositoryIssue> => {
   const strange = source.kind === "git" ? GITHUB_FIELDS : GIT_FIELDS;
   const stray = strange.find((name) => request[name] !== undefined);
-  if (stray !== undefined) return issue(stray, `must not be given for a repository of the kind ${source.kind}`);
+  if (stray !== undefined)
+    return issue(stray, `must not be given for a repository of the kind ${source.kind}`);
   const { token, app, ...git } = request;
   if (source.kind === "git") return Result.succeed({ ...source, ...git });
   return Result.succeed({
@@ -190,8 +195,8 @@ const asRequest = (
 };
 
 /**
- * The credential that is to take the place of a project's: what `requestedCredential` takes for its repository, and never
- * none. Taking one away is something else than sending nothing.
+ * The credential that replaces a project's credential. It accepts the same requests as `requestedCredential`, but never
+ * an empty one: removing a credential is a different request from sending none.
  */
 export const replacingCredential = (
   source: ExternalSource,
@@ -204,6 +209,6 @@ export const replacingCredential = (
     ),
   );
 
-/** Whether the repository can do without a credential, as `POST /v1/projects` sees it. */
+/** Whether the repository may have no credential, as for `POST /v1/projects`. */
 export const opensWithout = (source: ExternalSource): boolean =>
   source.kind === "git" && !source.url.startsWith("ssh:");

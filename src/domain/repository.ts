@@ -1,7 +1,7 @@
 /**
- * A project's repository (api.md 2): what a caller sends, what is kept and shown of it, and which addresses may be
- * spoken to (threats.md G03). Whether a name leads to a private address is known only when it is resolved: whoever
- * dials holds the resolved address against `isPrivateAddress` and dials exactly that address.
+ * A project's repository (api.md 2): the request's form, the stored and shown form, and the addresses that may be
+ * dialled (threats.md G03). Only DNS resolution shows whether a name leads to a private address. So the code that dials
+ * checks the resolved address with `isPrivateAddress` and dials exactly that address.
  */
 // Only the two pure parts of node:net, which compute with addresses and open nothing.
 import { BlockList, isIP } from "node:net";
@@ -19,10 +19,10 @@ const github = {
   api_url: Schema.optionalKey(url),
   pull_requests: Schema.optionalKey(Schema.Boolean),
 };
-/** Keys are a few kilobytes of PEM; nothing that is pasted by mistake is larger. */
+/** Keys are a few kilobytes of PEM. Longer text was pasted by mistake. */
 const pem = text(16_384);
 
-/** The `repository` of a project as it is kept and shown: no credential in it, nor where it was imported from. */
+/** The `repository` of a project as it is stored and shown, without a credential and without its import source. */
 export const RepositorySource = Schema.Union([
   Schema.Struct(hosted),
   Schema.Struct(git),
@@ -41,7 +41,7 @@ const githubCredential = {
   app: Schema.optionalKey(Schema.Struct({ app_id: text(64), installation_id: text(64), private_key: pem })),
 };
 
-/** The `repository` that `POST /v1/projects` takes, credentials included. The URLs in it still need their checks. */
+/** The `repository` that `POST /v1/projects` takes, including credentials. Its URLs are not checked yet. */
 export const RepositoryRequest = Schema.Union([
   Schema.Struct({ ...hosted, import_from: Schema.optionalKey(text(4096)) }),
   Schema.Struct({ ...git, ...gitCredential }),
@@ -49,11 +49,11 @@ export const RepositoryRequest = Schema.Union([
 ]);
 export type RepositoryRequest = typeof RepositoryRequest.Type;
 
-/** The same fields by themselves, for a project that has its repository: which of them fit is its kind's to say. */
+/** The same credential fields for an existing project. Its kind decides which of them are valid. */
 export const CredentialRequest = Schema.Struct({ ...gitCredential, ...githubCredential });
 export type CredentialRequest = typeof CredentialRequest.Type;
 
-/** What is kept of a request: every field that is no credential. */
+/** The part of a request that is stored: every field that is not a credential. */
 export const repositorySource = (request: RepositoryRequest): RepositorySource => {
   switch (request.kind) {
     case "hosted":
@@ -67,10 +67,10 @@ export const repositorySource = (request: RepositoryRequest): RepositorySource =
   }
 };
 
-/** The parts of a repository's URL that was found to be in order. */
+/** The parts of a repository URL that passed the checks. */
 export interface RepositoryUrl {
   readonly scheme: "https" | "http" | "ssh";
-  /** Lower case; an IPv6 address stands without brackets. */
+  /** In lower case. An IPv6 address has no brackets. */
   readonly host: string;
   readonly href: string;
 }
@@ -83,17 +83,18 @@ const HOST_NAME =
 const SSH_USER = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * Reads the URL of a repository. https and ssh are open to every public host; http, and hosts that are private by
- * their spelling, only to hosts the operator allows.
+ * Reads the URL of a repository. https and ssh may use every public host. http, and hosts that are private by their
+ * spelling, are allowed only for hosts that the operator permits.
  *
  * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS.
- * @returns the parts, or one sentence that says what is wrong, with no part of the URL in it: it may hold a password.
+ * @returns the parts, or one sentence that says what is wrong. It contains no part of the URL, which may include a
+ * password.
  */
 export const parseRepositoryUrl = (
   value: string,
   allowHosts: ReadonlySet<string>,
 ): Result.Result<RepositoryUrl, string> => {
-  // Blanks, control characters, backslashes and anything beyond ASCII are read in more than one way.
+  // Programs disagree on how to read blanks, control characters, backslashes and anything beyond ASCII.
   if (value.length > URL_LIMIT || !/^[!-[\]-~]*$/.test(value)) {
     return Result.fail(
       `A repository URL must have at most ${URL_LIMIT} printable ASCII characters and no spaces.`,
@@ -131,7 +132,7 @@ const checkUser = (scheme: RepositoryUrl["scheme"], user: string | undefined): s
   return SSH_USER.test(user) ? null : "The user of an ssh URL must be a plain name without a password.";
 };
 
-/** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03); null where it is no host. */
+/** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03). Null if it is not a host. */
 const canonicalHost = (written: string): string | null => {
   if (!URL.canParse(`http://${written}/`)) return null;
   const host = new URL(`http://${written}/`).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
@@ -141,10 +142,10 @@ const canonicalHost = (written: string): string | null => {
 const isPrivateHost = (host: string): boolean =>
   isIP(host) === 0 ? /(?:^|\.)(?:localhost|local|internal)$/.test(host) : isPrivateAddress(host);
 
-/** Where a hosted repository is imported from. */
+/** The source of a hosted repository's import. */
 export type ImportSource =
   | { readonly kind: "url"; readonly url: RepositoryUrl }
-  /** An absolute path as written: the caller checks its real path against PLATFORM_IMPORT_ROOTS. */
+  /** An absolute path as written. The caller checks its real path against PLATFORM_IMPORT_ROOTS. */
   | { readonly kind: "path"; readonly path: string };
 
 /** Reads `import_from`: an https URL, or an absolute path on the service's machine. */
@@ -164,7 +165,7 @@ export const parseImportSource = (
 
 type Range = readonly [network: string, prefix: number];
 
-/** Everything that IANA's registry of special-purpose IPv4 addresses does not call globally reachable. */
+/** Every range in IANA's registry of special-purpose IPv4 addresses that is not globally reachable. */
 const PRIVATE_IPV4: readonly Range[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -182,7 +183,7 @@ const PRIVATE_IPV4: readonly Range[] = [
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
 ];
-/** Inside 2000::/3, the only range of global unicast: protocol assignments, documentation, and IPv4 in disguise. */
+/** Ranges inside 2000::/3, the only range of global unicast: protocol assignments, documentation, and embedded IPv4. */
 const PRIVATE_IPV6: readonly Range[] = [
   ["2001::", 23],
   ["2001:db8::", 32],
@@ -200,9 +201,9 @@ const privateIpv6 = blockList(PRIVATE_IPV6, "ipv6");
 const globalIpv6 = blockList([["2000::", 3]], "ipv6");
 
 /**
- * Whether an address must not be dialled on behalf of a stranger: loopback, link-local, private, shared, multicast,
- * reserved. IPv6 forms that carry an IPv4 address (mapped, translated, tunnelled) are private whatever they carry, and
- * so is text that is no address.
+ * Whether an address must not be dialled for an untrusted user: loopback, link-local, private, shared, multicast,
+ * reserved. IPv6 forms that embed an IPv4 address (mapped, translated, tunnelled) always count as private, and so does
+ * text that is not an address.
  */
 export const isPrivateAddress = (address: string): boolean => {
   switch (isIP(address)) {

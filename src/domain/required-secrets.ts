@@ -1,6 +1,8 @@
-/** Secrets that a manifest requires (`[env] required`) and that have no value. They stop no session: people are warned. */
+/**
+ * Secrets that a manifest requires (`[env] required`) and that have no value. Sessions start anyway, with a warning.
+ */
 
-/** Names in one sentence; the others are counted. */
+/** How many names one sentence lists. The others are counted. */
 const NAMES_MAX = 20;
 
 export const missingSecrets = (required: readonly string[], present: Iterable<string>): readonly string[] => {

@@ -1,27 +1,27 @@
 /**
- * Project secrets: which names and values there may be (api.md 5, spec.md 2.5), and how values lie at rest.
+ * Project secrets: which names and values are allowed (api.md 5, spec.md 2.5), and how values are sealed at rest.
  *
  * Sealing: AES-256-GCM with a key per project, derived from a master key by HKDF-SHA-256. Project, name and version are
- * authenticated with the value, so that a sealed value opens nowhere but in its own row (threats.md S07). The envelope
- * names the version of its master key, so that a rotation can stop half way with everything readable (S09):
+ * authenticated with the value, so that a sealed value opens only in its own row (threats.md S07). The envelope names
+ * the version of its master key, so that everything stays readable if a rotation stops half way (S09):
  *
  *   1 byte format | 4 bytes version of the master key | 12 bytes nonce | 16 bytes tag | ciphertext
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import * as Result from "effect/Result";
 
-/** Longest name, in characters. A B-tree row ends at about 2.7 kB (threats.md M17). */
+/** The longest name, in characters. A B-tree row ends at about 2.7 kB (threats.md M17). */
 export const SECRET_NAME_LIMIT = 2048;
-/** Largest value, in bytes of UTF-8. */
+/** The largest value, in bytes of UTF-8. */
 export const SECRET_VALUE_LIMIT = 64 * 1024;
-/** Largest set of a project: names and values together, in bytes (threats.md S04). */
+/** The largest set of a project: names and values together, in bytes (threats.md S04). */
 export const SECRET_SET_LIMIT = 1024 * 1024;
-/** Shorter values are not masked in logs, in bytes of UTF-8: they occur in ordinary text by chance. */
+/** Shorter values, in bytes of UTF-8, are not masked in logs: they occur in ordinary text by chance. */
 const MASKED_FROM_BYTES = 6;
-/** Longest comma-separated list of all names: it is one environment string, PLATFORM_PROJECT_SECRET_NAMES. */
+/** The longest comma-separated list of all names. It is one environment string, PLATFORM_PROJECT_SECRET_NAMES. */
 export const SECRET_NAMES_LIMIT = 96 * 1024;
 
-/** What is wrong with a secret, as the API says it: `code` for programs, `message` for people. */
+/** A refused secret in the API's terms: `code` for programs, `message` for people. */
 export interface SecretIssue {
   readonly code: "reserved_name" | "unsafe_name" | "invalid_name" | "invalid_value" | "secrets_too_large";
   readonly message: string;
@@ -29,8 +29,8 @@ export interface SecretIssue {
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
 /**
- * Names that the sandbox sets itself, or that the programs obey which start the agent and take its privileges away. LANG is
- * not among them: a secret of that name wins over the sandbox's.
+ * Names that the sandbox sets itself, or that influence the programs which start the agent and drop its privileges.
+ * LANG is allowed: a secret of that name overrides the sandbox's.
  */
 const UNSAFE_NAME = new RegExp(
   `^(?:${[
@@ -38,7 +38,8 @@ const UNSAFE_NAME = new RegExp(
     "LD_.*|LIBMOUNT_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH",
     "(?:HTTP|HTTPS|ALL|NO)_PROXY",
     "OPENCODE_CONFIG(?:_.*)?|OPENCODE_DISABLE_.*",
-    // What leads git to another repository, configuration or program than the sandbox's. Its other variables are delivered.
+    // Variables that point git to another repository, configuration or program than the sandbox's. Other git variables
+    // are allowed.
     "GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE)",
     "GIT_(?:SHALLOW_FILE|GRAFT_FILE|QUARANTINE_PATH|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM)",
     "GIT_(?:CONFIG(?:_.*)?|EXEC_PATH|TEMPLATE_DIR|TERMINAL_PROMPT|ASKPASS|ALLOW_PROTOCOL|SSL_NO_VERIFY)",
@@ -46,7 +47,7 @@ const UNSAFE_NAME = new RegExp(
   "i",
 );
 
-/** @returns null for a name that is in order. Reserved and unsafe names are so in any case of their letters (threats.md S01). */
+/** @returns null for a valid name. Reserved and unsafe names are refused in any letter case (threats.md S01). */
 export const checkSecretName = (name: string): SecretIssue | null => {
   if (/^platform_/i.test(name)) {
     return {
@@ -69,7 +70,7 @@ export const checkSecretName = (name: string): SecretIssue | null => {
   return null;
 };
 
-/** @returns null for a value that is in order: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
+/** @returns null for a valid value: 1 byte to 64 KiB of text without NUL, kept byte for byte (S04). */
 export const checkSecretValue = (value: string): SecretIssue | null => {
   const bytes = Buffer.byteLength(value, "utf8");
   if (bytes === 0) return { code: "invalid_value", message: "The value of a secret must not be empty." };
@@ -94,11 +95,11 @@ export const checkSecretValue = (value: string): SecretIssue | null => {
   return null;
 };
 
-/** Whether a value of so many bytes is masked in logs and error texts. */
+/** Whether a value of this many bytes is masked in logs and error texts. */
 export const isMasked = (valueBytes: number): boolean => valueBytes >= MASKED_FROM_BYTES;
 
 /**
- * Whether a project's whole set, as it would be after a write, still fits an environment.
+ * Whether a project's whole set after a write still fits an environment.
  *
  * @param secrets every secret of the project with the bytes of its value.
  */
@@ -122,26 +123,26 @@ export const checkSecretSet = (
   return null;
 };
 
-/** A key that is kept outside the database, 32 bytes, under a number that never names another key. */
+/** A key that is kept outside the database, 32 bytes. Its number never names another key. */
 export interface MasterKey {
   readonly version: number;
   readonly bytes: Uint8Array;
 }
 
-/** The key that seals, and those that may still have to open what was sealed before a rotation. */
+/** The key that seals, and the keys that may still have to open values from before a rotation. */
 export interface Keyring {
   readonly current: MasterKey;
   readonly former: readonly MasterKey[];
 }
 
-/** Which row a sealed value belongs to; `version` counts the writes of one secret. */
+/** The row of a sealed value. `version` counts the writes of one secret. */
 export interface SecretPlace {
   readonly projectId: string;
   readonly name: string;
   readonly version: number;
 }
 
-/** `unknown_key`: sealed under a master key that is not in the ring. `corrupt`: changed, or of another row. */
+/** `unknown_key`: sealed under a master key that is not in the ring. `corrupt`: changed, or from another row. */
 export type UnsealRefusal = "unknown_key" | "corrupt";
 
 export const MASTER_KEY_BYTES = 32;
@@ -151,7 +152,7 @@ const TAG_BYTES = 16;
 const HEADER_BYTES = 5;
 const OVERHEAD_BYTES = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
 
-/** Reads a master key as text: 64 hexadecimal digits, or base64 of 32 bytes; null for anything else. */
+/** Reads a master key from text: 64 hexadecimal digits, or base64 of 32 bytes. Null for anything else. */
 export const parseMasterKey = (text: string): Uint8Array | null => {
   if (/^[0-9A-Fa-f]{64}$/.test(text)) return Buffer.from(text, "hex");
   return /^[A-Za-z0-9+/]{43}=$/.test(text) ? Buffer.from(text, "base64") : null;
@@ -176,7 +177,7 @@ export const sealSecret = (
   return Buffer.concat([header, secret.nonce, cipher.getAuthTag(), ciphertext]);
 };
 
-/** Opens a sealed value of this row, under whichever key of the ring it was sealed with. */
+/** Opens a sealed value of this row with the key of the ring that sealed it. */
 export const unsealSecret = (
   keyring: Keyring,
   place: SecretPlace,
@@ -202,19 +203,22 @@ export const unsealSecret = (
   }
 };
 
-/** Version of the master key an envelope was sealed with, so that a rotation finds what is left; null for no envelope. */
+/**
+ * The version of an envelope's master key, so that a rotation finds the values that are left. Null if the bytes are not
+ * an envelope.
+ */
 export const sealedKeyVersion = (envelope: Uint8Array): number | null =>
   envelope.length >= OVERHEAD_BYTES && envelope[0] === FORMAT ? Buffer.from(envelope).readUInt32BE(1) : null;
 
-/** Bytes of the value inside an envelope, for `checkSecretSet`: the cipher keeps the length. */
+/** The size of the value inside an envelope, for `checkSecretSet`. The cipher keeps the length. */
 export const sealedValueBytes = (envelope: Uint8Array): number =>
   Math.max(0, envelope.length - OVERHEAD_BYTES);
 
-/** A value that proves a master key without giving it away; kept beside the data from the first start on. */
+/** A value that identifies a master key without revealing it. The database keeps it from the first start on. */
 export const keyCheck = (key: MasterKey): Uint8Array =>
   createHmac("sha256", derive(key, "key check")).update(String(key.version)).digest();
 
-/** Whether the data beside `check` was sealed under this key; on false the service must not start (threats.md S08). */
+/** Whether the data beside `check` was sealed under this key. If not, the service must not start (threats.md S08). */
 export const matchesKeyCheck = (key: MasterKey, check: Uint8Array): boolean => {
   const expected = keyCheck(key);
   return check.length === expected.length && timingSafeEqual(expected, check);
@@ -230,6 +234,6 @@ const derive = (master: MasterKey, purpose: string): Uint8Array => {
   return new Uint8Array(hkdfSync("sha256", master.bytes, "platform secrets", purpose, MASTER_KEY_BYTES));
 };
 
-/** JSON keeps the parts apart, whatever is in them. */
+/** JSON separates the parts unambiguously, whatever they contain. */
 const authenticated = (header: Uint8Array, place: SecretPlace): Uint8Array =>
   Buffer.concat([header, Buffer.from(JSON.stringify([place.projectId, place.name, place.version]))]);

@@ -1,6 +1,6 @@
-/** Names of a session's and a sandbox's life, word for word as the database and the API spell them (spec 3). */
+/** Names in a session's and a sandbox's life, spelled as in the database and the API (spec 3). */
 
-/** The seven values of the enum (spec 3.1); the service writes only those of `WrittenSessionStatus`. */
+/** The seven values of the enum (spec 3.1). The service writes only those of `WrittenSessionStatus`. */
 export const SESSION_STATUSES = [
   "queued",
   "branching",

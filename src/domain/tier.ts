@@ -1,22 +1,22 @@
-/** Tiers of accounts and how many sessions each may have live at once (api.md 2; spec.md 8). */
+/** Tiers of accounts, with the number of live sessions that each may have (api.md 2; spec.md 8). */
 import * as Result from "effect/Result";
 
 export const TIERS = ["free", "pro", "enterprise"] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** Sessions that are provisioning or running at the same time, by tier. */
+/** How many sessions may be provisioning or running at the same time, by tier. */
 export type TierCaps = Readonly<Record<Tier, number>>;
 
 export const DEFAULT_TIER_CAPS: TierCaps = { free: 50, pro: 200, enterprise: 2000 };
-/** What an operator may raise a cap to: above it lies a mistyped number, not a machine. */
+/** The highest cap that an operator may set. A higher number is a typing error. */
 const TIER_CAP_LIMIT = 1_000_000;
 
 export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier === name);
 
 /**
- * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for the tiers whose default is not wanted.
+ * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for tiers whose default is to change.
  *
- * @returns all caps, or one sentence that says what is expected.
+ * @returns all caps, or one sentence that describes the expected form.
  */
 export const parseTierCaps = (text: string): Result.Result<TierCaps, string> => {
   const value = parseJson(text);

@@ -1,6 +1,6 @@
 /**
- * Reads TOML 1.1. smol-toml reads it, and this file refuses what the specification refuses and smol-toml takes: a day that
- * its month does not have, and a second byte order mark.
+ * Reads TOML 1.1 with smol-toml. In addition this file refuses two faults that the specification forbids and smol-toml
+ * accepts: a day that its month does not have, and a second byte order mark.
  */
 import { isUtf8 } from "node:buffer";
 import * as Result from "effect/Result";
@@ -8,16 +8,16 @@ import { TomlError, parse } from "smol-toml";
 
 export type Table = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a document, as the end of a sentence, and its line from 1 where that is known. */
+/** The error in a document, as the end of a sentence, with its line from 1 if it is known. */
 export interface TomlFault {
   readonly what: string;
   readonly line: number | null;
 }
 
-/** Reads a document. It never throws: no file may become a defect of the service. */
+/** Reads a document. Never throws: no file may cause a defect in the service. */
 export const parseToml = (bytes: Uint8Array): Result.Result<Table, TomlFault> => {
   if (!isUtf8(bytes)) return Result.fail({ what: "is not UTF-8 text", line: firstBadLine(bytes) });
-  // The parser takes one byte order mark off, so the decoder must leave it.
+  // The parser removes one byte order mark itself, so the decoder must keep it.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   const document = parseText(text);
   if (Result.isFailure(document)) return document;
@@ -25,7 +25,7 @@ export const parseToml = (bytes: Uint8Array): Result.Result<Table, TomlFault> =>
   return day === null ? document : Result.fail(day);
 };
 
-/** A line feed is never a part of a longer sequence of UTF-8, so each line can be looked at by itself. */
+/** A line feed is never part of a longer UTF-8 sequence, so each line can be checked by itself. */
 const firstBadLine = (bytes: Uint8Array): number => {
   let line = 1;
   let from = 0;
@@ -39,10 +39,10 @@ const firstBadLine = (bytes: Uint8Array): number => {
 
 const parseText = (text: string): Result.Result<Table, TomlFault> => {
   try {
-    // Numbers no trigger has a use for must not make the whole file unreadable (threats.md M09).
+    // A number that no trigger can use must not make the whole file unreadable (threats.md M09).
     return Result.succeed(parse(text, { integersAsBigInt: "asNeeded" }));
   } catch (error) {
-    // Anything else is a failure of the parser itself, as by running out of stack.
+    // Any other error is a failure of the parser itself, for example a stack overflow.
     if (!(error instanceof TomlError)) return Result.fail({ what: "cannot be read", line: null });
     const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
     return Result.fail({ what: `is not valid TOML: ${reason}, at column ${error.column}`, line: error.line });
@@ -58,8 +58,9 @@ const isDay = (date: string): boolean => {
 };
 
 /**
- * The first date of the document with a day that its month does not have. In a string, a comment or a key it is only text:
- * letters in the place of its day change nothing there, and make a value unreadable.
+ * The first date in the document with a day that its month does not have. Inside a string, a comment or a key a date is
+ * only text. So the test puts letters in place of the day: in text they change nothing, and in a value they make it
+ * unreadable.
  */
 const impossibleDay = (text: string): TomlFault | null => {
   const impossible: string[] = [];

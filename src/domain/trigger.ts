@@ -1,6 +1,6 @@
 /**
- * Trigger definitions and the manifest entries they are read from (spec.md 2.4, 7.2). An entry is accepted whole or
- * refused with every reason, so that a person mends it in one go; only the canonical field names count (threats.md M10).
+ * Trigger definitions and the manifest entries that they are read from (spec.md 2.4, 7.2). An entry is either accepted
+ * whole, or refused with every reason at once. Only the canonical field names count (threats.md M10).
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
@@ -12,16 +12,16 @@ import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
 
 const DEFAULT_TIMEZONE = "UTC";
-/** Longest human label, in UTF-16 units (threats.md M12). */
+/** The longest human label, in UTF-16 units (threats.md M12). */
 const TRIGGER_NAME_LIMIT = 200;
 
-/** Unknown fields of one entry that are named; a file of a megabyte could hold a hundred thousand. */
+/** How many unknown fields of one entry are named. A file of a megabyte could hold a hundred thousand. */
 const OTHERS_NAMED = 10;
 
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,127}$/;
 const SECRET_ENV = /^[A-Z_][A-Z0-9_]*$/;
 
-/** Whether a text may be a trigger's slug, in a manifest as in a URL (spec.md 8, threats.md W26). */
+/** Whether a text is a valid slug, in a manifest and in a URL (spec.md 8, threats.md W26). */
 export const isTriggerSlug = (text: string): boolean => SLUG.test(text);
 
 const common = {
@@ -42,19 +42,19 @@ const CronTrigger = Schema.Struct({
 const WebhookTrigger = Schema.Struct({
   ...common,
   type: Schema.tag("webhook"),
-  /** Name of the project secret that holds the HMAC secret. */
+  /** The name of the project secret that holds the HMAC secret. */
   secretEnv: Schema.String,
-  /** Of `[webhooks.<slug>]`; absent: every delivery fires. */
+  /** From `[webhooks.<slug>]`. Without it, every delivery fires. */
   filter: Schema.optionalKey(WebhookFilter),
 });
 
-/** A valid entry with its defaults filled in: what the store keeps and actors work with. */
+/** A valid entry with its defaults filled in. The store keeps it and actors use it. */
 export const TriggerDefinition = Schema.Union([CronTrigger, WebhookTrigger]);
 export type TriggerDefinition = typeof TriggerDefinition.Type;
 export type CronTriggerDefinition = typeof CronTrigger.Type;
 export type WebhookTriggerDefinition = typeof WebhookTrigger.Type;
 
-/** One thing that is wrong with an entry; `field` is null where it concerns the entry as a whole. */
+/** One error in an entry. `field` is null if it concerns the whole entry. */
 export interface EntryFault {
   readonly field: string | null;
   readonly message: string;
@@ -64,7 +64,7 @@ const COMMON_FIELDS: readonly string[] = ["slug", "type", "prompt", "name", "age
 const CRON_FIELDS: readonly string[] = ["cron", "timezone"];
 const WEBHOOK_FIELDS: readonly string[] = ["secret_env"];
 
-/** Reads one entry of `[[triggers]]`, a value as TOML gave it. */
+/** Reads one entry of `[[triggers]]`, a value from the TOML parser. */
 export const readTriggerEntry = (entry: unknown): Result.Result<TriggerDefinition, readonly EntryFault[]> => {
   if (!isTable(entry)) return Result.fail([{ field: null, message: "A trigger must be a table of fields." }]);
   const reader = new EntryReader(entry);
@@ -101,10 +101,10 @@ const readByType = (reader: EntryReader, fields: CommonFields): TriggerDefinitio
   }
 };
 
-/** Says what is wrong with a text, or null. */
+/** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
-/** Takes fields out of an entry and gathers what is wrong with them; what it hands out after a fault is never used. */
+/** Takes fields out of an entry and collects their errors. Values returned after an error are never used. */
 class EntryReader {
   readonly faults: EntryFault[] = [];
   private readonly entry: Readonly<Record<string, unknown>>;
@@ -113,7 +113,7 @@ class EntryReader {
     this.entry = entry;
   }
 
-  /** A text field: required where no fallback is given. */
+  /** A text field. Required if it has no fallback. */
   text(field: string, check: Check, fallback?: string): string {
     const value = this.entry[field];
     if (value === undefined) {

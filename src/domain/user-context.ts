@@ -1,30 +1,30 @@
 /**
- * The signed user context that every request to a daemon carries (spec.md 5.1, api.md 7):
- * `base64url(JSON) "." base64url(HMAC-SHA256(PLATFORM_TOKEN, first part))`, unpadded.
+ * The signed user context that every request to a daemon carries (spec.md 5.1, api.md 7): `base64url(JSON) "."
+ * base64url(HMAC-SHA256(PLATFORM_TOKEN, first part))`, unpadded.
  *
  * Rules, each with its case in the list of threats:
- *  U1 the signature is checked, in constant time, before a byte of the payload is looked at (A04, A05).
- *  U2 there is one spelling of a context: no padding, no standard base64, no spare bits, no third part (A05).
- *  U3 the algorithm is fixed; a payload with any other field than the five, `alg` too, is refused (A03).
- *  U4 a key that occurs twice is refused, since two readers could take different ones (A08).
- *  U5 a context lives at most 60 seconds, which bounds a revoked user's last requests (A07).
+ *  U1 The signature is checked, in constant time, before any byte of the payload is read (A04, A05).
+ *  U2 A context has exactly one spelling: no padding, no standard base64, no spare bits, no third part (A05).
+ *  U3 The algorithm is fixed. A payload with any field other than the five, including `alg`, is refused (A03).
+ *  U4 A repeated key is refused, since two readers could take different values (A08).
+ *  U5 A context lives at most 60 seconds, which bounds a revoked user's last requests (A07).
  */
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 
-/** Lower case, as Node hands out header names. */
+/** In lower case, as Node gives header names. */
 export const USER_CONTEXT_HEADER = "x-platform-user-context";
-/** How long a signed context is good for, in seconds. */
+/** How long a signed context is valid, in seconds. */
 export const USER_CONTEXT_LIFE_S = 60;
 /** How far a daemon's clock may be behind the signer's, in seconds. */
 const USER_CONTEXT_SKEW_S = 30;
-/** Longest header that is read at all; a real one has about 300 characters. */
+/** The longest header that is read at all. A real one has about 300 characters. */
 const MAX_HEADER_LENGTH = 2048;
 
 const instant = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
-/** Who is acting, in which session, until when. `iat` and `exp` are whole unix seconds. */
+/** The acting user, the session, and the expiry. `iat` and `exp` are whole unix seconds. */
 export const UserContext = Schema.Struct({
   user_id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:@-]{0,127}$/)),
   session_id: Schema.String.check(Schema.isPattern(/^[0-9a-f-]{36}$/)),
@@ -34,10 +34,10 @@ export const UserContext = Schema.Struct({
 });
 export type UserContext = typeof UserContext.Type;
 
-/** `details.reason` of the 401 `invalid_user_context`. `expired` also stands for a context from too far ahead. */
+/** `details.reason` of the 401 `invalid_user_context`. `expired` also covers a context from too far in the future. */
 export type UserContextRefusal = "missing" | "malformed" | "bad_signature" | "expired" | "wrong_session";
 
-/** What a daemon knows and holds a context against. */
+/** The facts that a daemon checks a context against. */
 export interface UserContextExpectation {
   /** PLATFORM_TOKEN of this sandbox. */
   readonly token: string;
@@ -48,7 +48,7 @@ export interface UserContextExpectation {
 
 const decode = Schema.decodeUnknownResult(UserContext, { onExcessProperty: "error" });
 
-/** The newest token's key: a daemon has one token, and making a key of it costs as much as a signature. */
+/** The newest token's key. A daemon has one token, and making a key from it costs as much as a signature. */
 let newest: { readonly token: string; readonly key: KeyObject } | null = null;
 
 const keyOf = (token: string): KeyObject => {
@@ -62,9 +62,9 @@ const signatureOf = (payload: string, token: string): string =>
 /**
  * The header's value for one request.
  *
- * @param acting who acts and in which session; `nowMs` is the clock in milliseconds.
+ * @param acting the user and the session; `nowMs` is the clock in milliseconds.
  * @param token PLATFORM_TOKEN of the session's sandbox.
- * @throws RangeError for an empty token, which would sign for everybody: a defect of the caller.
+ * @throws RangeError for an empty token, with which anyone could sign: a defect of the caller.
  */
 export const signUserContext = (
   acting: {
@@ -91,7 +91,7 @@ export const signUserContext = (
 /**
  * Checks the header of a request to the daemon.
  *
- * @param headers every value of the header, one element for each time it was sent (`headersDistinct` of Node).
+ * @param headers every value of the header, one element for each occurrence (`headersDistinct` of Node).
  */
 export const verifyUserContext = (
   headers: readonly string[],
@@ -110,13 +110,13 @@ export const verifyUserContext = (
 
 const isSignedBy = (payload: string, signature: string, token: string): boolean => {
   if (token === "") return false;
-  // Text is compared with text: another spelling of the same 32 bytes does not pass (U2).
+  // The comparison uses the text, so another spelling of the same 32 bytes fails (U2).
   return timingSafeEqual(Buffer.from(signatureOf(payload, token), "ascii"), Buffer.from(signature, "ascii"));
 };
 
 /**
- * The text that `signUserContext` writes, to the letter: read without a parser and a schema, which cost more than the
- * signature. What it takes the schema would take too, with the same values; every other text goes the long way.
+ * Exactly the text that `signUserContext` writes. It is read without a parser and a schema, which cost more than the
+ * signature. The schema would accept the same text with the same values. Any other text is parsed in full.
  */
 const OWN_FORM =
   /^\{"user_id":"([A-Za-z0-9][A-Za-z0-9_.:@-]{0,127})","session_id":"([0-9a-f-]{36})","role":"([a-z][a-z_]{0,31})","iat":([1-9][0-9]{0,14}),"exp":([1-9][0-9]{0,14})\}$/;
@@ -142,8 +142,8 @@ const readPayload = (payload: string): UserContext | null => {
 };
 
 /**
- * Whether a key occurs twice, at whatever depth, in a text that is known to be JSON: there a string before a colon is
- * a key. Depth does not matter, since nothing nested passes the schema.
+ * Whether a key occurs twice, at any depth, in a text that is known to be JSON. There, a string before a colon is a
+ * key. Depth does not matter, since the schema refuses nested values.
  */
 const hasRepeatedKey = (json: string): boolean => {
   const keys = [...json.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g)]

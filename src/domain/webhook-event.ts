@@ -1,10 +1,10 @@
 /**
- * What a webhook delivery is about: the event its sender names, and the branch it concerns. Filters and `ping` go by it
- * (domain/webhook-filter.ts). Header names are in lower case, as Node gives them.
+ * The subject of a webhook delivery: the event that its sender names, and the branch that it concerns. Filters and
+ * `ping` use it (domain/webhook-filter.ts). Header names are in lower case, as Node gives them.
  */
 import { valueAt, type JsonValue } from "./prompt.ts";
 
-/** The first of these that is present and not empty names the event. */
+/** The first of these headers that is present and not empty names the event. */
 const EVENT_HEADERS = [
   "x-platform-event",
   "x-github-event",
@@ -14,24 +14,24 @@ const EVENT_HEADERS = [
   "x-gitlab-event",
   "x-event-key",
 ] as const;
-/** Where an action stands in the body: GitHub and its kin, then GitLab. */
+/** Paths of the action in the body: GitHub and compatible hosts, then GitLab. */
 const ACTION_PATHS = ["action", "object_attributes.action"] as const;
-/** Where the target branch of a pull request stands in the body: GitHub and its kin, then GitLab. */
+/** Paths of a pull request's target branch in the body: GitHub and compatible hosts, then GitLab. */
 const TARGET_PATHS = ["pull_request.base.ref", "object_attributes.target_branch"] as const;
 const BRANCH_PREFIX = "refs/heads/";
 
-/** As Node gives them; a list is no name of an event. */
+/** As Node gives them. A list does not name an event. */
 export type EventHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface WebhookEvent {
-  /** As the header spells it, e.g. `push` or `Merge Request Hook`; null: no header names one. */
+  /** As the header spells it, e.g. `push` or `Merge Request Hook`. Null if no header names one. */
   readonly name: string | null;
   readonly action: string | null;
-  /** The branch that was pushed to, or that a pull request targets; null: the body names none. */
+  /** The branch that was pushed to, or that a pull request targets. Null if the body names none. */
   readonly branch: string | null;
 }
 
-/** The first of these that is a text. */
+/** The first value at these paths that is a text. */
 const textAt = (body: JsonValue, paths: readonly string[]): string | null => {
   for (const path of paths) {
     const value = valueAt(body, path);
@@ -40,7 +40,7 @@ const textAt = (body: JsonValue, paths: readonly string[]): string | null => {
   return null;
 };
 
-/** GitHub's event of a branch that was made or removed has a bare name and says what it is of. */
+/** GitHub's event for a created or deleted branch has the bare name, with the kind of ref beside it. */
 const branchOf = (body: JsonValue): string | null => {
   const target = textAt(body, TARGET_PATHS);
   if (target !== null) return target;
@@ -50,7 +50,7 @@ const branchOf = (body: JsonValue): string | null => {
   return valueAt(body, "ref_type") === "branch" ? ref : null;
 };
 
-/** The name of the event as its sender spells it; null: no header names one. */
+/** The event's name as its sender spells it. Null if no header names one. */
 export const eventName = (headers: EventHeaders): string | null => {
   for (const name of EVENT_HEADERS) {
     const value = headers[name];
@@ -65,5 +65,5 @@ export const webhookEvent = (headers: EventHeaders, body: JsonValue): WebhookEve
   branch: branchOf(body),
 });
 
-/** GitHub's question whether the address answers. It starts nothing, whatever the filter says. */
+/** GitHub's check whether the address answers. It starts nothing, whatever the filter says. */
 export const isPing = (headers: EventHeaders): boolean => headers["x-github-event"] === "ping";

@@ -1,12 +1,12 @@
 /**
- * Filters of webhook triggers: `[webhooks.<slug>]` in the manifest, apart from the canonical fields of `[[triggers]]`. An
- * authentic delivery that does not match starts nothing.
+ * Filters of webhook triggers: `[webhooks.<slug>]` in the manifest, apart from the canonical fields of `[[triggers]]`.
+ * An authentic delivery that does not match starts nothing.
  *
- *  F1 All of a filter's parts must match: one of `events`, one of `branches`, and every condition of `if`.
- *  F2 A filter never becomes looser by a mistake: one with a fault is no filter at all, and its trigger is not served
+ *  F1 All parts of a filter must match: one of `events`, one of `branches`, and every condition of `if`.
+ *  F2 A mistake never makes a filter less strict: a filter with an error is dropped, and its trigger is not served
  *     (domain/manifest.ts).
- *  F3 A delivery that does not say what a part asks for does not match it: no event, no branch, no value.
- *  F4 Matching takes bounded time, whatever the patterns and the delivery are.
+ *  F3 A delivery without the value that a part asks for (event, branch or field) does not match that part.
+ *  F4 Matching takes bounded time, for all patterns and deliveries.
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
@@ -17,16 +17,16 @@ const FilterValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean])
 type FilterValue = typeof FilterValue.Type;
 
 export const WebhookFilter = Schema.Struct({
-  /** `name` or `name.action`; null: any event. */
+  /** `name` or `name.action`. Null: any event. */
   events: Schema.NullOr(Schema.Array(Schema.String)),
-  /** Names and globs; null: any branch, or none. */
+  /** Names and globs. Null: any branch, or none. */
   branches: Schema.NullOr(Schema.Array(Schema.String)),
-  /** What a template's path must lead to. */
+  /** Values that paths, written as in a template, must lead to. */
   conditions: Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue })),
 });
 export type WebhookFilter = typeof WebhookFilter.Type;
 
-/** One thing that is wrong with a filter; `field` is null where it concerns the entry as a whole. */
+/** One error in a filter. `field` is null if it concerns the whole entry. */
 export interface FilterFault {
   readonly field: string | null;
   readonly message: string;
@@ -35,15 +35,15 @@ export interface FilterFault {
 const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if"]);
 const LIST_LIMIT = 50;
 const EVENT_LENGTH = 200;
-/** F4: of a branch's name, and of a pattern. No code host has longer names. */
+/** F4: the limit for a branch's name and for a pattern. No code host has longer names. */
 const BRANCH_LENGTH = 256;
 const CONDITION_LIMIT = 20;
 const PATH_LENGTH = 256;
 const VALUE_LENGTH = 1024;
-/** Unknown fields of one entry that are named. */
+/** How many unknown fields of one entry are named. */
 const OTHERS_NAMED = 10;
 
-/** Reads one table of `[webhooks]`, a value as TOML gave it. */
+/** Reads one table of `[webhooks]`, a value from the TOML parser. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
   if (!isTable(entry))
     return Result.fail([{ field: null, message: "A filter must be a table with events, branches or if." }]);
@@ -67,7 +67,7 @@ export const matchesFilter = (
   (branches === null || matchesBranch(branches, event)) &&
   conditions.every(({ path, equals }) => valueAt(variables, path) === equals);
 
-/** Whether a delivery to a trigger with this filter, or with none, is to start nothing. */
+/** Whether the filter excludes a delivery. Without a filter, no delivery is excluded. */
 export const isFiltered = (
   filter: WebhookFilter | undefined,
   delivery: { readonly headers: EventHeaders; readonly body: JsonValue; readonly variables: JsonObject },
@@ -84,8 +84,8 @@ const matchesBranch = (branches: readonly string[], { branch }: WebhookEvent): b
   branches.some((pattern) => matchesGlob(pattern, branch));
 
 /**
- * `*` stands for any characters but `/`, `**` for any. All places in the pattern that the text may have reached move on
- * together, so the work is the product of both lengths (F4).
+ * `*` matches any characters except `/`, `**` matches any. All possible positions in the pattern advance together, so
+ * the work is the product of both lengths (F4).
  */
 const matchesGlob = (pattern: string, text: string): boolean => {
   if (!pattern.includes("*")) return pattern === text;
@@ -103,14 +103,14 @@ const matchesGlob = (pattern: string, text: string): boolean => {
   return reached[tokens.length] === true;
 };
 
-/** A star may stand for nothing. */
+/** A star may match the empty text. */
 const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => {
   for (const [at, token] of tokens.entries())
     if (reached[at] === true && token.startsWith("*")) reached[at + 1] = true;
   return reached;
 };
 
-/** Says what is wrong with a text, or null. */
+/** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
 const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -121,7 +121,7 @@ const excerpt = (text: string): string =>
   text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
 const quote = (text: string): string => JSON.stringify(excerpt(text));
 
-/** Takes fields out of an entry and gathers what is wrong with them. */
+/** Takes fields out of an entry and collects their errors. */
 class FilterReader {
   readonly faults: FilterFault[] = [];
   private readonly entry: Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 /**
- * Time zones: which names there are (threats.md C09) and which offset holds when. The rules come from the runtime's own
+ * Time zones: the valid names (threats.md C09), and the offset at each instant. The rules come from the runtime's own
  * copy of the IANA database, whose version is `process.versions.tz` (C10: nodes of one installation share a runtime).
  */
 
 /**
- * Names of the IANA database (2025b) that `Intl.supportedValuesOf("timeZone")` leaves out, since it lists one name a
- * zone. `Intl` itself cannot tell them: it takes any case and knows names, such as AST, that IANA does not have.
+ * Names of the IANA database (2025b) that `Intl.supportedValuesOf("timeZone")` omits, since it lists one name for each
+ * zone. `Intl` itself cannot decide: it accepts any letter case, and also names that IANA does not have, such as AST.
  */
 const LINK_NAMES: readonly (readonly [area: string, names: string])[] = [
   [
@@ -40,7 +40,7 @@ const LINK_NAMES: readonly (readonly [area: string, names: string])[] = [
   ],
 ];
 
-/** All names that this runtime may know; `isZoneName` says which it does. */
+/** All names that this runtime may know. `isZoneName` says which of them it does know. */
 export const zoneNames: ReadonlySet<string> = new Set([
   ...Intl.supportedValuesOf("timeZone"),
   ...LINK_NAMES.flatMap(([area, names]) =>
@@ -48,20 +48,22 @@ export const zoneNames: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** Whether a text is an IANA name in its exact case, links such as EST5EDT included; an offset is none. */
+/** Whether a text is an IANA name in its exact case, including links such as EST5EDT. Offsets are not names. */
 export const isZoneName = (text: string): boolean => zoneNames.has(text) && formatterOf(text) !== null;
 
-/** A stretch of time, in milliseconds since 1970, during which a zone's offset stays the same. */
+/** A period, in milliseconds since 1970, in which a zone's offset stays the same. */
 export interface ZoneSegment {
   readonly startMs: number;
-  /** Exclusive. The next segment may have the same offset: segments end with the year, too. */
+  /** Exclusive. The next segment may have the same offset, because segments also end with the year. */
   readonly endMs: number;
   /** Local time minus UTC, in milliseconds. */
   readonly offsetMs: number;
 }
 
 const DAY_MS = 86_400_000;
-/** Years kept a zone: a schedule looks at this year and the next, a rare one forty years ahead. */
+/**
+ * How many years are kept for each zone. A schedule needs this year and the next; a rare one needs forty years ahead.
+ */
 const YEARS_KEPT = 128;
 
 const formatters = new Map<string, Intl.DateTimeFormat | null>();
@@ -74,13 +76,13 @@ const formatterOf = (zone: string): Intl.DateTimeFormat | null => {
   try {
     formatter = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
   } catch {
-    // A name that is in the list but not in this runtime's database.
+    // A name in the list that this runtime's database lacks.
   }
   formatters.set(zone, formatter);
   return formatter;
 };
 
-/** The segment that holds an instant. The zone has passed `isZoneName`; a RangeError otherwise. */
+/** The segment that contains an instant. @throws RangeError for a zone that does not pass `isZoneName`. */
 export const segmentAt = (zone: string, atMs: number): ZoneSegment => {
   const year = new Date(atMs).getUTCFullYear();
   const found = segmentsOf(zone, year).find(({ endMs }) => atMs < endMs);
@@ -99,7 +101,9 @@ const segmentsOf = (zone: string, year: number): readonly ZoneSegment[] => {
   return found;
 };
 
-/** Looks at the offset of every day, and between two days that differ for the very millisecond of the change. */
+/**
+ * Compares the offsets of consecutive days. Between two days that differ, finds the exact millisecond of the change.
+ */
 const findSegments = (zone: string, fromMs: number, toMs: number): readonly ZoneSegment[] => {
   const found: ZoneSegment[] = [];
   let startMs = fromMs;
@@ -117,7 +121,7 @@ const findSegments = (zone: string, fromMs: number, toMs: number): readonly Zone
   return found;
 };
 
-/** First millisecond, by bisection, at which the offset is no longer that of `beforeMs`. */
+/** The first millisecond, by bisection, at which the offset differs from that of `beforeMs`. */
 const findChange = (zone: string, beforeMs: number, afterMs: number): number => {
   const offset = offsetAt(zone, beforeMs);
   let [low, high] = [beforeMs, afterMs];

@@ -1,6 +1,6 @@
 /**
- * Reads manifests out of repositories into the store (spec 2.4). What is in force is the directory's to say: a manifest
- * that cannot be read leaves the last good one, marked stale (api.md 4).
+ * Reads manifests from repositories into the store (spec 2.4). The directory decides which manifest is in force: if a
+ * manifest cannot be read, the last good one stays in force and is marked stale (api.md 4).
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -23,11 +23,11 @@ import { dutyRound } from "../actors/supervisor.ts";
 export class Manifests extends Context.Service<
   Manifests,
   {
-    /** As it was read last; a project whose manifest was never read has it read now. */
+    /** The last reading. If the project's manifest was never read, it is read now. */
     readonly current: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
-    /** Reads the default branch's manifest now. What is wrong with it is in the result, not an error. */
+    /** Reads the default branch's manifest now. A fault in the manifest is part of the result, not an error. */
     readonly sync: (project: Project) => Effect.Effect<ReadManifest, StoreError>;
-    /** Reads those manifests whose default branch has moved since they were read. */
+    /** Reads the manifests whose default branch has moved since the last reading. */
     readonly reconcile: Effect.Effect<void>;
   }
 >()("platform/actors/Manifests") {}
@@ -41,7 +41,7 @@ const NOTHING: ReadManifest = {
   stale: false,
 };
 
-/** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
+/** How many branch tips are asked for at a time: each is a process of git, or a request to an upstream. */
 const RECONCILED_AT_ONCE = 4;
 
 export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory> = Layer.effect(
@@ -50,7 +50,10 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
     const projects = yield* Projects;
     const git = yield* GitBackend;
     const directory = yield* Directory;
-    /** One reading of a project at a time: a slow one would end after a newer one, and put what is old in force. */
+    /**
+     * One reading of a project at a time. Otherwise a slow reading could end after a newer one and put an old manifest
+     * in force.
+     */
     const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
     const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
@@ -71,7 +74,7 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
     const hasMoved = (project: Project) =>
       git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
         Effect.map((tip) => tip !== project.manifest.commit),
-        // What cannot be asked now is asked again at the next round; a person sees why with the next reading.
+        // A failed question is repeated in the next round. The next reading shows the reason to people.
         Effect.orElseSucceed(() => false),
       );
 
@@ -80,7 +83,7 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
       current: (project) => {
         const known = readBefore(project);
         if (known !== null) return Effect.succeed(known);
-        // The reading that this one waited for may be the first.
+        // The reading that this one waited for may have been the first.
         return inTurn(
           project,
           Effect.suspend(() => {
@@ -93,7 +96,7 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
         Effect.forEach(
           [...directory.all()].filter(({ project }) => project.status === "active"),
           ({ project }) =>
-            // Each by itself: what crashes over one project, or waits for the database, is not the others' to bear.
+            // Each project by itself: if one crashes or waits for the database, the others go on.
             dutyRound(
               "manifests",
               Effect.flatMap(hasMoved(project), (moved) =>
@@ -112,7 +115,10 @@ export interface ReconcileOptions {
   readonly intervalMs: number;
 }
 
-/** Notices what no merge, push or request told: a branch moved from outside, a reading that was lost with its process. */
+/**
+ * Notices changes that no merge, push or request reported: a branch that moved from outside, or a reading that was lost
+ * with its process.
+ */
 export const reconcileLayer = ({ intervalMs }: ReconcileOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -128,7 +134,7 @@ interface Reading {
   readonly failure: ManifestFailure | null;
 }
 
-/** What a commit has instead of a manifest, and will always have. */
+/** Faults of a commit's manifest that never go away. */
 const LASTING: ReadonlySet<GitError["code"]> = new Set(["not_a_file", "file_too_large"]);
 
 const failed = (commit: string | null, message: string): Reading => ({
@@ -146,7 +152,7 @@ const readNow = Effect.fnUntraced(function* (project: Project) {
   const commit = tip.success;
   if (commit === null) return failed(null, `The repository has no branch ${project.defaultBranch}.`);
   return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
-    // What may pass is read again by the next round: no commit counts as read.
+    // A fault that may pass is read again in the next round: the commit does not count as read.
     Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),
   );
 });

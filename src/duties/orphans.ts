@@ -1,8 +1,7 @@
 /**
- * Removes sandboxes that no record holds (threats.md I9): one whose destruction was said to have succeeded and did not, one
- * that a create left behind after its record had ended, one of a database that was restored from yesterday. The other way
- * round, a record without its sandbox, is noticed by the actor that watches it. Looks at what is, at start and on a timer,
- * and takes no input.
+ * Removes sandboxes that no record holds (threats.md I9): a destruction that reported success but failed, a create that
+ * ended after its record, or a database that was restored from a backup. The opposite case, a record without its
+ * sandbox, is noticed by the actor that watches it. It lists the sandboxes at start and on a timer, and takes no input.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -13,16 +12,17 @@ import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { answeredInTime } from "../services/answered.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
-/** Between two looks: half of the time within which an ended session's sandbox is to be gone (I9). */
+/** Pause between two looks: half of the time within which an ended session's sandbox must be gone (I9). */
 const INTERVAL = "15 seconds";
-/** Removals at a time. */
+/** How many removals run at a time. */
 const CONCURRENCY = 4;
 
-/** One look. What cannot be listed or removed is tried again by the next one. */
+/** One look. Anything that cannot be listed or removed is retried by the next look. */
 export const removeOrphans = Effect.gen(function* () {
   const provider = yield* SandboxProvider;
   const { unheld } = yield* Sandboxes;
-  // Listed first: whatever is there by then has had its record from before it was made.
+  // Sandboxes are listed first: a sandbox's record is older than the sandbox, so each listed one already has its
+  // record.
   const listed = (yield* answeredInTime("list", provider.list)).map(({ id }) => id);
   const nameless = listed.filter((id) => parseUuid(id) === null);
   const named = listed.filter((id) => parseUuid(id) !== null);

@@ -1,13 +1,15 @@
 /**
- * Takes up what a former life of the service left undone, and what no life of it would: looks at what is, at start, on a timer,
- * and when an outcome is in doubt, and takes no input. Each part may be done at any time, by any number of nodes.
+ * Resumes work that the service's former life left pending, and ends work that no actor would ever finish. It checks
+ * the stored state at start, on a timer, and after a doubtful outcome, and takes no input. Each part is
+ * idempotent, and any number of nodes may run it.
  *
- *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 a session that was
- *     provisioning reaches running or failed by this alone, and a merge that was under way is finished.
- *  L2 A live session for which nobody has anything left to do is ended, with a reason (threats.md I7).
- *  L3 An account's counters are what they count (I1, I12); what differs is set right under the account's lock, and said.
- *  L4 Whoever waits while a slot is free is started (I13).
- *  L5 It comes after everything else: it begins when the service is ready, and takes up few actors at a time.
+ *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 this alone
+ *     brings a session that was provisioning to running or failed, and finishes an interrupted merge.
+ *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7).
+ *  L3 An account's counters match the rows that they count (I1, I12). A difference is corrected under the account's
+ *     lock and logged.
+ *  L4 If a fire waits while a slot is free, it is started (I13).
+ *  L5 Recovery comes last: it begins when the service is ready, and loads few actors at a time.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -26,21 +28,21 @@ import { Actors, type ActorKind } from "../actors/actors.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
 export interface RecoveryOptions {
-  /** Between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
+  /** Pause between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
   readonly intervalMs: number;
-  /** The service answers; nothing: it does already. */
+  /** Completes when the service answers. Default: it answers already. */
   readonly ready?: Effect.Effect<void>;
 }
 
 /**
- * Raised where it is not known whether something was committed, and so whether somebody must be woken: the next look comes at
- * once. A signal that is lost costs an interval. Where nobody looks it is a call of an empty function.
+ * Called if it is unknown whether something was committed, so an actor may need a wake: the next look follows at once.
+ * A lost signal costs an interval. Without recovery the call does nothing.
  */
 export const Doubt = Context.Reference<() => void>("platform/actors/Doubt", {
   defaultValue: () => () => undefined,
 });
 
-/** Doubts that come together are one; the looks for them are at least so far apart. */
+/** Doubts that come together lead to one look. Those looks are at least this far apart. */
 const DOUBT_PAUSE = "250 millis";
 
 /** L3. */
@@ -55,7 +57,7 @@ const mendCounters = Effect.gen(function* () {
 
 const NOBODY = failure("internal_error", "no service runs it any more");
 
-/** L2: by its sandbox where that is still to be torn down. What comes too late changes nothing. */
+/** L2: the session ends by its sandbox, if that still has to be torn down. A late event changes nothing. */
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
   const actors = yield* Actors;
   yield* Effect.logError("a session without a running service is ended", { session: id });
@@ -71,16 +73,17 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: Ow
 });
 
 /**
- * Actors that are loaded at the same time. What one of them has to do asks the database some ten times, so that few of them make
- * a line behind which everybody else would wait.
+ * How many actors are loaded at the same time. One actor asks the database about ten times for its work, so many at
+ * once would make all other requests wait.
  */
 const LOADED_AT_ONCE = 4;
-/** How long one of them may hold up the others: its node may be gone. */
+/** How long one actor may delay the others: its node may be gone. */
 const LOADED_WITHIN = "1 second";
 
 /**
- * Loads actors bit by bit (L5). After each that was not in memory the database is asked for nothing: its answer comes when what was
- * asked before has been answered, so that a slow machine takes up its sessions slowly and serves between them.
+ * Loads actors gradually (L5). After each actor that was not in memory, the database gets an empty query. Its answer
+ * comes after the answers to all earlier queries, so a slow machine loads its sessions slowly and serves requests in
+ * between.
  */
 const load = Effect.fnUntraced(function* (kind: ActorKind, ids: readonly string[]) {
   const actors = yield* Actors;
@@ -95,7 +98,7 @@ const load = Effect.fnUntraced(function* (kind: ActorKind, ids: readonly string[
   );
 });
 
-/** One look. Waking an actor that is at work changes nothing. */
+/** One look. Waking an actor that is already at work changes nothing. */
 export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
   const { unsettled: sessions, ownerless } = yield* Sessions;
@@ -112,7 +115,7 @@ export const recover = Effect.gen(function* () {
   yield* load("changeRequest", yield* changeRequests);
 });
 
-/** Makes doubts heard; beneath whoever has them. */
+/** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */
 export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platform/actors/Doubts") {
   static readonly layer = Layer.effectContext(
     Effect.map(Queue.sliding<void>(1), (raised) =>
@@ -121,7 +124,7 @@ export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platfo
   );
 }
 
-/** Looks for ever, in the layer's scope: the first time as soon as `ready` ends. */
+/** Looks for ever, in the layer's scope: the first time as soon as `ready` completes. */
 export const recoveryLayer = ({ intervalMs, ready = Effect.void }: RecoveryOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

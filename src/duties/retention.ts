@@ -1,6 +1,6 @@
 /**
- * Removes what has been kept long enough, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous
- * values of secrets, events (api.md 1).
+ * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
+ * secrets, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -17,10 +17,10 @@ export interface RetentionOptions {
   readonly fireRetentionMs: number;
 }
 
-/** Stored requests of an account; the oldest go first. */
+/** How many bytes of stored requests an account may keep. The oldest go first. */
 const REQUEST_BYTES = 2 * 1024 * 1024 * 1024;
 const INTERVAL = "1 minute";
-/** Between two steps, so that pruning a large backlog leaves the database to others. */
+/** Pause between two steps, so that pruning a large backlog leaves the database to others. */
 const BREATH = "50 millis";
 
 /** Prunes until there is nothing to prune. */

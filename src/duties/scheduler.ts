@@ -1,14 +1,14 @@
 /**
- * Sees to it that every cron trigger whose actor lives on this node has a timer (spec 6 "Cron fires"), and no other one.
- * The timer brings the instant itself (`timers.ts`); its actor says what is due (`trigger.ts`).
+ * Gives a timer to every cron trigger whose actor lives on this node, and to no other (spec 6 "Cron fires"). The timer
+ * rings at the instant (`timers.ts`); the trigger's actor decides what is due (`trigger.ts`).
  *
  *  Q1 The poll asks nothing outside this process: no hang of a database, a repository or an actor delays it.
- *  Q2 Which triggers there are follows the directory: a change of a project is taken up as soon as it is known, each project
- *     by itself.
- *  Q3 Where a trigger starts counting, and up to where it has counted, is the store's cursor: a restart goes on from there,
- *     and so does another node.
- *  Q4 Which of them are this node's follows the placement: a trigger that moves here has its timer at once, one that moves
- *     away loses it. A node holds nothing of triggers that live elsewhere.
+ *  Q2 The set of triggers follows the directory: the scheduler applies a project's change as soon as it is known, each
+ *     project by itself.
+ *  Q3 The store's cursor holds where a trigger starts to count, and up to where it has counted. After a restart, or on
+ *     another node, counting goes on from there.
+ *  Q4 The placement decides which triggers are this node's: a trigger that moves here gets its timer at once, and one
+ *     that moves away loses it. A node holds no data of triggers that live elsewhere.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -25,11 +25,11 @@ import { nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 import { Timers } from "../actors/timers.ts";
 
-/** Projects whose change is taken up at the same time. */
+/** How many projects' changes are applied at the same time. */
 const TAKEN_UP_AT_ONCE = 8;
-/** A trigger whose actor was told so long ago and has not armed its timer is told again by the poll, ms. */
+/** If a trigger's actor was told this long ago, ms, and has not armed its timer, the poll tells it again. */
 const TOLD_LONG_AGO_MS = 5_000;
-/** Triggers whose place is looked at before others have their turn. */
+/** How many triggers' placements are checked before other fibers run. */
 const PLACES_AT_A_TIME = 1_000;
 
 export interface SchedulerOptions {
@@ -37,15 +37,18 @@ export interface SchedulerOptions {
   readonly intervalMs: number;
 }
 
-/** What is known of the poll, for whoever must notice that it stands still (api.md 4, 9 "Health"). */
+/** The poll's state, so that others notice when it stands still (api.md 4, 9 "Health"). */
 export class Scheduler extends Context.Service<
   Scheduler,
   {
-    /** When the last poll was complete, in ms since the epoch, null before the first; late: two intervals went by since. */
+    /**
+     * When the last poll was complete, in ms since the epoch; null before the first one. `late`: two intervals have
+     * passed since.
+     */
     readonly state: Effect.Effect<{
       readonly tickedAt: number | null;
       readonly late: boolean;
-      /** Cron triggers that this node looks after. */
+      /** How many cron triggers have a timer on this node. */
       readonly scheduled: number;
     }>;
   }
@@ -59,7 +62,9 @@ const cronTriggersOf = ({ project, manifest }: KnownProject): readonly CronTrigg
       )
     : [];
 
-/** The poll on its interval, and changes of the directory and the placement as they come. Takes no input. */
+/**
+ * Polls on its interval, and applies changes of the directory and the placement as they come. Takes no input.
+ */
 export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
   Layer.effect(
     Scheduler,
@@ -80,7 +85,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
       const follow = Effect.gen(function* () {
         for (const id of yield* directory.news) yield* takeUp.project(id);
       });
-      /** A change of the directory meanwhile is taken up by itself. */
+      /** A change of the directory in the meantime is applied on its own. */
       const move = Effect.gen(function* () {
         yield* placement.moves;
         let looked = 0;
@@ -110,7 +115,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
     }),
   );
 
-/** Takes projects up: their cursors are kept in the store, and those of their triggers that live here have a timer. */
+/** Applies projects: keeps their cursors in the store, and gives timers to their triggers that live here. */
 const makeTakeUp = Effect.gen(function* () {
   const projects = yield* Projects;
   const directory = yield* Directory;
@@ -118,7 +123,7 @@ const makeTakeUp = Effect.gen(function* () {
   const timers = yield* Timers;
   const turns = yield* Semaphore.make(TAKEN_UP_AT_ONCE);
   const underWay = yield* FiberMap.make<string, void>();
-  /** Those that are under way, or crashed. */
+  /** Projects whose change is under way, or has crashed. */
   const left = new Set<string>();
 
   const takeUp = Effect.fnUntraced(function* (known: KnownProject) {
@@ -131,7 +136,7 @@ const makeTakeUp = Effect.gen(function* () {
       now: yield* Clock.currentTimeMillis,
     });
     left.delete(project.id);
-    // Another version is on its way here.
+    // A newer version is on its way here.
     if (cursors === null) return;
     const wanted = cursors.flatMap(({ slug, accountedUntil }): [string, NextInstant][] => {
       const definition = definitions.get(slug);
@@ -148,13 +153,14 @@ const makeTakeUp = Effect.gen(function* () {
       const known = directory.known(id);
       if (known === null) return Effect.void;
       left.add(id);
-      // Whoever waits for the database holds no turn meanwhile; a newer version ends the waiting of a former one.
+      // A project that waits for the database holds no turn meanwhile. A newer version interrupts the wait of an older
+      // one.
       const round = dutyRound("scheduler", turns.withPermit(takeUp(known)));
       return Effect.asVoid(FiberMap.run(underWay, id, round));
     });
   return {
     project,
-    /** Those whose taking up has crashed. */
+    /** Projects whose change has crashed. */
     again: Effect.suspend(() =>
       Effect.forEach(
         [...left].filter((id) => !FiberMap.hasUnsafe(underWay, id)),

@@ -1,11 +1,12 @@
 /**
  * Sends a changed secret to the project's running sessions after their current turn (api.md 5). A background duty on a
- * timer and a signal, without input: it compares what each sandbox was last given with what its project has now, so that
+ * timer and a signal, without input. It compares what each sandbox last received with the project's current secrets, so
  * neither a crash nor a lost message leaves a sandbox behind.
  *
- *  N1 What a sandbox was given is noted before it is started, and after each change that its daemon took: a note may be
- *     older than the sandbox, never newer. What it has already changes nothing there.
- *  N2 No value is ever logged, noted, or part of a failure.
+ *  N1 The record of a sandbox's secrets is written before the sandbox starts, and after each change that its daemon
+ *     accepted. The record may be older than the sandbox, never newer. Sending a value again changes nothing in the
+ *     sandbox.
+ *  N2 No value is ever logged, recorded, or part of a failure.
  */
 import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
@@ -26,16 +27,16 @@ import { Keyring } from "../services/keyring.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
 
-/** How long a lost signal may leave a sandbox behind. */
+/** The longest delay after a lost signal. */
 const POLL = "5 seconds";
-/** Between two questions whether a turn is over. */
+/** Pause between two checks whether a turn is over. */
 const TURN_POLL = "1 second";
-/** Runtimes that are restarted at a time. */
+/** How many runtimes are restarted at a time. */
 const AT_ONCE = 8;
-/** What a change's body holds beside its variables. */
+/** The bytes of a change's body other than its variables. */
 const BODY_FRAME_BYTES = 1024;
 
-/** A project's secrets as they are now; `versions` is what a sandbox that has them was given. */
+/** A project's secrets as they are now. `given` is the record for a sandbox that has them. */
 export interface OpenedSecrets {
   readonly given: GivenSecrets;
   readonly values: Readonly<Record<string, string>>;
@@ -51,14 +52,14 @@ const unsealed = (
     : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
 };
 
-/** Opens all secrets of a project, with the revision that they are of. */
+/** Opens all secrets of a project, with their revision. */
 export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
   const secrets = yield* Secrets;
   const keyring = yield* Keyring;
   const read = Effect.gen(function* () {
     const { revision } = yield* secrets.list(projectId);
     const sealed = yield* secrets.sealed(projectId);
-    // One revision, one set: what is sent under it twice is the same.
+    // One revision names one set of secrets: sending it twice sends the same values.
     return { revision, sealed, isOne: (yield* secrets.list(projectId)).revision === revision };
   });
   const { revision, sealed } = yield* Effect.repeat(read, { until: ({ isOne }) => isOne });
@@ -71,8 +72,8 @@ export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
 });
 
 /**
- * What a daemon is to be told so that a sandbox has these secrets: one change, or several where one body could not hold
- * it; the last one bears the revision.
+ * The changes that bring a sandbox to these secrets. Usually one; several if one body could not hold them. The last one
+ * carries the revision.
  */
 export const changesFrom = (
   former: GivenSecrets,
@@ -102,7 +103,7 @@ export const changesFrom = (
 };
 
 export interface SecretsOptions {
-  /** Sandboxes of other nodes are theirs to reach. */
+  /** Each node serves its own sandboxes. */
   readonly nodeId: string;
 }
 
@@ -119,16 +120,16 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
           yield* FiberMap.run(underWay, sandbox.id, deliver(sandbox), { onlyIfMissing: true });
         }
       });
-      // What changed while a sandbox was told of something else is looked for when that is done.
+      // Changes that came while a sandbox was being told are looked for afterwards.
       const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
       yield* Effect.forkScoped(dutyRounds(dutyRound("secrets", look), { poll: POLL, signal }));
     }),
   );
 
 /**
- * One sandbox's delivery: waits for the end of its turn, sends, notes. What fails is left to the next look.
+ * One sandbox's delivery: waits for the end of its turn, sends, and records. The next look repeats a failed delivery.
  *
- * @param ended is performed after each that did not fail.
+ * @param ended is performed after each delivery that did not fail.
  */
 const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>) {
   const sandboxes = yield* Sandboxes;
@@ -142,7 +143,7 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
     const { id, sessionId, projectId, given: former } = sandbox;
     const link = yield* linked(provider, id);
     const opened = yield* Effect.provideContext(openSecrets(projectId), services);
-    // First, so that the restarted runtime reaches what a new key is for.
+    // The names go first, so that the restarted runtime can reach the hosts that a new key is for.
     yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.values)));
     for (const change of changesFrom(former, opened)) {
       const done = yield* daemon.env(link, yield* sign(id, sessionId), change);
@@ -157,7 +158,7 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
 
   return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
     const { id, sessionId } = sandbox;
-    // Asked when it is this one's place to be restarted: a turn may begin while it waits for that.
+    // Checked when this sandbox's turn to restart comes: the agent may have begun a turn while it waited.
     const attempt = Effect.gen(function* () {
       const busy = yield* isBusy(id);
       if (!busy) yield* send(sandbox);

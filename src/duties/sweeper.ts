@@ -1,11 +1,11 @@
 /**
- * Hibernates sessions that nobody uses (spec.md 3.1 "Idle sweep", api.md 3 "Idle"). On a timer, with no input: each round
- * looks at what runs here.
+ * Hibernates sessions that are idle (spec.md 3.1 "Idle sweep", api.md 3 "Idle"). It runs on a timer, with no input:
+ * each round checks the sandboxes of this node.
  *
- *  Z1 An agent at work is never stopped by idleness, up to the ceiling of one turn (PLATFORM_MAX_TURN_MS).
- *  Z2 A session is judged by what is known of it: where its daemon does not answer, it is left alone (whether the sandbox
- *     lives is for the actor that watches it).
- *  Z3 What somebody did while the daemon was asked counts.
+ *  Z1 Idleness never stops an agent at work, up to the ceiling of one turn (PLATFORM_MAX_TURN_MS).
+ *  Z2 A session is judged only by known facts: if its daemon does not answer, it is left alone. The actor that watches
+ *     the sandbox decides whether it lives.
+ *  Z3 Activity that happens while the daemon is asked counts.
  */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
@@ -22,7 +22,7 @@ import { told } from "../actors/delivery.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
 export interface SweeperOptions {
-  /** Sessions whose sandboxes this node has are its own to sweep. */
+  /** The sweeper handles the sessions whose sandboxes are on this node. */
   readonly nodeId: string;
   /** PLATFORM_IDLE_TIMEOUT_MS. */
   readonly idleTimeoutMs: number;
@@ -30,7 +30,7 @@ export interface SweeperOptions {
   readonly maxTurnMs: number;
 }
 
-/** Daemons asked at a time. */
+/** How many daemons are asked at a time. */
 const CONCURRENCY = 16;
 /** A session is found idle at most this share of the timeout too late. */
 const LATENESS = 0.1;
@@ -39,13 +39,13 @@ const SHORTEST_INTERVAL_MS = 100;
 
 type Turn = DaemonHealth["turn"];
 
-/** An instant that a sandbox tells, ms; one to come is now, and what is no instant is none. */
+/** An instant that a sandbox reports, ms. A future instant counts as now, and an invalid one as null. */
 const past = (text: string | null, now: number): number | null => {
   const instant = text === null ? Number.NaN : Date.parse(text);
   return Number.isNaN(instant) ? null : Math.min(now, instant);
 };
 
-/** When the agent was last at work, ms since the epoch: now while a turn is in progress, up to the ceiling (Z1). */
+/** When the agent last worked, ms since the epoch. While a turn is in progress that is now, up to the ceiling (Z1). */
 const agentActiveAt = (turn: Turn, now: number, maxTurnMs: number): number => {
   if (turn.active !== true) return past(turn.last_activity_at, now) ?? 0;
   const since = past(turn.active_since, now);
@@ -64,7 +64,7 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
     return now - Math.max(since, activity.last(id)) >= idleTimeoutMs;
   });
   const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
-    // Most sessions are in use: only those that may be idle are asked.
+    // Most sessions are in use, so only those that may be idle are asked.
     if (!(yield* isIdle(id, runningAt))) return;
     const { turn } = yield* Effect.flatMap(linked(provider, sandboxId), daemon.health);
     const now = yield* Clock.currentTimeMillis;

@@ -1,12 +1,13 @@
 /**
- * Removes repositories that no project has: of a creation that broke off between the repository and its project's row.
- * Looks at what is, at start and on a timer, and takes no input. What is being made now is told from what was left:
+ * Removes repositories that no project has, left by a creation that broke off between the repository and its project's
+ * row. It lists the repositories at start and on a timer, and takes no input. It distinguishes creations under way from
+ * leftovers:
  *
- *  U1 A creation is under way from before its repository has its name until its project's row is written, or is not
- *     going to be.
- *  U2 What lies here is listed first, then what is under way is left out, then the rows are asked. So whatever was listed
- *     and is not under way any more has its row by the time they are asked, or never gets one.
- *  U3 A creation that ended without anybody knowing whether its row was written counts as broken off only after `AGE_MS`.
+ *  U1 A creation is under way from before its repository has its name until its project's row is written or cannot be
+ *     written any more.
+ *  U2 The look lists the repositories first, then leaves out those under way, then reads the rows. So a listed
+ *     repository that is no longer under way has its row by then, or never gets one.
+ *  U3 If a creation ends without knowing whether its row was written, it counts as broken off only after `AGE_MS`.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -17,17 +18,17 @@ import type { GitError } from "../git/port.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
-/** It costs disk space and nothing else. */
+/** A leftover costs disk space and nothing else, so looks are rare. */
 const INTERVAL = "10 minutes";
-/** The database ends a transaction that stands still after 5 s: a hundred times as long. */
+/** The database ends an idle transaction after 5 s. This is more than a hundred times as long. */
 const AGE_MS = 10 * 60_000;
 
 export class Creations extends Context.Service<
   Creations,
   {
-    /** Makes a project's repository and writes the project's row (U1). */
+    /** Creates a project's repository and writes the project's row (U1). */
     readonly during: <A, E, R>(projectId: string, making: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>;
-    /** One look. What cannot be removed is tried again by the next one. */
+    /** One look. A repository that cannot be removed is retried by the next look. */
     readonly look: Effect.Effect<void>;
   }
 >()("platform/actors/Creations") {}
@@ -55,7 +56,7 @@ const lookOver = (projects: Projects["Service"], underWay: ReadonlySet<string>) 
     }
   });
 
-/** What knows of creations under way, over the directories of this node. */
+/** Tracks creations under way, over the directories of this node. */
 export const makeCreations = Effect.gen(function* () {
   const underWay = new Set<string>();
   const everywhere = yield* KeptRepositories;
@@ -66,7 +67,7 @@ export const makeCreations = Effect.gen(function* () {
         Effect.sync(() => underWay.add(projectId)),
         () =>
           Effect.tap(making, () =>
-            // What stays marked is claimed by the next look.
+            // The next look claims repositories that stay marked.
             Effect.forEach(everywhere, (kept) => Effect.ignore(kept.claim({ projectId })), { discard: true }),
           ),
         () => Effect.sync(() => void underWay.delete(projectId)),
@@ -77,7 +78,7 @@ export const makeCreations = Effect.gen(function* () {
   });
 });
 
-/** With its looks, where there is something to look at. */
+/** The same with its looks, if this node has directories to look at. */
 export const unclaimedLayer = Layer.effect(
   Creations,
   Effect.gen(function* () {

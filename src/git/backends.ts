@@ -1,19 +1,19 @@
 /**
- * One backend for every kind of repository: each call goes to the one that keeps the project's (git/port.ts), the smart
- * protocol's calls too. What stands behind a kind may itself be a dispatch, to other nodes say.
+ * One backend for every kind of repository. Each call, including the smart protocol's, goes to the backend of the
+ * project's kind (git/port.ts). That backend may itself dispatch, for example to other nodes.
  */
 import * as Effect from "effect/Effect";
 import { GitBackend, GitError, type Repository } from "./port.ts";
 import type { SmartHttp } from "./server/smart-http.ts";
 import type { RepositoryKind, Upstreams } from "./upstream/upstreams.ts";
 
-/** What keeps repositories: the port to them, and the smart protocol over them. */
+/** A backend with the smart protocol over its repositories. */
 export interface Repositories {
   readonly backend: GitBackend["Service"];
   readonly endpoint: SmartHttp;
 }
 
-/** Kinds without one are refused. */
+/** A kind without an entry is refused. */
 export type Kinds = Readonly<Partial<Record<RepositoryKind, Repositories>>>;
 
 const notKept = (kind: RepositoryKind): GitError =>
@@ -28,7 +28,7 @@ const noProject = (): GitError =>
     message: "This service does not host a repository for the project.",
   });
 
-/** Picks by the project's kind; a project nobody has heard of has no repository. */
+/** Selects the backend by the project's kind. An unknown project has no repository. */
 export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositories => {
   const keeper = (kind: RepositoryKind): Effect.Effect<Repositories, GitError> => {
     const found = kinds[kind];

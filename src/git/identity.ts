@@ -1,6 +1,6 @@
-/** Who made the commits that no person and no agent made: a repository's first one, and merges. */
+/** The author of commits by the platform itself: a repository's first one, and merges. */
 
-/** @param at ms since the epoch; the commit's date, in UTC. @returns the environment of git's `commit-tree`. */
+/** @param at the commit's date, ms since the epoch, in UTC. @returns the environment of git's `commit-tree`. */
 export const platformIdentity = (at: number): Readonly<Record<string, string>> => {
   const person = {
     NAME: "Platform",

@@ -1,6 +1,6 @@
 /**
- * Bounds the git processes that serve clients: packing costs memory and CPU of the service's own machine, and one
- * sandbox may open hundreds of connections (threats.md T09). Who comes beyond waits for a place.
+ * Bounds the git processes that serve clients. Packing costs memory and CPU of the service's own machine, and one
+ * sandbox may open hundreds of connections (threats.md T09). Requests beyond the bound wait for a place.
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
@@ -11,7 +11,10 @@ export interface PlaceLimits {
   readonly perRepository: number;
 }
 
-/** On a machine of two cores more would only take turns; a repository's clients leave room for those of others. */
+/**
+ * More would only take turns on a machine of two cores. The bound for each repository leaves room for clients of
+ * others.
+ */
 export const PLACES: PlaceLimits = { inAll: 32, perRepository: 8 };
 
 /** Takes a place for a repository's git until the scope closes. */
@@ -19,7 +22,7 @@ export type TakePlace = (projectId: string) => Effect.Effect<void, never, Scope.
 
 export const makePlaces = (limits: PlaceLimits): TakePlace => {
   const all = Semaphore.makeUnsafe(limits.inAll);
-  /** Of repositories that are being served or waited for now. */
+  /** Repositories that are being served or waited for now. */
   const repositories = new Map<string, { readonly turns: Semaphore.Semaphore; users: number }>();
   const enter = (projectId: string) =>
     Effect.sync(() => {

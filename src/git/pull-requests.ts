@@ -1,33 +1,33 @@
-/** The port to pull requests: what a code host shows beside our change requests (api.md 2, `pull_requests`). */
+/** The port to pull requests: a code host's counterparts of our change requests (api.md 2, `pull_requests`). */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { GitError, type Repository } from "./port.ts";
 
-/** A pull request as the code host has it. */
+/** A pull request as the code host reports it. */
 export interface PullRequest {
   readonly number: number;
-  /** Where a person finds it. */
+  /** The address of its page. */
   readonly url: string;
   readonly status: "open" | "merged" | "closed";
-  /** The tip of its head branch; of an ended one as it was then. */
+  /** The tip of its head branch. After it has ended, the tip at that time. */
   readonly head: string;
   readonly baseRef: string;
   readonly body: string;
-  /** The commit by which the base branch has it; null where it has not. */
+  /** The commit through which the base branch contains it. Null if it does not. */
   readonly mergeCommit: string | null;
 }
 
 export interface PullRequestsPort {
-  /** Those of a head branch, whatever became of them, newest first. */
+  /** The pull requests of a head branch, with any status, newest first. */
   readonly ofHead: (
     repository: Repository,
     headRef: string,
   ) => Effect.Effect<readonly PullRequest[], GitError>;
-  /** Those that are open, a few hundred at most; it costs nothing where nothing changed. */
+  /** The open pull requests, a few hundred at most. Free of cost if nothing changed. */
   readonly open: (repository: Repository) => Effect.Effect<readonly PullRequest[], GitError>;
-  /** One by number; null where there is none. */
+  /** A pull request by its number. Null if it does not exist. */
   readonly get: (repository: Repository, number: number) => Effect.Effect<PullRequest | null, GitError>;
-  /** Opens one. Null where the host makes none: it has one of this head already, or there is nothing in it. */
+  /** Opens a pull request. Null if the host creates none: the head has one already, or contains no changes. */
   readonly create: (
     repository: Repository,
     request: {
@@ -37,9 +37,9 @@ export interface PullRequestsPort {
       readonly body: string;
     },
   ) => Effect.Effect<PullRequest | null, GitError>;
-  /** Closes it, where it is open. @returns it as it is then. */
+  /** Closes it if it is open. @returns its state after that. */
   readonly close: (repository: Repository, number: number) => Effect.Effect<PullRequest | null, GitError>;
-  /** What the base branch had before a merge by the host. */
+  /** The tip of the base branch before a merge by the host. */
   readonly baseOf: (repository: Repository, mergeCommit: string) => Effect.Effect<string | null, GitError>;
 }
 
@@ -47,7 +47,7 @@ const none = Effect.fail(
   new GitError({ code: "unknown_repository", message: "This repository is not on a code host." }),
 );
 
-/** Without a code host there are none. */
+/** Without a code host the list is always empty. */
 export const PullRequests = Context.Reference<PullRequestsPort>("platform/git/PullRequests", {
   defaultValue: () => ({
     ofHead: () => none,

@@ -1,7 +1,7 @@
 /**
- * The only place that starts git. Every process gets the same closed environment (no configuration of the machine's, no
- * prompt, no transport that was not asked for, no hook), a group of its own, a deadline, and an end: whoever started
- * it is interrupted or done, it is told to stop, and killed when it does not.
+ * The only place that starts git. Every process gets the same closed environment: no configuration of the machine, no
+ * prompt, no hook, and no transport except the requested one. Each has a process group of its own and a deadline. When
+ * its caller is interrupted or done, it is asked to stop, and killed if it does not.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -13,35 +13,36 @@ import { cutText, storableText } from "../domain/text.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
 
-/** What is left to say about one git process. */
+/** The description of one git process. */
 interface GitCommand {
   readonly args: readonly string[];
-  /** The bare repository, as GIT_DIR; null for commands that need none. */
+  /** The bare repository, as GIT_DIR. Null for commands that need none. */
   readonly repository: string | null;
-  /** Settings of this process and its children, beside the fixed ones. */
+  /** Settings of this process and its children, in addition to the fixed ones. */
   readonly config?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * How it is told to stop early. `signal` (the default) ends it at once. `hang-up` ends its input first and lets it
-   * finish: `receive-pack` throws its quarantine away when a push breaks off, and leaves it lying on a signal. Where
-   * it is at work on what it has, its own children are ended before it is.
+   * How it is asked to stop early. `signal` (the default) ends it at once. `hang-up` first ends its input and lets it
+   * finish: `receive-pack` removes its quarantine when a push breaks off, but leaves it behind after a signal. If it is
+   * working on received data, its own children are ended first.
    */
   readonly stopBy?: "signal" | "hang-up";
   /**
-   * `own` (the default): everything it starts ends with it. `shared`: it stays in the service's session, outside of which
-   * the kernel would schedule it apart from its reader; for a git that ends its children itself when it is told to end.
+   * `own` (the default): all its children end with it. `shared`: it stays in the service's session. In a session of its
+   * own, the kernel would schedule it separately from its reader. Use it for a git that ends its children itself when
+   * asked to stop.
    */
   readonly group?: "own" | "shared";
-  /** Milliseconds it has to finish after its input's end (10 s). */
+  /** How long it may take to finish after its input ends, in milliseconds (10 s). */
   readonly hangUpMs?: number;
-  /** What git and its children may take of the machine, where a stranger decides what they are given. */
+  /** Limits on the machine's resources for git and its children, for input from untrusted users. */
   readonly bounds?: GitBounds;
 }
 
 export interface GitBounds {
   /** Memory of each process. */
   readonly memoryBytes: number;
-  /** The longest file that is written. */
+  /** The longest file that it may write. */
   readonly fileBytes: number;
 }
 
@@ -50,15 +51,15 @@ export interface GitProcess {
   readonly stdout: Readable;
   /** Descriptor 3 of git and its hooks. */
   readonly channel: Duplex;
-  /** The last 8 KiB of what git wrote to standard error. */
+  /** The last 8 KiB of git's standard error. */
   readonly stderr: () => string;
-  /** How many bytes it wrote there so far. */
+  /** How many bytes it has written to standard error so far. */
   readonly said: () => number;
-  /** Waits until nobody can write there any more. */
+  /** Waits until standard error is closed. */
   readonly silent: Effect.Effect<void>;
-  /** Waits for the process's end; its code, or null when a signal ended it. */
+  /** Waits for the process's end. Its exit code, or null if a signal ended it. */
   readonly exit: Effect.Effect<number | null>;
-  /** Tells git and its children to stop, without waiting for it. */
+  /** Asks git and its children to stop, without waiting. */
   readonly terminate: Effect.Effect<void>;
 }
 
@@ -66,13 +67,13 @@ export interface GitRequest extends GitCommand {
   readonly stdin?: string;
   /** Milliseconds until it is given up (30 s). */
   readonly deadlineMs?: number;
-  /** Milliseconds without a byte of output after which it is given up too; up to twice as long. */
+  /** Milliseconds without output after which it is also given up; up to twice as long. */
   readonly stallMs?: number;
   /** Answers a line that git's children write to descriptor 3. */
   readonly answer?: (line: string) => string;
-  /** Bytes of output that are kept; git is stopped at the first one beyond (16 MiB). */
+  /** How many bytes of output are kept. Git is stopped at the first byte beyond (16 MiB). */
   readonly maxOutputBytes?: number;
-  /** Exit codes that are answers (0); another one is an error. */
+  /** Exit codes that count as answers (0). Any other code is an error. */
   readonly expect?: readonly number[];
 }
 
@@ -87,20 +88,23 @@ interface GitOutput {
 const deadlineMs = 30_000;
 const maxOutputBytes = 16 * 1024 * 1024;
 const stderrBytes = 8 * 1024;
-/** Time to finish after the input's end, then after SIGTERM, on which git removes its locks; then comes SIGKILL. */
+/**
+ * Time to finish after the input's end. Then SIGTERM, on which git removes its locks, and after the second time
+ * SIGKILL.
+ */
 const hangUpMs = 10_000;
 const killAfter = "2 seconds";
 const lastWordsFor = "200 millis";
-/** First git with `merge-tree --write-tree` (threats.md G14). */
+/** The first git with `merge-tree --write-tree` (threats.md G14). */
 const oldestVersion: readonly [number, number] = [2, 38];
 
 const fixedConfig: Readonly<Record<string, string>> = {
-  "safe.directory": "*", // the data directory may belong to another user than the service's when that is root
+  "safe.directory": "*", // if the service runs as root, the data directory may belong to another user
   "core.hooksPath": "/dev/null",
   "core.fsmonitor": "false",
-  "core.fsync": "objects,derived-metadata,reference", // an acknowledged push survives a power cut
-  "core.bigFileThreshold": "32m", // larger files pass through instead of being held whole, and are not compared
-  "pack.windowMemory": "128m", // a thread that looks for deltas
+  "core.fsync": "objects,derived-metadata,reference", // an acknowledged push survives a power failure
+  "core.bigFileThreshold": "32m", // larger files are streamed instead of held in memory, and are not compared
+  "pack.windowMemory": "128m", // for each thread that searches for deltas
   "core.quotePath": "false",
   "core.filesRefLockTimeout": "2000", // ms to wait for another writer of the same ref
   "core.packedRefsTimeout": "5000",
@@ -108,14 +112,14 @@ const fixedConfig: Readonly<Record<string, string>> = {
   "transfer.fsckObjects": "true",
   "fetch.recurseSubmodules": "false",
   "submodule.recurse": "false",
-  "http.followRedirects": "false", // an address was checked; where it leads to was not
+  "http.followRedirects": "false", // only the first address was checked, not a redirect's
   "i18n.logOutputEncoding": "UTF-8",
 };
 
 const environmentOf = (command: GitCommand): Record<string, string> => {
   const config = Object.entries({ ...fixedConfig, ...command.config });
   const environment: Record<string, string> = {
-    // Where git lies is the machine's matter and no setting of ours: the one variable that is taken over.
+    // The only inherited variable: the machine decides where git is installed.
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
     HOME: "/nonexistent",
     LC_ALL: "C",
@@ -150,11 +154,11 @@ const signalGroup = (child: ChildProcess, { group }: GitCommand, signal: "SIGTER
   try {
     process.kill(group === "shared" ? child.pid : -child.pid, signal);
   } catch {
-    // It ended between the question and the signal.
+    // It ended before the signal.
   }
 };
 
-/** Under a limit that is lower already, that one stays. ulimit counts memory in KiB and files in blocks of 512 bytes. */
+/** A lower existing limit stays in force. ulimit counts memory in KiB and files in blocks of 512 bytes. */
 const boundedGit = `ulimit -d "$1" 2>/dev/null; ulimit -f "$2" 2>/dev/null; shift 2; exec git "$@"`;
 
 const programOf = ({ args, bounds }: GitCommand): readonly [string, readonly string[]] => {
@@ -171,11 +175,11 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
       env: environmentOf(command),
       cwd: command.repository ?? "/",
       stdio: ["pipe", "pipe", "pipe", "pipe"],
-      // A group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it.
+      // A process group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it.
       detached: command.group !== "shared",
     });
     child.on("error", (error: NodeJS.ErrnoException) => {
-      // ENOENT is said of a missing program and of a missing working directory alike.
+      // ENOENT means either a missing program or a missing working directory.
       const message =
         error.code === "ENOENT"
           ? "git could not be started. It is not installed, or the repository's directory does not exist."
@@ -185,14 +189,14 @@ const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
     child.once("spawn", () => resume(Effect.succeed(child)));
   });
 
-/** Ends what git has started, so that it fails as if that had failed, and clears up. */
+/** Ends git's children, so that git itself fails as if they had failed, and cleans up. */
 const signalChildren = async ({ pid = 0 }: ChildProcess): Promise<void> => {
   const listed = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
   for (const id of listed.split(" ").filter(Boolean)) {
     try {
       process.kill(Number(id), "SIGTERM");
     } catch {
-      // It ended in between.
+      // It ended meanwhile.
     }
   }
 };
@@ -202,7 +206,7 @@ const hangUp = (child: ChildProcess): void => {
   child.stdout?.resume(); // a full pipe would keep it from finishing
 };
 
-/** Goes from one way of ending it to the next until it has ended. */
+/** Tries one way of ending it after the other until it has ended. */
 const stop = (
   child: ChildProcess,
   command: GitCommand,
@@ -223,7 +227,7 @@ const stop = (
     yield* ended;
   });
 
-/** Starts git for a conversation; it ends with the scope. */
+/** Starts git for a conversation. It ends with the scope. */
 export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.map(start(command), (child) => {
@@ -240,7 +244,7 @@ export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitErro
       });
       const [stdin, stdout, , channel] = child.stdio;
       if (stdin === null || stdout === null) throw new Error("git was started without its pipes");
-      // A git that ends before it has read everything breaks the pipe: its exit code tells why.
+      // If git ends before it has read all its input, the pipe breaks. Its exit code explains why.
       for (const pipe of [stdin, stdout, child.stderr, channel]) pipe?.on("error", () => undefined);
       const git: GitProcess = {
         stdin,
@@ -288,7 +292,9 @@ const collect = (stdout: Readable, limit: number, count: (bytes: number) => void
     stdout.once("close", () => finish(false));
   });
 
-/** What git says went wrong, in one line: the last line that names a fault, else the last one; at most 500 characters. */
+/**
+ * Git's error message in one line: the last line that names a fault, otherwise the last line; at most 500 characters.
+ */
 export const gitMessage = (stderr: string, repository: string | null): string => {
   const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
   const line =
@@ -297,13 +303,13 @@ export const gitMessage = (stderr: string, repository: string | null): string =>
   return cutText(storableText(hidden), 500);
 };
 
-/** A question over descriptor 3 is a prompt or a ref's name. */
+/** A question on descriptor 3 is a prompt or a ref's name. */
 const maxQuestionBytes = 4096;
 
 const late = ({ args }: GitCommand, how: string): GitError =>
   new GitError({ code: "timeout", message: `git ${args[0] ?? ""} ${how} and was stopped.` });
 
-/** Fails when nothing was moved for a while. */
+/** Fails if nothing has moved for a while. */
 const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never, GitError> => {
   const { stallMs } = request;
   if (stallMs === undefined) return Effect.never;
@@ -334,7 +340,7 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
     end,
     stalled(request, () => written + git.said()),
   );
-  // Its last words may be on their way when it has ended; a descendant that keeps the pipe open is not waited for.
+  // Its last output may still be on its way when it has ended. A descendant that keeps the pipe open is not waited for.
   yield* Effect.raceFirst(git.silent, Effect.sleep(lastWordsFor));
   const stderr = git.stderr();
   if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
@@ -345,7 +351,10 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
   return output;
 });
 
-/** Runs git to its end and keeps what it wrote. Codes not in `expect` fail as `git_failed`, a missed deadline as `timeout`. */
+/**
+ * Runs git to its end and keeps its output. Codes outside `expect` fail as `git_failed`, a missed deadline as
+ * `timeout`.
+ */
 export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> => {
   const deadline = request.deadlineMs ?? deadlineMs;
   return Effect.scoped(runToItsEnd(request)).pipe(
@@ -356,7 +365,7 @@ export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> 
   );
 };
 
-/** @returns the sentence that refuses what `git version` printed; null where it is new enough. */
+/** @returns the sentence that refuses this output of `git version`. Null if the version is new enough. */
 export const gitVersionFault = (printed: string): string | null => {
   const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(printed) ?? [];
   const [oldestMajor, oldestMinor] = oldestVersion;
@@ -367,7 +376,7 @@ export const gitVersionFault = (printed: string): string | null => {
     : `git ${oldestVersion.join(".")} or newer is required. This machine has "${printed}".`;
 };
 
-/** The machine's git, refused where it is absent or too old for what the service asks of it. @returns its version line. */
+/** Checks the machine's git: it must be installed and new enough for the service. @returns its version line. */
 export const requireGit: Effect.Effect<string, GitError> = Effect.gen(function* () {
   const { stdout } = yield* runGit({ args: ["version"], repository: null });
   const printed = stdout.toString("utf8").trim();

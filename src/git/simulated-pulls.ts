@@ -1,9 +1,9 @@
-/** The twin of a code host's pull requests, in memory, over whatever backend has the branches. */
+/** The twin of a code host's pull requests, in memory, over any backend that has the branches. */
 import * as Effect from "effect/Effect";
 import { GitBackend, GitError, type Repository } from "./port.ts";
 import type { PullRequest, PullRequestsPort } from "./pull-requests.ts";
 
-/** What people do on the host's page. */
+/** Actions of people on the host's page. */
 export interface SimulatedPulls extends PullRequestsPort {
   readonly mergeThere: (repository: Repository, number: number) => Effect.Effect<void, GitError>;
   readonly closeThere: (repository: Repository, number: number) => Effect.Effect<void, GitError>;
@@ -18,7 +18,7 @@ export const simulatedPulls = Effect.gen(function* (): Effect.fn.Return<Simulate
   const kept = new Map<string, Map<number, Pull>>();
   const before = new Map<string, string>();
 
-  /** What pushes did to open ones: their head moved on, or the base has it now. */
+  /** Applies pushes to an open one: its head moved on, or the base now contains it. */
   const refreshed = Effect.fnUntraced(function* (repository: Repository, pull: Pull) {
     if (pull.status !== "open") return pull;
     const head = (yield* git.branchTip(repository, pull.headRef)) ?? pull.head;

@@ -1,7 +1,7 @@
 /**
- * The twin of every backend, in memory: branches, tags, commits and files with the port's semantics and none of git's
- * formats. Commit ids are hashes of what the commit says, so one history has the same ids in every run. `commit` and
- * `tag` stand for what pushes do to a real repository.
+ * The twin of every backend, in memory: branches, tags, commits and files with the port's semantics, but without git's
+ * formats. A commit's id is the hash of its content, so the same history has the same ids in every run. `commit` and
+ * `tag` replace pushes to a real repository.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -20,23 +20,23 @@ import {
 import { maxCommits, maxFiles } from "./repository/compare.ts";
 import { initialCommit } from "./server/ref-policy.ts";
 
-/** A file's text, or what stands at a path without being a file. */
+/** A file's text, or a path that is not a file. */
 export type SimulatedEntry = string | { readonly symlink: string } | { readonly submodule: string };
 
 export interface SimulatedCommit {
   readonly branch: string;
-  /** The parent; null begins a history of its own. */
+  /** The parent. Null begins a separate history. */
   readonly onto: string | null;
   /** The whole tree, not a change. */
   readonly files: Readonly<Record<string, SimulatedEntry>>;
   readonly subject: string;
 }
 
-/** The other side of the twin: what pushes would have done. */
+/** The twin's own operations, in place of pushes. */
 export class SimulatedRepositories extends Context.Service<
   SimulatedRepositories,
   {
-    /** Makes a commit and moves the branch to it, wherever it was. @returns its id. */
+    /** Creates a commit and moves the branch to it, from any tip. @returns the commit's id. */
     readonly commit: (repository: Repository, commit: SimulatedCommit) => Effect.Effect<string, GitError>;
     readonly tag: (repository: Repository, name: string, commit: string) => Effect.Effect<void, GitError>;
   }
@@ -44,7 +44,7 @@ export class SimulatedRepositories extends Context.Service<
 
 interface Commit {
   readonly sha: string;
-  /** None, one, or the two sides of a merge, the branch that was merged into first. */
+  /** None, one, or the two sides of a merge, with the receiving branch first. */
   readonly parents: readonly string[];
   readonly subject: string;
   readonly author: string;
@@ -71,10 +71,10 @@ const defaultBranchFault = (branch: string): GitError | null => {
   return error(code === "session_branch" ? "reserved_branch" : "unknown_ref", message);
 };
 
-/** The commit and its ancestors, none before a commit that comes from it: so linear ones are newest first. */
+/** The commit and its ancestors. A commit comes before its ancestors, so a linear history is newest first. */
 const historyOf = (state: State, sha: string): Commit[] => {
   const parentsOf = (at: string) => state.commits.get(at)?.parents ?? [];
-  /** By ancestor, how many that come from it are not listed yet. */
+  /** For each ancestor, how many of its descendants are not listed yet. */
   const waitsFor = new Map<string, number>();
   const reached = [sha];
   for (const at of reached) {
@@ -126,7 +126,7 @@ const sidesOf = Effect.fnUntraced(function* (state: State, request: { base: stri
   return sides;
 });
 
-/** A file that both sides changed, each in its own way, conflicts: lines are not merged here. */
+/** A file that both sides changed differently conflicts: the twin does not merge lines. */
 const conflictsOf = ({ mergeBase, base, head }: Sides): readonly string[] => {
   if (mergeBase === null) return [];
   const theirs = new Set(changedPaths(mergeBase.files, base.files));
@@ -248,7 +248,7 @@ const mergedFiles = (mergeBase: Commit, base: Commit, head: Commit): Commit["fil
   return files;
 };
 
-/** In one go: nothing moves meanwhile in memory. */
+/** In one step: in memory nothing moves meanwhile. */
 const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) {
   const { branch, message, at } = request;
   if (!state.branches.has(branch)) return yield* error("unknown_ref", `Branch ${branch} not found.`);
@@ -296,7 +296,7 @@ const emptyState = (head: string): State => {
   };
 };
 
-/** The twin; it imports nothing (`import_failed`), having no world to import from. */
+/** The twin. It has no outside world, so imports fail (`import_failed`). */
 export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> = Layer.effectContext(
   Effect.sync(() => {
     const repositories = new Map<string, State>();

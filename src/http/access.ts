@@ -1,6 +1,6 @@
 /**
- * Who may do what (api.md 1 "Caller", "Origin"): one table from the power an endpoint asks for to the tokens that
- * have it. Held cell by cell by test/http/access.test.ts.
+ * The permission table (api.md 1 "Caller", "Origin"): from the power that an endpoint requires to the tokens that have
+ * it. test/http/access.test.ts checks every cell.
  */
 import type { Principal } from "../store/ports/records.ts";
 import type { Power } from "./api/access.ts";
@@ -21,13 +21,15 @@ const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   clone: ["sandbox"],
 };
 
-/** Powers over the account that a token bound to one project does not have. */
+/** Powers over the account. A token bound to one project lacks them. */
 const ACCOUNT_WIDE: ReadonlySet<Power> = new Set<Power>(["account"]);
 
-/** Whether the caller's token has the power at all; which project it has it in is `reaches`. */
+/** Whether the caller's token has the power at all. `reaches` decides for which project. */
 export const hasPower = (caller: Principal, power: Power): boolean =>
   MAY[power].includes(callerKind(caller)) && (caller.projectId === null || !ACCOUNT_WIDE.has(power));
 
-/** Whether a project-bound token is in its own project; another one is not there for it (404, threats.md T02). */
+/**
+ * Whether a project-bound token is in its own project. Any other project answers as not found (404, threats.md T02).
+ */
 export const reaches = (caller: Principal, projectId: string): boolean =>
   caller.projectId === null || caller.projectId === projectId;

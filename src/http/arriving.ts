@@ -1,6 +1,7 @@
 /**
- * Bodies of webhooks on their way in: their bytes as they came, at most so many, within the budget of all bodies, and in
- * time (api.md 1 "Bodies", threats.md W17, W18, W40). Below Effect: a fiber a request would double what a webhook costs.
+ * Receives the bodies of webhooks: as raw bytes, with a size limit, within the budget of all bodies, and within a time
+ * limit (api.md 1 "Bodies", threats.md W17, W18, W40). Below Effect: a fiber for each request would double a webhook's
+ * cost.
  */
 import type { IncomingMessage } from "node:http";
 import * as Clock from "effect/Clock";
@@ -12,14 +13,14 @@ import { BodyTime } from "./body.ts";
 
 export interface Arriving {
   /**
-   * Reads a body and hands it on, or says why not; neither where the sender went away before it was whole.
-   * What is refused is refused while it is on its way; nobody reads what is left of it.
+   * Reads a body and passes it on, or reports why it was refused. Calls neither if the sender leaves before the body is
+   * complete. A refusal comes while the body still arrives, and the rest of the body is not read.
    */
   readonly read: (
     request: IncomingMessage,
     options: { readonly limitBytes: number; readonly sender: Sender },
     then: {
-      /** `done` gives the bytes back to the budget. */
+      /** `done` returns the bytes to the budget. */
       readonly body: (bytes: Buffer, done: () => void) => void;
       readonly refused: (error: ApiError) => void;
     },
@@ -37,7 +38,7 @@ const late = () => new RequestTimeout({ error: "The body did not arrive in time.
 const incomplete = () =>
   new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
 
-/** How often bodies that take too long are looked for, at most. */
+/** The longest pause between two checks for bodies that take too long. */
 const LOOK_MS = 1000;
 
 interface Reading {
@@ -67,7 +68,7 @@ export const makeArriving = Effect.gen(function* () {
     const stop = (): void => {
       underWay.delete(reading);
       request.off("data", onData).off("end", onEnd).off("close", onClose);
-      // What still comes is not kept.
+      // Any further bytes are discarded.
       request.resume();
     };
     const reading: Reading = {
@@ -89,14 +90,14 @@ export const makeArriving = Effect.gen(function* () {
       stop();
       then.body(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks), hold.release);
     };
-    /** The connection is gone: there is nobody to answer (W40: nothing was decided yet). */
+    /** The connection is gone, so there is no answer (W40: nothing was decided yet). */
     const onClose = (): void => {
       stop();
       hold.release();
     };
     underWay.add(reading);
     request.on("data", onData).on("end", onEnd).on("close", onClose);
-    // Its close says it too.
+    // The `close` event reports it too.
     request.on("error", () => undefined);
   };
   return { read } satisfies Arriving;

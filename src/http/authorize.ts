@@ -1,6 +1,6 @@
 /**
- * Authentication and the one error shape around every endpoint of the API. A request is the bearer's, or the
- * dashboard's by its cookie; unsafe requests by cookie need the CSRF header as well (api.md 3 "preview").
+ * Authentication and the common error shape for every endpoint of the API. A request carries a bearer token or the
+ * dashboard's cookie. Unsafe requests with the cookie also need the CSRF header (api.md 3 "preview").
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -36,7 +36,7 @@ export const forbidden = (caller: Principal): Forbidden =>
 
 const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
 
-/** The caller of a request by its token or the dashboard's cookie; fails with 401. */
+/** The caller of a request, by its token or the dashboard's cookie. Fails with 401. */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
   const dashboard = yield* DashboardSessions;
@@ -67,13 +67,13 @@ const tokenOfBearer = (token: string | undefined): ShownToken | null =>
 
 const powerOf = (endpoint: HttpApiEndpoint.Top) => Context.getOption(endpoint.annotations, Access);
 
-/** The middleware of every endpoint with a caller. */
+/** The middleware of every authenticated endpoint. */
 export const authorizedLayer = Layer.effect(
   Authorized,
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
     const { ending } = yield* Openings;
-    /** Nothing is done on a body's word that was still arriving when its token ended. */
+    /** If the token ends while the body still arrives, the request is refused. */
     const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Principal) =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -86,7 +86,7 @@ export const authorizedLayer = Layer.effect(
       );
     const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null) =>
       answering(authenticate(request)).pipe(
-        // The key of an ended sandbox is told what every other token is told there (api.md 6: anything else 403).
+        // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
         Effect.mapError((error) =>
           error instanceof Unauthorized && power === "clone" && isServiceKey(request)
             ? sandboxEnded()
@@ -98,15 +98,15 @@ export const authorizedLayer = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest;
         const power = powerOf(endpoint);
         const caller = yield* callerOf(request, Option.getOrNull(power));
-        // An endpoint that forgot to name its power is nobody's.
+        // An endpoint without a declared power is closed to all callers.
         if (power._tag === "None" || !hasPower(caller, power.value)) return yield* forbidden(caller);
         const { params } = yield* HttpRouter.RouteContext;
-        // What is no id at all is the decoder's to refuse, for every token alike.
+        // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
         if (projectId !== null && power.value !== "clone" && !reaches(caller, projectId)) {
           return yield* notFound("project");
         }
-        // Read before it is decoded: the decoder takes what has arrived, and knows neither limit nor time.
+        // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
         if (endpoint.payload.size > 0) yield* bodyOf(request, caller);
         return yield* Effect.provideService(inOneShape(handle), Caller, caller);
       }),
@@ -116,7 +116,7 @@ export const authorizedLayer = Layer.effect(
 
 type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
 
-/** Turns the router's own complaints about a request into the one shape; everything else passes. */
+/** Puts the router's own errors about a request into the common shape. Everything else passes. */
 const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | UnsupportedMedia, R> =>
   handle.pipe(
     Effect.catch((error): Effect.Effect<never, E | BadRequest> =>

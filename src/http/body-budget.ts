@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes of webhook bodies that are in flight: 256 MiB in all, 64 MiB a trigger, 32 MiB an address
- * (api.md 1 "Bodies"). Beyond, a sender is told to come back before a byte of its body is read (threats.md W17).
+ * Bounds the bytes of webhook bodies in flight: 256 MiB in all, 64 MiB for a trigger, 32 MiB for an address (api.md 1
+ * "Bodies"). Beyond that, a sender must retry later, before a byte of its body is read (threats.md W17).
  */
 const MIB = 1024 * 1024;
 const TOTAL_BYTES = 256 * MIB;
@@ -23,20 +23,23 @@ const accountsOf = ({ trigger, address }: Sender): readonly Account[] => [
   { name: `address ${address}`, limit: ADDRESS_BYTES },
 ];
 
-/** What one body holds of the budget: the bytes that have come. What is only announced would be anyone's to reserve. */
+/**
+ * One body's share of the budget: the bytes that have arrived. Announced bytes do not count, or any sender could
+ * reserve them.
+ */
 export interface Hold {
-  /** Nothing is to be had at all: a body is refused before a byte of it is read. */
+  /** The budget is used up: a body is refused before a byte of it is read. */
   readonly isFull: () => boolean;
-  /** False where so much is not to be had: nothing more was taken. */
+  /** False if that many bytes are not available. Nothing was taken then. */
   readonly take: (bytes: number) => boolean;
-  /** Gives everything back; once is enough, more does no harm. */
+  /** Returns all its bytes. Idempotent. */
   readonly release: () => void;
 }
 
 export class BodyBudget {
   readonly #held = new Map<string, number>();
 
-  /** Nothing is held yet. */
+  /** A hold without bytes. */
   open(sender: Sender): Hold {
     const accounts = accountsOf(sender);
     let taken = 0;

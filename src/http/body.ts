@@ -1,6 +1,6 @@
 /**
- * Reading a request's body: at most so many bytes, and all of them within 30 s (api.md 1 "Bodies", threats.md W17, W18).
- * What is refused is refused while it is on its way; the server ends the connection behind such an answer.
+ * Reads a request's body within a size limit and within 30 s (api.md 1 "Bodies", threats.md W17, W18). A body is
+ * refused while it still arrives, and the server then closes the connection.
  */
 import * as ByteSize from "effect/ByteSize";
 import * as Context from "effect/Context";
@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber";
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http";
 import { BadRequest, RequestTimeout, TooLarge } from "./api/errors.ts";
 
-/** A JSON body's. */
+/** The limit of a JSON body. */
 export const JSON_LIMIT_BYTES = 1024 * 1024;
 
 /** How long a body may take to arrive. */
@@ -43,10 +43,10 @@ type Request = HttpServerRequest.HttpServerRequest;
 const declaredLength = ({ headers }: Request): number | null =>
   headers["content-length"] === undefined ? null : Number(headers["content-length"]);
 
-/** Reads a body that is decoded later: the request keeps it, and gives it again to whoever asks. */
+/** Reads a body that is decoded later. The request keeps it for every later reader. */
 export const awaitBody = Effect.fnUntraced(function* (request: Request, limitBytes: number) {
   if ((declaredLength(request) ?? 0) > limitBytes) return yield* tooLarge(limitBytes);
-  // A fiber of its own: interrupting the reader would cut the connection before its refusal is written.
+  // In a fiber of its own: interrupting the reader would close the connection before the refusal is written.
   const reading = yield* Effect.forkDetach(
     Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
   );

@@ -1,7 +1,8 @@
 /**
- * Bounds the API's requests that are under way (PLATFORM_REQUESTS_AT_ONCE). A service that takes more than it can serve answers all of
- * them late; with a bound it answers those it took, and tells the others at once to come back. A stream is under way until its
- * answer begins. Git, webhooks, the relay and previews have bounds of their own, and the two questions about health always pass.
+ * Bounds the API requests under way (PLATFORM_REQUESTS_AT_ONCE). Without a bound, an overloaded service answers every
+ * request late. With a bound, it serves the accepted requests, and tells the others at once to retry later. A stream
+ * counts until its answer begins. Git, webhooks, the relay and previews have bounds of their own, and the two health
+ * endpoints always pass.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
@@ -16,7 +17,7 @@ export class InFlight {
     this.#most = most;
   }
 
-  /** Counts a request in until `answered` or the end of its connection. False: there are too many. */
+  /** Counts a request until `answered` or the end of its connection. False: too many are under way. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
     if (UNBOUNDED.test(request.url ?? "")) return true;
     if (this.#count >= this.#most) return false;
@@ -31,7 +32,7 @@ export class InFlight {
     return true;
   }
 
-  /** Its answer is made; what is left is to send it. */
+  /** The answer is ready. Only sending it is left. */
   answered(request: object): void {
     this.#leave.get(request)?.();
   }

@@ -1,4 +1,4 @@
-/** Numbers of the configuration that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
+/** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
 import type { PreviewAddress } from "../domain/preview.ts";
 
@@ -13,7 +13,7 @@ export class Limits extends Context.Service<
   }
 >()("platform/http/Limits") {}
 
-/** Where the service is reached: by people and senders, and from within a sandbox. */
+/** The service's addresses: for people and senders, and for sandboxes. */
 export class Addresses extends Context.Service<
   Addresses,
   {
@@ -23,11 +23,11 @@ export class Addresses extends Context.Service<
   }
 >()("platform/http/Addresses") {}
 
-/** Where a repository may be imported from (api.md 2 "Repository sources"). */
+/** Allowed sources of repository imports (api.md 2 "Repository sources"). */
 export class ImportPolicy extends Context.Service<
   ImportPolicy,
   {
-    /** PLATFORM_IMPORT_ROOTS; none: no local import. */
+    /** PLATFORM_IMPORT_ROOTS. Empty: no local import. */
     readonly roots: readonly string[];
     /** PLATFORM_GIT_ALLOW_HOSTS. */
     readonly allowHosts: readonly string[];

@@ -1,4 +1,4 @@
-/** `GET /metrics` (api.md 9): what an operator watches, in Prometheus' text format. Gauges of this process and its database. */
+/** `GET /metrics` (api.md 9): gauges of this process and its database for operators, in Prometheus' text format. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Metric from "effect/Metric";
@@ -18,7 +18,7 @@ import { apiErrorResponse } from "./respond.ts";
 const set = (name: string, description: string, value: number) =>
   Metric.update(Metric.gauge(name, { description }), value);
 
-/** What webhooks were answered since this process began. */
+/** The webhook receiver's answers since this process began. */
 const countWebhooks = Effect.fnUntraced(function* () {
   const { answers, dropped } = (yield* WebhookRecord).counts();
   const webhooks = Metric.counter("webhooks_total", {
@@ -35,7 +35,7 @@ const countWebhooks = Effect.fnUntraced(function* () {
   yield* Metric.update(lost, dropped);
 });
 
-/** Accounts see their own sessions and queue; the scheduler and the receiver are the service's. */
+/** Accounts see their own sessions and queue. The scheduler and the receiver belong to the whole service. */
 const gauges = Effect.fnUntraced(function* (accountId: string) {
   const account = yield* (yield* Identity).account(accountId);
   if (account === null) return yield* notFound("account");
@@ -73,7 +73,7 @@ const expose = Effect.gen(function* () {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
   if (!hasPower(caller, "account")) return yield* forbidden(caller);
-  // A registry of its own: two scrapes at once do not write over each other.
+  // A registry for each request, so that two concurrent scrapes do not overwrite each other.
   const text = yield* Effect.provideService(gauges(caller.accountId), Metric.MetricRegistry, new Map());
   return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" });
 });

@@ -1,12 +1,12 @@
 /**
- * What is open on this node by each credential: relayed requests and WebSockets, previews, git exchanges, streams, bodies
- * that are still arriving. All of it is cut when the credential ends.
+ * Tracks the open connections of each credential on this node: relayed requests and WebSockets, previews, git
+ * exchanges, streams, bodies that are still arriving. When the credential ends, they are all cut.
  *
- *  N1 Everything that lasts is held here from its authentication until it is over.
- *  N2 One statement a second checks everything that is held, and none runs while nothing is. The store's signal checks at
- *     once what it names, so a lost signal costs a second.
- *  N3 An expiry needs no statement: it cuts at its instant, also while the database is away.
- *  N4 An outage cuts nothing. What could not be checked is checked again a second later.
+ *  N1 Everything that lasts is held here, from its authentication to its end.
+ *  N2 One statement a second checks everything that is held. If nothing is held, no statement runs. The store's signal
+ *     triggers an immediate check of the named ids, so a lost signal costs a second.
+ *  N3 An expiry needs no statement: it cuts at its instant, even while the database is away.
+ *  N4 An outage cuts nothing. A failed check is repeated a second later.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -19,15 +19,15 @@ import type { Grant } from "../store/ports/grants.ts";
 import { Identity } from "../store/ports/identity.ts";
 import type { Principal } from "../store/ports/records.ts";
 
-/** What is held, and by what it ends. */
+/** An open use, with the conditions that end it. */
 export interface Held extends Grant {
-  /** Ids of the tokens and sessions whose end may end it: the store's signals name them. */
+  /** Ids of the tokens and sessions whose end may end it. The store's signals name them. */
   readonly endsWith: readonly string[];
-  /** null: it does not end by itself. */
+  /** Null: it does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** A caller's use of a project, and of a session's sandbox where the connection leads there. */
+/** A caller's use of a project, and of a session's sandbox if the connection leads there. */
 export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session">): Held => ({
   ...reach,
   credential: { kind: "token", id: caller.tokenId },
@@ -41,24 +41,24 @@ export class Openings extends Context.Service<
     /**
      * Holds a connection.
      *
-     * @param cut ends it, and is called once at most: when its credential ends.
-     * @returns releases it, when it is over by itself.
+     * @param cut ends the connection. Called at most once, when its credential ends.
+     * @returns a function to call when the connection ends by itself.
      */
     readonly hold: (held: Held, cut: () => void) => () => void;
-    /** Completes when the credential ends; held until the scope closes. */
+    /** Completes when the credential ends. The use is held until the scope closes. */
     readonly ending: (held: Held) => Effect.Effect<Deferred.Deferred<void>, never, Scope.Scope>;
   }
 >()("platform/http/Openings") {}
 
-/** How long a lost signal may leave something open. */
+/** How long a lost signal may leave a connection open. */
 const POLL_MS = 1000;
-/** Timers of Node's cannot be set for longer than 24 days: a later expiry is looked at again. */
+/** Node's timers are limited to 24 days. A later expiry is checked again after this time. */
 const LONGEST_SLEEP_MS = 60 * 60 * 1000;
 
-/** Everything that is held alike. It leaves at a poll, so that a caller who comes again and again finds it there. */
+/** All uses with the same conditions. An empty group stays until the next poll, so that a returning caller finds it. */
 class Group {
   readonly held: Held;
-  /** Places that are taken and left: a Set that grows and shrinks costs the relay more (proxy/watch.ts). */
+  /** Slots that are taken and freed: a Set that grows and shrinks costs the relay more (proxy/watch.ts). */
   readonly #cuts: ((() => void) | null)[] = [];
   readonly #free: number[] = [];
 
@@ -101,7 +101,7 @@ class Register {
   #isAllNamed = false;
   readonly isHeld = Latch.makeUnsafe(false);
   readonly isNamed = Latch.makeUnsafe(false);
-  /** Something expires sooner than what is slept for. */
+  /** Something expires earlier than the end of the current sleep. */
   readonly isSooner = Latch.makeUnsafe(false);
   #sleepsUntil = Infinity;
 
@@ -128,7 +128,7 @@ class Register {
     this.isNamed.openUnsafe();
   }
 
-  /** What a round checks: everything where it is time, else what was named since the last one. */
+  /** The groups that a round checks: all of them at a poll, otherwise those named since the last round. */
   toCheck(isTime: boolean): readonly Group[] {
     const isAll = isTime || this.#isAllNamed;
     const named = new Set(this.#named);
@@ -148,7 +148,7 @@ class Register {
     });
   }
 
-  /** What has expired; and when the next does, which is what will be slept for. */
+  /** The expired groups, and the next expiry, which ends the next sleep. */
   expired(now: number): { readonly groups: readonly Group[]; readonly next: number } {
     this.isSooner.closeUnsafe();
     const groups: Group[] = [];
@@ -163,7 +163,7 @@ class Register {
     return { groups, next };
   }
 
-  /** Forgets groups of which nothing is open any more. */
+  /** Forgets groups without open uses. */
   #leave(): void {
     for (const [key, group] of this.#groups) if (group.isEmpty) this.#groups.delete(key);
     if (this.#groups.size === 0) this.isHeld.closeUnsafe();
@@ -192,9 +192,9 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       const wasIdle = register.isIdle;
       yield* register.isHeld.await;
       const before = yield* Clock.currentTimeMillis;
-      // Its authentication is as good as a check.
+      // The first use has just been authenticated, which counts as a check.
       if (wasIdle) nextPollAt = before + POLL_MS;
-      // A clock that is set back delays no poll.
+      // A clock that is set back must not delay a poll.
       if (nextPollAt - before > POLL_MS) nextPollAt = before;
       const waitMs = Math.max(0, nextPollAt - before);
       yield* Effect.raceFirst(Effect.sleep(waitMs), register.isNamed.await);

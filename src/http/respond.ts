@@ -1,10 +1,10 @@
-/** Answers of raw routes and of the server itself in the API's one error shape. */
+/** Answers of raw routes and of the server itself, in the API's common error shape. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HttpServerResponse } from "effect/http";
 import { bodyOf, statusOf, Unavailable, type ApiError } from "./api/errors.ts";
 
-/** What every 503 carries (server.ts). */
+/** Every 503 carries this header (server.ts). */
 export const RETRY_AFTER_SECONDS = "1";
 
 export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServerResponse =>
@@ -12,21 +12,21 @@ export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServer
 
 const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The request's id: the caller's where it sent a sane one, else a new one (api.md 1 "Base"). */
+/** The request's id: the caller's if it is well-formed, otherwise a new one (api.md 1 "Base"). */
 export const requestId = ({ headers }: IncomingMessage): string => {
   const given = headers["x-request-id"];
   return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
 };
 
-/** What Node reads away behind an answer, so that the connection is good for the next request. */
+/** How many unread bytes Node discards after an answer to reuse the connection. */
 const DROPPED_BYTES = 64 * 1024;
 
-/** Whether more of a request's body may be to come than is worth reading. */
+/** Whether too much of a request's body may be left to discard. */
 const hasMuchLeft = ({ complete, headers }: IncomingMessage): boolean =>
   !complete &&
   (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > DROPPED_BYTES);
 
-/** A JSON answer below Effect's router. Where much of the request's body is left, the connection ends with it. */
+/** A JSON answer below Effect's router. If much of the request's body is left, the connection closes. */
 export const answerJson = (
   response: ServerResponse,
   status: number,
@@ -42,10 +42,10 @@ export const answerJson = (
   response.end(text);
 };
 
-/** After these nobody reads on: the sender was too slow, or sends too much. */
+/** After these the body is not read any further: the sender was too slow, or sends too much. */
 const ENDING = new Set([408, 413]);
 
-/** An error below Effect's router, on a connection that goes on where it can. */
+/** An error below Effect's router. Keeps the connection open if possible. */
 export const answerError = (response: ServerResponse, error: ApiError): void => {
   const status = statusOf(error);
   const headers = {
@@ -55,13 +55,15 @@ export const answerError = (response: ServerResponse, error: ApiError): void => 
   answerJson(response, status, { body: bodyOf(error), headers });
 };
 
-/** An error below Effect's router that ends the connection: what comes behind it is not to be trusted, or was not read. */
+/**
+ * An error below Effect's router that closes the connection: the following bytes are not trustworthy, or were not read.
+ */
 export const answerRaw = (response: ServerResponse, error: ApiError): void => {
   response.setHeader("connection", "close");
   answerError(response, error);
 };
 
-/** 405 with the methods that the address takes. */
+/** 405 with the allowed methods. */
 export const wrongMethod = (...methods: readonly string[]): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(
     { error: `Method not allowed. This address accepts ${methods.join(", ")}.`, code: "method_not_allowed" },

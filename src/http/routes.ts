@@ -1,4 +1,4 @@
-/** Every route there is, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
+/** All routes, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
@@ -10,16 +10,18 @@ import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 
-/** What a route asks for beside the powers of api/access.ts: `git`: see git.ts; `person`: any token that a user made;
- * `node`: a credential of the nodes' own (nodes/endpoint.ts), which no token is. */
+/**
+ * A route's required authentication, beyond the powers of api/access.ts: `git`: see git.ts; `person`: any token that a
+ * user created; `node`: a credential of the nodes (nodes/endpoint.ts), never a token.
+ */
 export type RoutePower = Power | "git" | "person" | "node";
 
 export interface Route {
   /** `*`: any. */
   readonly method: string;
-  /** `:name` is one segment; a last `*` is whatever follows. */
+  /** `:name` is one segment. A final `*` matches the rest. */
   readonly pattern: string;
-  /** null: no token is needed. */
+  /** Null: no token is needed. */
   readonly power: RoutePower | null;
 }
 
@@ -38,7 +40,7 @@ const apiRoutes = (): readonly Route[] => {
   return routes;
 };
 
-/** Routes beside the API's definitions, with what each of them checks itself. */
+/** Raw routes beside the API's definitions. Each checks its own authentication. */
 const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/healthz", power: null },
   { method: "GET", pattern: "/readyz", power: null },
@@ -69,10 +71,10 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "POST", pattern: "/dashboard/links", power: "person" },
 ];
 
-/** As long as the longest name of a secret: a segment that is too long for its route should be told so by its handler. */
+/** As long as the longest secret name, so that a route's handler itself refuses a segment that is too long. */
 const SEGMENT_MAX = 4096;
 
-/** One spelling of a path is one route, and no other spelling is another (threats.md W28). */
+/** A route matches exactly one spelling of its path (threats.md W28). */
 export const exactPaths = Effect.provideService(HttpRouter.RouterConfig, {
   ignoreTrailingSlash: false,
   ignoreDuplicateSlashes: false,
@@ -87,7 +89,7 @@ const matchers = ROUTES.map(({ method, pattern }) => ({
   path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
 }));
 
-/** 405 with `Allow` for a path that other methods have, else 404 (threats.md W27, W28). */
+/** 405 with `Allow` if the path has other methods, otherwise 404 (threats.md W27, W28). */
 export const routeMiss = (
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
@@ -95,7 +97,8 @@ export const routeMiss = (
   const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
   const [, , , pid = "", , sid = ""] = target.split("/");
   const isRelays = methods.includes("*");
-  // The relay takes every method: what it did not take names no session, or what is not the runtime's.
+  // The relay accepts every method. A path that it did not accept does not name a session, or is not one of the
+  // runtime's paths.
   if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
     return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
   }

@@ -1,6 +1,6 @@
 /**
- * The service's one listener. Node's own strict parser reads requests; what it lets through and should not is refused
- * here, every answer gets its request id, and what no route answers gets the one error shape.
+ * The service's one listener. Node's own strict parser reads requests. This file refuses ambiguous requests that the
+ * parser lets through, gives every answer its request id, and answers unmatched requests in the common error shape.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -28,15 +28,15 @@ import {
 } from "./respond.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How often Node looks for requests that are too slow. */
+/** How often Node checks for requests that are too slow. */
 const CHECK_MS = 1000;
-/** Streams and slow requests that are still open at the end are cut after this. */
+/** At shutdown, streams and slow requests that are still open are cut after this time. */
 const DRAIN = "3 seconds";
 const LET_GO = "20 millis";
 
-/** Answers some requests below Effect: the relay, which joins two connections byte by byte. */
+/** Answers some requests below Effect: the relay, for example, joins two connections byte by byte. */
 export interface RawRoutes {
-  /** True: taken; `next` gives it to whoever comes after, where that takes a while to find out. */
+  /** True: accepted. If the route decides later that the request is not its own, it calls `next`. */
   readonly request: (request: IncomingMessage, response: ServerResponse, next: () => void) => boolean;
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 }
@@ -45,7 +45,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** PLATFORM_REQUESTS_AT_ONCE; none: without a bound. */
+  /** PLATFORM_REQUESTS_AT_ONCE. Absent: unbounded. */
   readonly requestsAtOnce?: number;
 }
 
@@ -53,23 +53,26 @@ type App<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>;
 
 export interface Listener {
   readonly port: number;
-  /** From now on requests are answered; until then with 503, so that the address can be known before the start is done. */
+  /**
+   * Requests are answered from now on. Before that they get 503, so that the address is known before the start is
+   * complete.
+   */
   readonly attach: <R>(
     app: App<R>,
     raw: RawRoutes,
   ) => Effect.Effect<void, never, Exclude<R, HttpServerRequest.HttpServerRequest | Scope.Scope>>;
-  /** Takes no new connection, and ends when requests in flight are answered; what is still open then is cut. */
+  /** Accepts no new connection, and completes when requests in flight are answered. Anything still open then is cut. */
   readonly drain: Effect.Effect<void>;
 }
 
-/** Listens until its scope closes: then no new connection, and what is under way finishes or is cut. */
+/** Listens until its scope closes. Then it accepts no new connection, and requests under way finish or are cut. */
 export const openListener = Effect.fnUntraced(function* ({
   host,
   port,
   requestsAtOnce = Number.POSITIVE_INFINITY,
 }: ListenerOptions): Effect.fn.Return<Listener, ListenError, Scope.Scope> {
   const scope = yield* Effect.scope;
-  // `requestTimeout` would cut long uploads to git and the relay: bodies have their own limits where they are read.
+  // `requestTimeout` would cut long uploads to git and the relay. Bodies have their own limits, where they are read.
   const server = createServer({
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: 0,
@@ -80,7 +83,7 @@ export const openListener = Effect.fnUntraced(function* ({
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
     response.setHeader("x-request-id", requestId(request));
-    // Answers hold credentials and what only their caller may read: no cache keeps one that does not say otherwise.
+    // Answers may contain credentials and private data, so no cache keeps an answer unless it says otherwise.
     response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
@@ -90,7 +93,7 @@ export const openListener = Effect.fnUntraced(function* ({
   });
   server.on("clientError", refuseMalformed);
   server.on("upgrade", (request, socket, head) => {
-    // Node has let go of the socket: a reset that nobody listens for would end the process.
+    // Node no longer handles the socket's errors: an unhandled reset would end the process.
     socket.on("error", () => socket.destroy());
     if (protocolFault(request, upgradeAmbiguityOf(request)) !== null) return refuseUpgrade(socket);
     const fault = handshakeFault(request);
@@ -125,7 +128,7 @@ const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
 const busy = () =>
   new Unavailable({ error: "The service has too many open requests. Try again in a moment.", code: "busy" });
 
-/** Counts a request out as soon as its answer is made. */
+/** Stops counting a request as soon as its answer is ready. */
 const counted = <R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, R>,
   inFlight: InFlight,
@@ -139,7 +142,7 @@ const counted = <R>(
 
 const refuseEveryUpgrade = (_: IncomingMessage, socket: Duplex, _head: Buffer): void => refuseUpgrade(socket);
 
-/** Only WebSockets are passed on, by any route: an address that takes none says so to them. */
+/** Every route passes on WebSockets only. An address without WebSockets answers them itself. */
 const answerHandshake = (request: IncomingMessage, socket: Duplex, fault: HandshakeFault): void => {
   const { status, error, code, headers } = fault;
   const response = responseOn(request, socket);
@@ -162,14 +165,14 @@ const endWith = (
 ) => {
   const body = JSON.stringify(error);
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${randomUUID()}\r\n`;
-  // Read on, so that the answer is not lost to a reset; and close both halves, since no timeout of Node's would.
+  // Keep reading, so that a reset does not discard the answer. Close both halves, because Node has no timeout for them.
   socket.resume();
   socket.on("end", () => socket.destroy());
   socket.end(`${head}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   destroyLater(socket, () => true);
 };
 
-/** How long an answered sender may go on with a body that nobody reads (threats.md W18). */
+/** How long an answered sender may keep sending an unread body (threats.md W18). */
 const LINGER_MS = 2000;
 
 const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
@@ -180,12 +183,13 @@ const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
 };
 
 /**
- * A connection whose request was answered before its body was there is ended, or it would be fed for ever: Node keeps it
- * where the answer does not say `connection: close`, as one that the relay passes on may not.
+ * Closes a connection whose request was answered before its body was complete. Otherwise a sender could hold it open
+ * for ever: Node keeps it if the answer does not say `connection: close`, which a relayed answer may not.
  */
 const lingerFor = (request: IncomingMessage): void => {
   if (request.complete) return;
-  // Its connection holds a request that is not complete; a flood of refused ones is not to be held longer (W38).
+  // A weak reference, because the connection holds the incomplete request: a flood of refused requests must not stay in
+  // memory longer (W38).
   const unread = new WeakRef(request);
   destroyLater(request.socket, () => unread.deref()?.complete === false);
 };
@@ -196,7 +200,7 @@ const listen = (server: Server, host: string, port: number) =>
     server.listen(port, host, () => resume(Effect.void));
   });
 
-/** The address cannot be listened on; the start is refused with this sentence. */
+/** The address cannot be listened on. The start is refused with this sentence. */
 export class ListenError extends Error {
   readonly _tag = "ListenError";
   constructor(host: string, port: number, cause: Error) {
@@ -209,7 +213,7 @@ const drain = (server: Server) => {
     if (!server.listening) return resume(Effect.void);
     server.close(() => resume(Effect.void));
   });
-  // Connections that a client keeps for its next request are let go as they fall idle.
+  // Closes keep-alive connections as they become idle.
   const letGo = Effect.repeat(
     Effect.sync(() => server.closeIdleConnections()),
     Schedule.spaced(LET_GO),
@@ -219,7 +223,10 @@ const drain = (server: Server) => {
   );
 };
 
-/** What Node accepts and we do not (threats.md W21, W25): ambiguous framing, other targets than a path, a broken escape. */
+/**
+ * Faults that Node accepts and we refuse (threats.md W21, W25): ambiguous framing, targets other than a path, a broken
+ * escape.
+ */
 const protocolFault = (request: IncomingMessage, ambiguity = ambiguityOf(request)): ApiError | null => {
   if (ambiguity !== null) return malformed(ambiguity);
   const [target = ""] = (request.url ?? "").split("?");
@@ -231,7 +238,7 @@ const protocolFault = (request: IncomingMessage, ambiguity = ambiguityOf(request
   }
 };
 
-/** What Node's parser says, as a status: headers over 16 KiB, headers later than 10 s, anything else malformed. */
+/** The status of each error of Node's parser: headers over 16 KiB, headers later than 10 s, otherwise malformed. */
 const PARSER_STATUSES: Readonly<Record<string, readonly [string, string, string]>> = {
   HPE_HEADER_OVERFLOW: [
     "431 Request Header Fields Too Large",
@@ -241,7 +248,7 @@ const PARSER_STATUSES: Readonly<Record<string, readonly [string, string, string]
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "headers_timeout", "the headers did not arrive in time"],
 };
 
-/** Answers what the parser refused (threats.md W20) in the one shape, unless an answer is on its way already. */
+/** Answers a request that the parser refused (threats.md W20) in the common shape, unless an answer is under way. */
 const refuseMalformed = (fault: Error & { readonly code?: string }, socket: Duplex): void => {
   const underWay = answers.get(socket);
   if (!socket.writable || (underWay?.headersSent === true && !underWay.writableEnded)) {
@@ -262,7 +269,7 @@ const answers = new WeakMap<Duplex, ServerResponse>();
 const malformed = (what: string) =>
   new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
 
-/** Every failure of the app as an answer: a missing route, an outage, a defect (logged, never shown). */
+/** Turns every failure of the app into an answer: a missing route, an outage, a defect (logged, never shown). */
 const inOneShape = <R>(
   app: App<R>,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
@@ -285,7 +292,7 @@ const inOneShape = <R>(
     Effect.map(withConnectionHeaders),
   );
 
-/** An empty segment names nothing: it must not reach a route as an empty id (threats.md W28). */
+/** An empty segment must not reach a route as an empty id (threats.md W28). */
 const EMPTY_SEGMENT = /\/\/|.\/$/;
 
 const atExactPath = <R>(app: App<R>): App<R | HttpServerRequest.HttpServerRequest> =>
@@ -293,7 +300,7 @@ const atExactPath = <R>(app: App<R>): App<R | HttpServerRequest.HttpServerReques
     EMPTY_SEGMENT.test(request.url.split("?")[0] ?? "") ? Effect.succeed(routeMiss(request)) : app,
   );
 
-/** A sender that was cut short is not listened to any longer; one that came too early is told when to come back. */
+/** After a 408 or 413 the connection closes. A 503 says when to retry. */
 const withConnectionHeaders = (
   response: HttpServerResponse.HttpServerResponse,
 ): HttpServerResponse.HttpServerResponse => {

@@ -1,4 +1,4 @@
-/** Routes about the service itself: whether it lives, whether it is ready, its documentation (api.md 9). */
+/** Routes about the service itself: liveness, readiness, documentation (api.md 9). */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerResponse } from "effect/http";

@@ -1,17 +1,17 @@
 /**
- * An account's queue at work: who starts next when a slot is freed (api.md 4 "Queue").
+ * An account's queue at work: which fire starts next when a slot is free (api.md 4 "Queue").
  *
- * Whether there is a slot is decided by the database alone, in the admission statement (threats.md fact 2); this
- * machine only sees to it that the queue is looked at often enough and by one drain at a time.
+ * Only the database's admission statement decides whether a slot is free (threats.md fact 2). This machine ensures that
+ * the queue is checked often enough and by one drain at a time.
  *
- *  A1 One drain at a time; a signal that arrives during a drain leads to another one after it: none is lost.
- *  A2 A failed drain is tried again after a pause, as long as it takes: a database outage is waited out.
+ *  A1 One drain at a time. A signal that arrives during a drain leads to another drain after it: no signal is lost.
+ *  A2 A failed drain is retried after a pause, as long as it takes: a database outage is waited out.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface AccountContext {
-  /** A signal came while draining: look again. */
+  /** A signal came during the drain: drain again. */
   readonly again: boolean;
 }
 export type AccountSnapshot = Snapshot<"idle" | "draining" | "pausing", AccountContext>;
@@ -21,7 +21,7 @@ export type AccountEvent =
   | { readonly type: "slot.freed" }
   /** A fire went into the queue. */
   | { readonly type: "fire.queued" }
-  /** The tier or its cap changed, or the account was loaded: there may be room. */
+  /** The tier or its cap changed, or the account was loaded: a slot may be free. */
   | { readonly type: "cap.changed" }
   /** `more`: fires were admitted and others still wait. */
   | { readonly type: "drain.finished"; readonly more: boolean }
@@ -59,7 +59,7 @@ export const accountMachine = setup({
         "drain.failed": { target: "pausing", actions: "pause" },
       },
     },
-    // Signals change nothing here: the pause ends in a drain anyhow.
+    // Signals change nothing here: a drain follows the pause in any case.
     pausing: { on: { "pause.elapsed": drainNow } },
   },
 });

@@ -2,9 +2,9 @@
  * The agent runtime's life inside a sandbox: spec.md 4.5 and api.md 7 (`runtime.state` of the health report).
  *
  *  A1 At most one process: `startProcess` is commanded only when the former run's process is known to be gone.
- *  A2 A run's number names its process; what an earlier run says moves nothing.
- *  A3 A crash is followed by a wait of 0.5 s that doubles to at most 30 s; a minute of health resets it.
- *  A4 The tenth crash within five minutes ends in `failed`, and only a request leads out of it (threats.md R12).
+ *  A2 A run's number names its process. Events of an earlier run change nothing.
+ *  A3 After a crash the next start waits 0.5 s, doubling to at most 30 s. A minute of health resets the wait.
+ *  A4 The tenth crash within five minutes ends in `failed`. Only a request leads out of it (threats.md R12).
  *  A5 A stopped runtime stays stopped.
  */
 import { assign, setup } from "xstate";
@@ -15,11 +15,11 @@ export type AgentRuntimeState = "starting" | "ready" | "restarting" | "failed" |
 export interface AgentRuntimeContext {
   /** Number of the current process, from 1. */
   readonly run: number;
-  /** Whether the current run's process may still be there. */
+  /** Whether the current run's process may still exist. */
   readonly alive: boolean;
   /** When the current run first answered, in milliseconds since 1970; null before that. */
   readonly readyAtMs: number | null;
-  /** Crashes since the last minute of health: how long to wait next. */
+  /** Crashes since the last minute of health. They decide the next wait. */
   readonly failures: number;
   /** Instants of the crashes that still count against the budget. */
   readonly crashesMs: readonly number[];
@@ -35,13 +35,13 @@ export type AgentRuntimeEvent =
 
 export type AgentRuntimeCommand =
   | { readonly type: "startProcess"; readonly run: number }
-  /** Ends the process and its whole group; its end is told as `process.exited`. */
+  /** Ends the process and its whole process group. `process.exited` reports its end. */
   | { readonly type: "stopProcess"; readonly run: number }
   | { readonly type: "waitBackoff"; readonly run: number; readonly delayMs: number };
 
 export const BACKOFF_MIN_MS = 500;
 export const BACKOFF_MAX_MS = 30_000;
-/** A run that answered for this long starts the next wait anew. */
+/** After a run has answered for this long, the next wait starts again at its minimum. */
 export const HEALTHY_AFTER_MS = 60_000;
 export const CRASH_BUDGET = 10;
 export const CRASH_WINDOW_MS = 300_000;
@@ -135,7 +135,7 @@ export const agentRuntimeMachine = setup({
         "stop.requested": stopRunning,
       },
     },
-    // Either the old process is being ended (alive) or the wait after a crash is running (gone).
+    // Either the old process is being ended (alive), or the wait after a crash is running (gone).
     restarting: {
       on: {
         "process.exited": { ...startAgain, guard: "isCurrentProcess" },
@@ -159,7 +159,7 @@ export const agentRuntimeMachine = setup({
   },
 });
 
-/** `start({})` commands the first run; `step` is the only way on. */
+/** `start({})` commands the first run. After that, only `step` changes the state. */
 export const agentRuntime = pureMachine<
   AgentRuntimeSnapshot,
   AgentRuntimeEvent,

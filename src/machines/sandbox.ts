@@ -1,11 +1,12 @@
 /**
- * A sandbox's life: spec.md 3.2 and api.md 3 "Sandbox transitions". One record a boot; it never comes back.
+ * A sandbox's life: spec.md 3.2 and api.md 3 "Sandbox transitions". Each boot has a record of its own, and an ended
+ * record never comes back.
  *
- *  B1 The last three states are final: whatever a provider or an old owner says later moves nothing.
- *  B2 Entering a final state destroys the sandbox at the provider, exactly where it is decided (I9).
- *  B3 The session hears once of `active`, once of an error it did not ask for, and once of the end it did ask for.
- *  B4 An active one that is to end saves its work first (api.md 3 "Saving"), while its credentials still hold. Who asks
- *     first decides how it ends.
+ *  B1 The last three states are final: later events from a provider or an old owner change nothing.
+ *  B2 Entering a final state destroys the sandbox at the provider, in the same step (I9).
+ *  B3 The session hears once that the sandbox is live, and once that it ended: by an error, or as requested.
+ *  B4 An active sandbox that is asked to end saves its work first (api.md 3 "Saving"), while its credentials are still
+ *     valid. The first request decides how it ends.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -14,7 +15,7 @@ import type { SandboxStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface SandboxContext {
-  /** How it is to end once its work is saved; null while nobody wants it to. */
+  /** How the sandbox ends once its work is saved. Null while no end is requested. */
   readonly ending: "stopped" | "archived" | null;
 }
 export type SandboxSnapshot = Snapshot<SandboxStatus, SandboxContext>;
@@ -28,11 +29,11 @@ export type SandboxEvent =
   | { readonly type: "work.saved"; readonly saved: Saved };
 
 export type SandboxCommand =
-  /** Create at the provider, then wait for the daemon's health; ends as daemon.ready or boot.failed. */
+  /** Creates the sandbox at the provider, then waits for the daemon's health. Ends as daemon.ready or boot.failed. */
   | { readonly type: "bootSandbox" }
-  /** Wait for the sandbox to end by itself; ends as sandbox.lost. */
+  /** Waits for the sandbox to end by itself. Ends as sandbox.lost. */
   | { readonly type: "watchSandbox" }
-  /** Ask the daemon to save what is not pushed; ends as work.saved, whatever came of it. */
+  /** Asks the daemon to save unpushed work. Ends as work.saved, even if the save fails. */
   | { readonly type: "saveWork" }
   | { readonly type: "destroySandbox" }
   | { readonly type: "reportLive" }
@@ -55,7 +56,7 @@ const ended = (saved: Saved | null) => ({
 });
 const LOST = notSaved("the sandbox was lost before its work was saved");
 
-/** The end that was asked for (B4). */
+/** The end that was requested (B4). */
 const asAsked = (told: ReturnType<typeof ended>) => [
   { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, told] },
   {
@@ -94,7 +95,7 @@ export const sandboxMachine = setup({
       on: {
         "daemon.ready": { target: "active", actions: ["reportLive", "watchSandbox"] },
         "boot.failed": { target: "error", actions: ["destroySandbox", report("reportFailed")] },
-        // Its agent has done nothing yet.
+        // The agent has done nothing yet, so there is no work to save.
         "stop.requested": { target: "stopped", actions: "destroySandbox" },
         "archive.requested": { target: "archived", actions: "destroySandbox" },
       },
@@ -116,7 +117,7 @@ export const sandboxMachine = setup({
   },
 });
 
-/** `start({})` is a new sandbox record's first snapshot; `step` is its only way on. */
+/** `start({})` is a new sandbox record's first snapshot. After that, only `step` changes the state. */
 export const sandbox = pureMachine<SandboxSnapshot, SandboxEvent, SandboxCommand, Record<string, never>>(
   sandboxMachine,
 );

@@ -1,12 +1,14 @@
 /**
  * A session's life: spec.md 3.1 and api.md 3 "Session transitions".
  *
- *  S1 States are the enum's written values; queued, branching and completed are never entered.
- *  S2 `running` is entered only on the word of the session's current sandbox; a former sandbox changes nothing.
- *  S3 A sandbox is asked for only after the session branch exists (threats.md I8).
- *  S4 Leaving provisioning for stopped tears the current sandbox down; a failed one has done so itself. A running session
- *     that is to end runs on, with its slot and its credentials, until its sandbox has saved its work and ended.
- *  S5 A terminal session moves only by a restart, and a deleted one never again. To be deleted moves no terminal one.
+ *  S1 States are the enum's written values. No transition enters queued, branching or completed.
+ *  S2 `running` is entered only on the word of the session's current sandbox. A former sandbox changes nothing.
+ *  S3 A sandbox is requested only after the session branch exists (threats.md I8).
+ *  S4 Leaving provisioning for stopped tears the current sandbox down; a failed sandbox has torn itself down. A running
+ *     session that is to end keeps running, with its slot and its credentials, until its sandbox has saved its work and
+ *     ended.
+ *  S5 Only a restart moves a terminal session, and nothing moves a deleted one. Deleting a terminal session does not
+ *     change its state.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -15,13 +17,13 @@ import type { StopReason, WrittenSessionStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface SessionContext {
-  /** The sandbox that may speak for this session; null before the first one was asked for. */
+  /** The sandbox that may speak for this session. Null before the first one is requested. */
   readonly sandboxId: string | null;
-  /** True once the session branch exists: a restart does not cut it again. */
+  /** True once the session branch exists: a restart does not create it again. */
   readonly branched: boolean;
-  /** True once its deletion was asked for: nobody would see it run again. */
+  /** True once the session is deleted: it never runs again. */
   readonly deleted: boolean;
-  /** Why a running session is about to stop; null: it is not. */
+  /** Why a running session is about to stop. Null if no stop is requested. */
   readonly ending: StopReason | null;
 }
 export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
@@ -43,12 +45,15 @@ export type SessionCommand =
   | { readonly type: "createBranch" }
   | { readonly type: "provisionSandbox"; readonly sandboxId: string }
   | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" }
-  /** The slot itself is freed by the save that ended the session (store/ports/journal.ts D3); this tells who may use it. */
+  /** The save that ended the session has freed the slot already (store/ports/journal.ts D3). This command signals the queue. */
   | { readonly type: "signalFreeSlot" };
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
 
-/** The transitions that tear down are guarded by `hasSandbox`, or leave `running`, which S2 enters with one. */
+/**
+ * Every transition that tears down is guarded by `hasSandbox` or leaves `running`, and S2 enters `running` with a
+ * sandbox.
+ */
 function sandboxOf(context: SessionContext): string {
   if (context.sandboxId === null) throw new Error("a sandbox is torn down that was never asked for");
   return context.sandboxId;
@@ -106,7 +111,7 @@ export const sessionMachine = setup({
   id: "session",
   context: { sandboxId: null, branched: false, deleted: false, ending: null },
   initial: "provisioning",
-  // Creation starts with the branch; a restart of a session that has one comes in by its own transition below.
+  // Creation starts with the branch. A restart of a session that has a branch enters by its own transition below.
   entry: "createBranch",
   states: {
     provisioning: {
@@ -149,7 +154,7 @@ export const sessionMachine = setup({
   },
 });
 
-/** `start({})` is a new session's first snapshot; `step` is its only way on. */
+/** `start({})` is a new session's first snapshot. After that, only `step` changes the state. */
 export const session = pureMachine<SessionSnapshot, SessionEvent, SessionCommand, Record<string, never>>(
   sessionMachine,
 );

@@ -1,30 +1,30 @@
 /**
- * The one way a machine is stepped: as two pure functions over plain JSON snapshots. Which of xstate's
- * interpreters does the work is hidden here (docs/decisions/0002).
+ * Steps a machine by two pure functions over plain JSON snapshots. This file hides which of xstate's interpreters does
+ * the work (docs/decisions/0002).
  */
 import { initialTransition, transition, type AnyStateMachine } from "xstate";
 
-/** A machine's memory as it is stored: the state's name and what decides the next transition. */
+/** A machine's memory as it is stored: the state's name and the values that decide the next transition. */
 export interface Snapshot<State extends string, Context> {
   readonly state: State;
   readonly context: Context;
 }
 
-/** What one event did. `accepted` is false when the machine does not take that event in that state. */
+/** The result of one event. `accepted` is false if the machine refuses the event in that state. */
 export interface Step<S, Command> {
   readonly snapshot: S;
   readonly commands: readonly Command[];
   readonly accepted: boolean;
 }
 
-/** A machine as the host sees it: a name and two pure functions, no xstate type among them. */
+/** A machine as the host sees it: a name and two pure functions, without xstate types. */
 export interface PureMachine<S, Event, Command, Input> {
   readonly name: string;
   readonly start: (input: Input) => Step<S, Command>;
   readonly step: (snapshot: S, event: Event) => Step<S, Command>;
 }
 
-/** Every event and every command is named; what else it carries is its own. */
+/** Every event and every command has a type. Each adds its own fields. */
 export interface Named {
   readonly type: string;
 }
@@ -34,7 +34,7 @@ interface XStateAction {
   readonly params?: unknown;
 }
 
-/** Commands are xstate's custom actions: their name and params make one plain object. */
+/** Commands are xstate's custom actions: their name and params form one plain object. */
 function commandsOf(actions: readonly XStateAction[]): readonly Named[] {
   return actions.map(({ type, params }) => Object.assign({ type }, params));
 }
@@ -42,7 +42,7 @@ function commandsOf(actions: readonly XStateAction[]): readonly Named[] {
 /**
  * Wraps a flat xstate machine (no nested or parallel states) whose actions are either `assign` or commands.
  *
- * The type parameters are the file's own declared types: xstate's derived ones stop at the machine's file.
+ * The type parameters are the file's own declared types: xstate's derived types stay inside the machine's file.
  */
 export function pureMachine<
   S extends Snapshot<string, object>,

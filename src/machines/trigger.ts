@@ -1,27 +1,26 @@
 /**
- * The timer of a cron trigger: spec.md 2.4, api.md 4 "Cron". Webhooks and manual fires pass by this machine: they are
- * admitted at once.
+ * The timer of a cron trigger: spec.md 2.4, api.md 4 "Cron". Webhooks and manual fires do not use this machine: they
+ * are admitted at once.
  *
- * It holds no due instant. Up to where the trigger is accounted for stands in the store's cursor, and each look starts
- * from there: it gives due instants their rows and says when the next one falls due.
+ * The machine holds no due instant. The store's cursor says up to which instant the trigger is accounted for, and each
+ * look starts there: it writes rows for the due instants and returns the next one.
  *
- *  T1 One look at a time: no other one begins, and no timer is armed, before its outcome is there.
- *  T2 A timer that elapses carries no instant. It asks for a look, so it cannot be stale, and may come any number of
- *     times.
- *  T3 A timer that elapses during a look is followed by another look: the first one may have read what was before.
- *  T4 A timer is armed for the instant that the last look found, and for no other.
+ *  T1 One look at a time: before its outcome arrives, no other look begins and no timer is armed.
+ *  T2 `timer.elapsed` carries no instant. It asks for a look, so it cannot be stale, and may come any number of times.
+ *  T3 A timer that elapses during a look leads to another look, since the first may have read older state.
+ *  T4 A timer is armed only for the instant that the last look found.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
 
-/** The next due instant, in ms since the epoch, and the expression and zone that it comes from, in one text. */
+/** The next due instant, in ms since the epoch, with its expression and zone in one text. */
 export interface NextInstant {
   readonly due: number;
   readonly schedule: string;
 }
 
 export interface TriggerContext {
-  /** A timer elapsed during this look: another one follows. */
+  /** A timer elapsed during this look: another look follows. */
   readonly again: boolean;
 }
 export type TriggerSnapshot = Snapshot<"waiting" | "armed" | "firing", TriggerContext>;
@@ -29,9 +28,9 @@ export type TriggerSnapshot = Snapshot<"waiting" | "armed" | "firing", TriggerCo
 export type TriggerEvent =
   /** It is time to look. */
   | { readonly type: "timer.elapsed" }
-  /** What was due has its rows; null: no instant lies ahead, or it is not known here yet. */
+  /** The due instants have their rows. Null: no instant lies ahead, or this node does not know the trigger yet. */
   | { readonly type: "due.accounted"; readonly next: NextInstant | null }
-  /** The look was given up. Its timer is not armed anew, so the scheduler's poll asks for another one. */
+  /** The look was given up. Its timer is not armed again, so the scheduler's poll asks for another look. */
   | { readonly type: "look.failed" };
 
 export type TriggerCommand =

@@ -1,7 +1,7 @@
 /**
- * One node's question to another, and its answer: what a port's operation would be if both were one process. Over the
- * other's API port, sealed (domain/node-credential.ts). What the other refuses is its own error, passed on; anything else
- * that goes wrong on the way means that nothing is known to have happened.
+ * One node's call to another, and its answer. It performs a port's operation on the other node, over that node's API
+ * port, sealed (domain/node-credential.ts). If the other node refuses, its own error is passed on. After any other
+ * failure, the call may or may not have been performed.
  */
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
@@ -17,24 +17,24 @@ import {
 } from "../domain/node-credential.ts";
 import type { Place } from "./map.ts";
 
-/** Where nodes ask each other. */
+/** The path of calls between nodes. */
 export const CALL_PATH = "/v1/nodes/call";
-/** A log, a file or a comparison is far shorter; what is longer is no answer of ours. */
+/** A log, a file or a comparison is far shorter. A longer answer is invalid. */
 export const MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024;
 export const SEAL_IV_BYTES = 12;
 
-/** What is asked: an operation by name, with what it is given. */
+/** The call: an operation by name, with its arguments. */
 export const NodeQuestion = Schema.Struct({ operation: Schema.String, given: Schema.Unknown });
 export type NodeQuestion = typeof NodeQuestion.Type;
 
-/** What is answered: what came of it, or the error's fields. */
+/** The answer: the result, or the error's fields. */
 export const NodeAnswer = Schema.Union([
   Schema.Struct({ ok: Schema.Literal(true), value: Schema.Unknown }),
   Schema.Struct({ ok: Schema.Literal(false), error: Schema.Unknown }),
 ]);
 export type NodeAnswer = typeof NodeAnswer.Type;
 
-/** The other node did not answer, or not as a node does. */
+/** The other node did not answer, or its answer was invalid. */
 export class NodeUnreachable extends Schema.TaggedError<NodeUnreachable>()("NodeUnreachable", {
   message: Schema.String,
 }) {}
@@ -49,7 +49,7 @@ interface Sending {
   readonly body: Buffer;
 }
 
-/** Connections are kept between questions: a watched sandbox asks again and again. */
+/** Connections are kept between calls, because a watched sandbox is polled again and again. */
 const agent = new Agent({ keepAlive: true, timeout: 1000, scheduling: "lifo" });
 
 const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreachable> =>
@@ -91,7 +91,7 @@ export type NodeCall = (
   timeoutMs: number,
 ) => Effect.Effect<NodeAnswer, NodeUnreachable>;
 
-/** @returns what asks another node. */
+/** @returns a function that calls another node. */
 export const nodeCaller =
   ({ self, keys }: CallerOptions): NodeCall =>
   (to, question, timeoutMs) =>

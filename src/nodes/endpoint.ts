@@ -1,11 +1,11 @@
 /**
- * What other nodes ask of this one, below Effect's router: questions to its provider and its repositories, and requests to
- * the daemons of its sandboxes, which they have authenticated. And the way out for git: a request for a repository that
- * another node has is passed on to it as it came, for that node to authenticate.
+ * This node's endpoint for other nodes, below Effect's router. It serves authenticated calls to the node's provider and
+ * repositories, and passes requests to the daemons of its sandboxes. It also forwards git: a request for another node's
+ * repository goes to that node unchanged, and that node authenticates it.
  *
- *  E1 Nothing is read, asked or passed on without a credential of a node (D1, D2 of domain/node-credential.ts).
- *  E2 What was passed on once is not passed on again.
- *  E3 A sandbox is created for a live record that names this node, and for no other: a late question changes nothing.
+ *  E1 Without a node's credential (D1, D2 of domain/node-credential.ts), nothing is read, called or forwarded.
+ *  E2 A forwarded request is not forwarded again.
+ *  E3 A sandbox is created only for a live record that names this node: a late call changes nothing.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -55,7 +55,10 @@ const on =
   (given: Given) =>
     operation(...given);
 
-/** What this node does for others, by the name of the operation. What is given is a port's own: it comes from a node. */
+/**
+ * The operations that this node performs for others, by name. Arguments are trusted to fit the port, since they come
+ * from a node.
+ */
 const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const { provider, repositories } = yield* LocalParts;
   const { self } = yield* NodeMap;
@@ -118,7 +121,7 @@ const bodyOf = (request: IncomingMessage) =>
     catch: () => malformed("The request was cut off"),
   });
 
-/** Answers one question of another node's, whose credential was verified. */
+/** Answers one call of another node, after its credential was verified. */
 const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const operations = yield* makeOperations(ending);
   const { nodes: keys } = yield* Keyring;
@@ -130,7 +133,7 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
       malformed("Not a question"),
     );
     const perform = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-    // A newer node may know more than this one.
+    // A newer node may call an operation that this one does not know.
     if (perform === undefined) return yield* notFound("operation");
     const answer: NodeAnswer = yield* Effect.match(perform(given as never), {
       onSuccess: (value) => ({ ok: true as const, value: value ?? null }),
@@ -149,7 +152,7 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   });
 });
 
-/** What a node says of the request that it passes on; nothing where it asks for itself. */
+/** What a node says about the request that it forwards. Empty if the call is its own. */
 const forwardedBy = ({ headers }: IncomingMessage): Pick<Upstream, "forwarded"> => {
   const [address, host, proto] = ["for", "host", "proto"].map((what) => headers[`x-forwarded-${what}`]);
   return typeof address === "string" && typeof host === "string" && typeof proto === "string"
@@ -192,7 +195,7 @@ export const repositoryAway = (): Unavailable =>
     code: "node_away",
   });
 
-/** Where a git request goes: on to another node, or null: it is for this one. */
+/** Where a git request goes: to another node, or null for this one. */
 const makeGitWay = Effect.gen(function* () {
   const map = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;
@@ -211,7 +214,7 @@ const makeGitWay = Effect.gen(function* () {
       headers: [
         NODE_HEADER,
         credential,
-        // The one hop that it is meant for: that node asks whose it is.
+        // The caller's credential, for this one hop: the other node authenticates it.
         ...(headers.authorization === undefined ? [] : ["authorization", headers.authorization]),
       ],
     };
@@ -228,7 +231,7 @@ const openProxy = (answerFailure: AnswerFailure) =>
 const strange = (): Unauthorized =>
   new Unauthorized({ error: "Only the service's own nodes can use this address.", code: "unauthorized" });
 
-/** @returns what sees a decision to its answer; who asked and has gone takes it along. */
+/** @returns a function that runs a decision to its answer. If the caller leaves, the decision is interrupted. */
 const makeRun = Effect.gen(function* () {
   const runFork = yield* FiberSet.makeRuntime<never>();
   return <E>(response: ServerResponse, decision: Effect.Effect<void, E>): void => {
@@ -240,9 +243,9 @@ const makeRun = Effect.gen(function* () {
 });
 
 /**
- * The raw routes of a node among several; they live as long as the scope.
+ * The raw routes of a node among several. They live as long as the scope.
  *
- * @param ending completes when the service begins to end: who waits here for something to happen is sent away.
+ * @param ending completes when the service begins to shut down. Requests that wait here for an event then end.
  */
 export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const { self } = yield* NodeMap;

@@ -1,11 +1,11 @@
-/** A node's place among the others, over what it has itself: its provider and its repositories become everybody's. */
+/** Connects a node with the others: its provider and its repositories become available to all nodes. */
 import * as Layer from "effect/Layer";
 import { localParts } from "./local.ts";
 import { nodeMapLayer, type MapOptions } from "./map.ts";
 import { nodeRepositories } from "./repositories.ts";
 import { nodeSandboxes } from "./sandboxes.ts";
 
-/** The dispatching provider and backend, with what the endpoint needs (endpoint.ts). */
+/** The dispatching provider and backend, with the parts that the endpoint needs (endpoint.ts). */
 export const nodeLayers = (options: MapOptions) =>
   Layer.mergeAll(nodeSandboxes, nodeRepositories).pipe(
     Layer.provideMerge(Layer.mergeAll(localParts, nodeMapLayer(options))),

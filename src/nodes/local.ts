@@ -1,4 +1,4 @@
-/** What this node has itself, below what dispatches between nodes. */
+/** This node's own provider and repositories, below the code that dispatches between nodes. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -9,12 +9,12 @@ export class LocalParts extends Context.Service<
   LocalParts,
   {
     readonly provider: SandboxProvider["Service"];
-    /** Of the hosted repositories here. */
+    /** The hosted repositories on this node. */
     readonly repositories: GitBackend["Service"];
   }
 >()("platform/nodes/LocalParts") {}
 
-/** Of the provider and the backend that are given. */
+/** Built from the provider and the backend below it. */
 export const localParts = Layer.effect(
   LocalParts,
   Effect.all({ provider: SandboxProvider, repositories: GitBackend }),

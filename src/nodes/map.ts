@@ -1,10 +1,12 @@
 /**
- * Which nodes there are, where, and which are dead: what this node knows of the others, from the table they all write to.
+ * The nodes of the installation: which exist, where they are, and which are dead. This node learns it from the table to
+ * which all nodes write.
  *
- *  O1 Silence is counted in looks, each of which saw the table: neither a clock that steps, nor a judge that stood still,
- *     nor a database that was away makes a living node look silent.
- *  O2 A node is declared dead at the count of beats that was last seen: one that gives a sign of life meanwhile is not.
- *  O3 Dead is what the table says, to every node alike, until the node's own next sign of life.
+ *  O1 Silence is counted in looks at the table, and only successful looks count. So a clock that steps, an observer
+ *     that stood still, or a database outage cannot make a living node look silent.
+ *  O2 A node is declared dead only for the heartbeat count that was last seen. If it sends a heartbeat meanwhile, the
+ *     declaration fails.
+ *  O3 The table says which nodes are dead, for all nodes alike, until the dead node's own next heartbeat.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -15,18 +17,18 @@ import { dutyRound } from "../actors/supervisor.ts";
 import type { Stored } from "../store/ports/journal.ts";
 import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
-/** Between two signs of life, and two looks at the others', ms. */
+/** Pause between two heartbeats, and between two looks at the others', ms. */
 const BEAT_MS = 1000;
-/** Looks without a sign of life after which a node is not asked any more. */
+/** After this many looks without a heartbeat, a node is no longer called. */
 const AWAY_LOOKS = 5;
 
-/** Where something is that belongs to a node. */
+/** The place of a sandbox or a repository that belongs to a node. */
 export type Place =
   | { readonly is: "here" }
   | { readonly is: "there"; readonly nodeId: string; readonly url: string }
-  /** It cannot be asked now. */
+  /** The node is unreachable now. */
   | { readonly is: "away" }
-  /** Silent for PLATFORM_NODE_GRACE_MS: what it had is lost. */
+  /** The node was silent for PLATFORM_NODE_GRACE_MS: its sandboxes are lost. */
   | { readonly is: "dead" };
 
 export class NodeMap extends Context.Service<
@@ -35,7 +37,7 @@ export class NodeMap extends Context.Service<
     /** This node. */
     readonly self: string;
     readonly placeOf: (nodeId: string) => Place;
-    /** The node that has a project's repository; its own where it belongs to none. */
+    /** The node that has a project's repository. This node if no record names one. */
     readonly repositoryPlace: (projectId: string) => Stored<Place>;
   }
 >()("platform/nodes/NodeMap") {}
@@ -52,7 +54,7 @@ export interface MapOptions {
 export class Silence {
   readonly #seen = new Map<string, { readonly beats: number; readonly looks: number }>();
 
-  /** Takes a look. */
+  /** Records one look. */
   look(nodes: readonly NodeRecord[]): void {
     for (const { id, beats } of nodes) {
       const former = this.#seen.get(id);
@@ -65,10 +67,10 @@ export class Silence {
   }
 }
 
-/** Owners never change once there is one: what was read once is remembered, for so many projects. */
+/** How many projects' owners are remembered. An owner never changes, so one read is enough. */
 const REMEMBERED = 10_000;
 
-/** @returns what remembers non-null answers, the oldest of which make room. */
+/** @returns a function that caches non-null answers. The oldest ones make room. */
 export const remembering = <A, E>(read: (id: string) => Effect.Effect<A | null, E>) => {
   const known = new Map<string, A>();
   return (id: string): Effect.Effect<A | null, E> =>
@@ -86,7 +88,7 @@ export const remembering = <A, E>(read: (id: string) => Effect.Effect<A | null, 
     });
 };
 
-/** Gives signs of life and looks for the others', from the first one on that its start waits for. */
+/** Sends heartbeats and looks at the others', starting with one of each before the layer is ready. */
 export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
   Layer.effect(
     NodeMap,
@@ -118,7 +120,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
       const placeOf = (id: string): Place => {
         if (id === nodeId) return { is: "here" };
         const node = known.get(id);
-        // One that is not known began after the last look.
+        // An unknown node started after the last look.
         if (node === undefined) return { is: "away" };
         if (node.deadAt !== null) return { is: "dead" };
         if (node.url === null || silence.of(id) >= AWAY_LOOKS) return { is: "away" };

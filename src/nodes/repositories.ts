@@ -1,6 +1,6 @@
 /**
- * The backend of hosted repositories of a node among several: each is in one node's data directory, the one that made it,
- * and operations on it are done there. While that node is away they fail with `away`.
+ * The backend of hosted repositories with several nodes. Each repository is in the data directory of the node that
+ * created it, and that node performs all operations on it. While the node is unreachable, they fail with `away`.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -11,11 +11,11 @@ import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap } from "./map.ts";
 
-/** Larger merges and comparisons are git's own to give up sooner (git/run.ts). */
+/** Git's own limits end large merges and comparisons sooner (git/run.ts). */
 const TIMEOUT_MS = 10 * 60_000;
 
 type Backend = GitBackend["Service"];
-/** What is done where the repository is. */
+/** Operations that the repository's node performs. */
 export type RepositoryOperation = Exclude<keyof Backend, "create" | "checkUpstream">;
 
 const decodeError = Schema.decodeUnknownEffect(GitError);
@@ -47,7 +47,7 @@ const make = Effect.gen(function* () {
     return answer;
   });
 
-  /** The operation, done where the repository is; `read` makes of its JSON what it gave there. */
+  /** Performs the operation on the repository's node. `read` decodes the result from JSON. */
   const dispatched =
     <Given extends readonly unknown[], A>(
       operation: RepositoryOperation,
@@ -76,5 +76,5 @@ const make = Effect.gen(function* () {
   });
 });
 
-/** Over this node's own repositories. */
+/** Dispatches over this node's own repositories. */
 export const nodeRepositories = Layer.effect(GitBackend, make);

@@ -1,7 +1,7 @@
 /**
- * Where a node's runner listens for the other nodes' messages. A connection's writer is to fail when the connection is
- * gone: the library's own waits for it to open again, which on a server it never does, so an answer that another node no
- * longer waits for would hold its request, and with it the end of the service, for ever.
+ * The socket on which a node's runner listens for other nodes' messages. Writing must fail once the connection is gone.
+ * The library's own writer waits for the connection to open again, which never happens on a server. An answer that
+ * another node no longer waits for would then block its request, and the service's shutdown, for ever.
  */
 import type { Socket as Connection } from "node:net";
 import { NodeSocket, NodeSocketServer } from "@effect/platform-node";
@@ -22,14 +22,14 @@ const gone = () =>
     reason: new Socket.SocketWriteError({ cause: new Error("the connection is closed") }),
   });
 
-/** The same socket, whose writes fail once nobody reads from it any more, or `connection` is closed. */
+/** The same socket, but its writes fail once its reader has ended or `connection` is closed. */
 const failingOnceGone = (socket: Socket.Socket, connection: Connection): Socket.Socket => {
   const closed = Deferred.makeUnsafe<never, Socket.SocketError>();
   const close = Deferred.fail(closed, gone());
   connection.once("close", () => Effect.runSync(close));
   const orGone = <E>(write: Effect.Effect<void, E>) => Effect.raceFirst(Deferred.await(closed), write);
   return Socket.make({
-    // Added after the reader's own finalizer, this one runs before it, and no write comes between them.
+    // This finalizer is added after the reader's own, so it runs first, and no write comes between the two.
     reader: Effect.tap(socket.reader, () => Effect.addFinalizer(() => close)),
     writer: Effect.map(socket.writer, ({ write, writeAll }) => ({
       write: (chunk) => orGone(write(chunk)),
@@ -48,7 +48,7 @@ const listen = ({ nodeHost: host, nodePort: port }: RunnerSocketOptions) =>
       ),
   );
 
-/** Listens for the other nodes; refuses the start with a sentence where it cannot. */
+/** Listens for the other nodes. If that fails, it refuses the start with a sentence. */
 export const runnerSocketLayer = (options: RunnerSocketOptions) =>
   Layer.effect(
     SocketServer.SocketServer,

@@ -1,8 +1,8 @@
 /**
- * The sandbox provider of a node among several: an operation on a sandbox is done by the node that has it. Actors and
- * endpoints do not learn of it. A node that is away fails its operations with `node: "away"`, and is asked again by whoever
- * needs them done; what a dead node had is lost, and its end is as good as done: the node itself removes what is left of it
- * when it comes back (duties/orphans.ts).
+ * The sandbox provider with several nodes: the node that has a sandbox performs the operations on it. Actors and
+ * endpoints do not notice. If a node is unreachable, its operations fail with `node: "away"`, and callers that need
+ * them retry. If a node is dead, its sandboxes are lost and their end counts as done: when the node comes back, it
+ * removes their leftovers (duties/orphans.ts).
  */
 import { clockWith } from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -17,12 +17,12 @@ import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering, type Place } from "./map.ts";
 
-/** Where a node passes requests on to the daemons of its sandboxes. */
+/** The path under which a node forwards requests to the daemons of its sandboxes. */
 export const SANDBOX_PATH = "/v1/nodes/sandboxes";
 
-/** How long an operation may take there; whoever asks has limits of his own. A boot has the longest. */
+/** How long an operation may take on the other node. A boot takes the longest; callers have their own limits. */
 const TIMEOUT_MS = 10 * 60_000;
-/** One question for a sandbox's end waits so long for it at the other node, and a little longer for the answer. */
+/** A call that waits for a sandbox's end waits this long at the other node, and a little longer for the answer. */
 export const EXIT_WAIT_MS = 15_000;
 const EXIT_TIMEOUT_MS = EXIT_WAIT_MS + 10_000;
 
@@ -47,22 +47,22 @@ const decodeExit = Schema.decodeUnknownEffect(
 const gone = (operation: Operation) =>
   Effect.fail(new SandboxError({ operation, message: LOST.message, node: "dead" }));
 
-/** An operation on a sandbox, wherever that is. */
+/** An operation on a sandbox, for each place where the sandbox may be. */
 interface Doing<A> {
   readonly here: Effect.Effect<A, SandboxError>;
   readonly there: (to: There) => Effect.Effect<A, SandboxError>;
-  /** What it comes to where the sandbox's node is dead. */
+  /** The result if the sandbox's node is dead. */
   readonly lost: Effect.Effect<A, SandboxError>;
 }
 
-/** @returns how other nodes are asked, and where a sandbox is. */
+/** @returns the functions that call other nodes, and that find a sandbox's node. */
 const makeAsking = Effect.gen(function* () {
   const map = yield* NodeMap;
   const sandboxes = yield* Sandboxes;
   const { nodes: keys } = yield* Keyring;
   const call = nodeCaller({ self: map.self, keys });
   const owner = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.nodeId ?? null));
-  /** What no record names is this node's to look for. */
+  /** A sandbox without a record counts as this node's. */
   const placeOf = (id: string) => Effect.map(owner(id), (nodeId) => map.placeOf(nodeId ?? map.self));
 
   const ask = (to: There, operation: Operation, given: unknown): Effect.Effect<unknown, SandboxError> =>
@@ -86,7 +86,7 @@ const makeAsking = Effect.gen(function* () {
       return yield* away(operation, "the sandbox's node cannot be reached");
     });
 
-  /** Whether the sandbox has ended there by now; null: not yet, ask again. */
+  /** The sandbox's exit if it has ended by now. Null: not yet, call again. */
   const exitOf = Effect.fnUntraced(function* (to: There, id: string) {
     const answer = yield* call(to, { operation: "sandbox.awaitExit", given: id }, EXIT_TIMEOUT_MS);
     return answer.ok ? yield* decodeExit(answer.value) : null;
@@ -94,7 +94,7 @@ const makeAsking = Effect.gen(function* () {
   return { placeOf, ask, done, exitOf };
 });
 
-/** @returns what makes a link to a daemon of another node's. */
+/** @returns a function that makes a link to a daemon on another node. */
 const makeLinking = Effect.gen(function* () {
   const { self } = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;
@@ -110,7 +110,7 @@ const makeLinking = Effect.gen(function* () {
   });
 });
 
-/** An away node is asked anew, 100 ms doubling to 1 s. */
+/** If a node is away, retry after 100 ms, doubling to 1 s. */
 const AGAIN = backoff("100 millis", "1 second");
 
 const make = Effect.gen(function* () {
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
   const { placeOf, ask, done, exitOf } = yield* makeAsking;
   const linkTo = yield* makeLinking;
 
-  /** One look for a sandbox's end, which may take a while; null: not yet. Fails where nobody can tell. */
+  /** One check for a sandbox's end, which may take a while. Null: not yet. Fails if its node cannot tell. */
   const lookForExit = (id: string) =>
     Effect.gen(function* () {
       const place = yield* placeOf(id);
@@ -127,7 +127,7 @@ const make = Effect.gen(function* () {
       if (place.is === "away") return yield* Effect.fail("unknown" as const);
       return yield* exitOf(place, id);
     });
-  /** Until it is known: a node that is away comes back, or is dead in the end. */
+  /** Waits until the end is known: a node that is away comes back, or is declared dead. */
   const awaitExit = (id: string): Effect.Effect<SandboxExit> =>
     lookForExit(id).pipe(
       Effect.retry(AGAIN),
@@ -136,7 +136,7 @@ const make = Effect.gen(function* () {
       Effect.map((exit) => exit ?? LOST),
     );
 
-  /** For an operation that gives nothing; what a dead node had needs no end. */
+  /** For an operation without a result. On a dead node it counts as done. */
   const ended = (operation: "end" | "destroy", id: string) =>
     done(operation, id, {
       here: own[operation](id),
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
         here: own.create(spec),
         there: (to) => Effect.asVoid(ask(to, "create", spec)),
         lost: gone("create"),
-        // It joins what it began (sandbox/port.ts P1); its caller gives it up at the boot deadline.
+        // A repeated create joins the first one (sandbox/port.ts P1). The caller gives up at the boot deadline.
       }).pipe(Effect.retry({ while: ({ node }) => node === "away", schedule: AGAIN })),
     awaitExit,
     link: (id) =>
@@ -177,5 +177,5 @@ const make = Effect.gen(function* () {
   });
 });
 
-/** Over this node's own provider. */
+/** Dispatches over this node's own provider. */
 export const nodeSandboxes = Layer.effect(SandboxProvider, make);

@@ -1,13 +1,13 @@
 /**
- * What Node's strict parser accepts and another parser could read differently (threats.md W21, X14). It is refused before
- * it is routed, at both hops, so that an upstream sees one well-formed request or nothing.
+ * Requests that Node's strict parser accepts and another parser could read differently (threats.md W21, X14). Both hops
+ * refuse them before routing, so that an upstream sees one well-formed request or nothing.
  */
 import type { IncomingMessage } from "node:http";
 import { hasBody, valuesOf } from "./headers.ts";
 
 const VERSIONS = new Set(["1.0", "1.1"]);
 
-/** What to do instead, as the end of a sentence; null: the request can be read in one way only. */
+/** What to send instead, as the end of a sentence. Null if the request is unambiguous. */
 export const ambiguityOf = (request: IncomingMessage): string | null => {
   const { headers, httpVersion, url } = request;
   if (url?.startsWith("/") !== true) return "the request target is not a path";
@@ -16,10 +16,10 @@ export const ambiguityOf = (request: IncomingMessage): string | null => {
   const encoding = headers["transfer-encoding"];
   if (encoding === undefined) return null;
   if (httpVersion === "1.0") return "HTTP/1.0 has no transfer encoding";
-  // Node undoes the chunks of "gzip, chunked" and leaves the rest, which nothing would name any more.
+  // Of "gzip, chunked" Node decodes the chunks and leaves the gzip, and then no header would name that coding.
   return encoding.toLowerCase() === "chunked" ? null : "the one transfer encoding is chunked";
 };
 
-/** The same of a request that asks for an upgrade: bytes of a body could be taken for bytes behind it. */
+/** The same for an upgrade request: bytes of a body could be read as the first bytes after the upgrade. */
 export const upgradeAmbiguityOf = (request: IncomingMessage): string | null =>
   ambiguityOf(request) ?? (hasBody(request) ? "an upgrade has no body" : null);

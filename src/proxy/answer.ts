@@ -1,4 +1,4 @@
-/** An upstream's answer on its way to the client: head, hints, body, trailers. */
+/** Passes an upstream's answer to the client: head, hints, body, trailers. */
 import type {
   ClientRequest,
   IncomingMessage,
@@ -10,18 +10,18 @@ import type { Socket } from "node:net";
 import { responseHeaders, trailers, type HeaderRules } from "./headers.ts";
 
 /**
- * Q5: an answer that Node's writer does not take (a control character in the reason, a status of no class) is as good
- * as none: it must end one request, and never the process that passes it on.
+ * Q5: if Node's writer refuses an answer (a control character in the reason, a status of no class), the answer counts
+ * as missing. It ends one request, and never the process that passes it on.
  */
 export const writeHead = (
   response: ServerResponse,
   answer: IncomingMessage,
   { rewrite, more = [] }: Pick<HeaderRules, "rewrite"> & { readonly more?: readonly string[] },
 ): boolean => {
-  // Of codings Node undoes "chunked" alone: another one's bytes would be passed on as what they are not (X14).
+  // Node decodes only the coding "chunked". The bytes of any other coding would be passed on without its name (X14).
   if ((answer.headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked") return false;
   try {
-    // What this hop says of its own answers is not said of an upstream's.
+    // This hop's own headers are not for an upstream's answer.
     response.removeHeader("cache-control");
     response.writeHead(answer.statusCode ?? 502, answer.statusMessage, [
       ...responseHeaders(answer, rewrite),
@@ -29,13 +29,13 @@ export const writeHead = (
     ]);
     return true;
   } catch {
-    // What was refused is kept on the response, and would be refused again with whatever is answered instead.
+    // The response keeps a refused reason, and the replacement answer would be refused again.
     response.statusMessage = "";
     return false;
   }
 };
 
-/** Passes trailers on; false where Node's writer does not take them (Q5). */
+/** Passes trailers on. False if Node's writer refuses them (Q5). */
 export const addTrailers = (from: IncomingMessage, to: OutgoingMessage): boolean => {
   if (from.rawTrailers.length === 0) return true;
   try {
@@ -46,12 +46,12 @@ export const addTrailers = (from: IncomingMessage, to: OutgoingMessage): boolean
   }
 };
 
-/** An upstream that says more than this before its answer is not passed on: it would be collected (threats.md X15). */
+/** An upstream that sends more informational answers than this is cut off: Node would collect them (threats.md X15). */
 const MAX_HINTS = 100;
 
 /**
- * Passes on what an upstream says before its answer. They help and bind nobody: those that Node's writer does not take
- * are dropped, and clients of HTTP/1.0 get none.
+ * Passes an upstream's informational answers on. They are optional: those that Node's writer refuses are dropped, and
+ * HTTP/1.0 clients get none.
  */
 export const passHints = (upstream: ClientRequest, response: ServerResponse): void => {
   let count = 0;
@@ -64,27 +64,30 @@ export const passHints = (upstream: ClientRequest, response: ServerResponse): vo
     try {
       response.writeEarlyHints({ link: headers["link"] });
     } catch {
-      // Q5: the answer itself is still to come.
+      // Q5: the final answer is still to come.
     }
   });
 };
 
-/** Ends an answer that cannot become whole, so that it does not look whole (proxy.ts Q3). */
+/** Aborts an incomplete answer, so that it does not look complete (proxy.ts Q3). */
 export const breakOff = (response: ServerResponse): void => {
   const socket = response.socket as Socket | null;
-  // An HTTP/1.0 client takes the end of the connection for the end of the answer: only a reset tells it.
+  // To an HTTP/1.0 client the end of the connection is the end of the answer. Only a reset shows that it is incomplete.
   if (response.req.httpVersion !== "1.1" && socket?.remoteAddress !== undefined) socket.resetAndDestroy();
   response.destroy();
 };
 
-/** A first piece up to this is written together with the head. */
+/** A first piece up to this size is written together with the head. */
 const SMALL_BYTES = 8 * 1024;
 
-/** Node joins a head and text to one string, and a head and bytes to a list that costs more to write: as text then. */
+/**
+ * Node joins a head and text into one string, but a head and bytes into a list that costs more to write. So this writes
+ * text.
+ */
 const writeSmall = (response: ServerResponse, chunk: Buffer): boolean =>
   response.write(chunk.toString("latin1"), "latin1");
 
-/** Passes the body of an answer on whose head is written. */
+/** Passes on the body of an answer whose head is written. */
 export const passBody = (answer: IncomingMessage, response: ServerResponse): void => {
   let isSilent = true;
   answer.on("data", (chunk: Buffer) => {
@@ -100,9 +103,10 @@ export const passBody = (answer: IncomingMessage, response: ServerResponse): voi
     if (addTrailers(answer, response)) response.end();
     else breakOff(response);
   });
-  // Node reports an answer cut short as an error, never as an end.
+  // Node reports a truncated answer as an error, never as an end.
   answer.on("error", () => breakOff(response));
-  // Headers of a slow stream arrive before its first event; those of an answer that is here go with it in one write.
+  // Headers of a slow stream arrive before its first event. Headers of an answer that is already here go with it in one
+  // write.
   process.nextTick(() => {
     if (isSilent && !response.writableEnded) response.flushHeaders();
   });
@@ -110,7 +114,7 @@ export const passBody = (answer: IncomingMessage, response: ServerResponse): voi
 
 const LINGER_MS = 2000;
 
-/** Ends a connection soon: an answer is on it, and whoever goes on sending would be heard for ever. */
+/** Closes a connection soon after its answer. Otherwise a client that keeps sending would hold it open for ever. */
 export const destroySoon = (socket: { destroy(): unknown }, unless: () => boolean = () => false): void => {
   // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's sockets, below Effect
   setTimeout(() => {

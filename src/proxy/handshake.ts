@@ -1,6 +1,6 @@
 /**
- * The one upgrade that is passed on: a WebSocket's opening handshake (RFC 6455, 4.2.1). Everything else is refused at both
- * hops, since the hop behind is told `Upgrade: websocket` whatever the client asked for.
+ * The only upgrade that is passed on: a WebSocket's opening handshake (RFC 6455, 4.2.1). Both hops refuse every other
+ * upgrade, because the next hop always gets `Upgrade: websocket`, whatever the client asked for.
  */
 import type { IncomingMessage } from "node:http";
 import { valuesOf } from "./headers.ts";
@@ -13,7 +13,7 @@ export interface HandshakeFault {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** 16 bytes in base64: the last letter has four bits that are zero. */
+/** 16 bytes in base64: the last four bits of the last letter are zero. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 const VERSION = "13";
 
@@ -24,7 +24,7 @@ const invalid = (what: string): HandshakeFault => ({
   headers: { connection: "close" },
 });
 
-/** RFC 6455, 4.4, and RFC 9110, 15.5.22: what the server speaks instead. */
+/** RFC 6455, 4.4, and RFC 9110, 15.5.22: the answer names the version that the server supports. */
 const otherVersion: HandshakeFault = {
   status: 426,
   error: "This WebSocket version is not supported; use version 13.",
@@ -32,7 +32,7 @@ const otherVersion: HandshakeFault = {
   headers: { connection: "Upgrade, close", upgrade: "websocket", "sec-websocket-version": VERSION },
 };
 
-/** @returns what is wrong with a request that asks for an upgrade; null: it is a WebSocket's handshake. */
+/** @returns the fault of an upgrade request. Null if it is a valid WebSocket handshake. */
 export const handshakeFault = (request: IncomingMessage): HandshakeFault | null => {
   const [protocol, ...others] = valuesOf(request, "upgrade");
   if (others.length > 0 || protocol?.trim().toLowerCase() !== "websocket")

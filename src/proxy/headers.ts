@@ -1,4 +1,4 @@
-/** Which headers pass a proxy and which do not, over Node's flat raw lists `[name, value, name, value, …]`. */
+/** Which headers pass a proxy, over Node's flat raw lists `[name, value, name, value, …]`. */
 import type { IncomingMessage } from "node:http";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 
@@ -14,10 +14,13 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 
-/** Of an answer only what belongs to its connection is dropped. */
+/** Headers dropped from an answer: only those of its connection. */
 const NOT_OF_ANSWERS: ReadonlySet<string> = new Set(HOP_BY_HOP);
 
-/** Of a request also the context, the caller's credential, and what only we may say (X11, X13). */
+/**
+ * Headers dropped from a request: in addition the user context, the caller's credential, and headers that only the
+ * service may set (X11, X13).
+ */
 const NOT_OF_REQUESTS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   USER_CONTEXT_HEADER,
@@ -35,16 +38,16 @@ const NOT_OF_REQUESTS: ReadonlySet<string> = new Set([
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Some servers read `_` as `-`, so a header is judged as if it had been written so (threats.md X11). */
+/** Some servers read `_` as `-`, so headers are compared in that form (threats.md X11). */
 const canonical = (name: string): string => {
   const lower = name.toLowerCase();
   return lower.includes("_") ? lower.replaceAll("_", "-") : lower;
 };
 
-/** What a sender may say of its connection and name no header by it. */
+/** Connection options that do not name a header. */
 const PLAIN_CONNECTION = /^(?:keep-alive|close|upgrade)$/i;
 
-/** Names that the sender's Connection header declares to be for this hop only (threats.md X10). */
+/** Names that the sender's Connection header declares as valid for this hop only (threats.md X10). */
 const listed = (raw: readonly string[], connection: string | undefined): ReadonlySet<string> => {
   if (connection === undefined || PLAIN_CONNECTION.test(connection)) return NONE;
   const names = new Set<string>();
@@ -55,7 +58,7 @@ const listed = (raw: readonly string[], connection: string | undefined): Readonl
   return names;
 };
 
-/** Every value of a header, one element for each time it was sent. */
+/** Every value of a header, one element for each occurrence. */
 export const valuesOf = (request: IncomingMessage, header: string): string[] => {
   const raw = request.rawHeaders;
   const values: string[] = [];
@@ -66,16 +69,16 @@ export const valuesOf = (request: IncomingMessage, header: string): string[] => 
   return values;
 };
 
-/** Methods whose request Node would frame as chunked although no body comes. */
+/** Methods whose request Node would frame as chunked even without a body. */
 const EXPECTS_BODY = new Set(["POST", "PUT", "PATCH"]);
 
-/** Whether a body belongs to the request, be it empty when it comes. */
+/** Whether the request has a body, possibly an empty one. */
 export const hasBody = ({ headers }: IncomingMessage): boolean => {
   const length = headers["content-length"];
   return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
 };
 
-/** The framing is ours: what the parser understood of the request, stated once (threats.md X14). */
+/** The framing is ours: the length or coding that the parser found, stated once (threats.md X14). */
 const addFraming = (request: IncomingMessage, to: string[]): void => {
   const length = request.headers["content-length"];
   if (request.headers["transfer-encoding"] !== undefined) to.push("transfer-encoding", "chunked");
@@ -83,20 +86,20 @@ const addFraming = (request: IncomingMessage, to: string[]): void => {
   else if (EXPECTS_BODY.has(request.method ?? "")) to.push("content-length", "0");
 };
 
-/** Where a request comes from, as its app is told: each of them one `X-Forwarded-*` header. */
+/** The request's origin, for the app: each field becomes one `X-Forwarded-*` header. */
 export interface Forwarded {
   readonly for: string;
   readonly host: string;
   readonly proto: string;
 }
 
-/** What a hop does to headers, beside what every hop does. */
+/** A hop's own header rules, in addition to the common ones. */
 export interface HeaderRules {
-  /** Value of the Host header. */
+  /** The value of the Host header. */
   readonly host: string;
-  /** Said in place of what the connection itself tells: by a hop that knows better, never by a client (X13). */
+  /** Replaces the values of the connection itself. Only a hop that knows better sets it, never a client (X13). */
   readonly forwarded?: Forwarded;
-  /** What becomes of the value of a header that passes, in either direction; null: the header is dropped. */
+  /** Maps the value of a header that passes, in either direction. Null drops the header. */
   readonly rewrite?: (name: string, value: string) => string | null;
 }
 
@@ -105,7 +108,7 @@ type Rewrite = HeaderRules["rewrite"];
 const rewritten = (rewrite: Rewrite, name: string, value: string): string | null =>
   rewrite === undefined ? value : rewrite(name.toLowerCase(), value);
 
-/** Raw headers of the request to an upstream; `added` are some more, name before value. */
+/** Raw headers of the request to an upstream. `added` are additional ones, name before value. */
 export const requestHeaders = (
   request: IncomingMessage,
   rules: HeaderRules,
@@ -131,7 +134,7 @@ export const requestHeaders = (
 
 const NO_CONTENT = 204;
 
-/** Raw headers of the answer to the client: all but those of the hop to the upstream. */
+/** Raw headers of the answer to the client, without those of the hop to the upstream. */
 export const responseHeaders = (answer: IncomingMessage, rewrite?: Rewrite): string[] => {
   const raw = answer.rawHeaders;
   const dropped = listed(raw, answer.headers.connection);
@@ -140,7 +143,7 @@ export const responseHeaders = (answer: IncomingMessage, rewrite?: Rewrite): str
     const [written = "", value = ""] = [raw[at], raw[at + 1]];
     const name = canonical(written);
     if (NOT_OF_ANSWERS.has(name) || dropped.has(name)) continue;
-    // RFC 9110, 8.6: no body, no length; a client that believed it would wait for ever.
+    // RFC 9110, 8.6: without a body, no length. A client that believed the length would wait for ever.
     if (name === "content-length" && answer.statusCode === NO_CONTENT) continue;
     const kept = rewritten(rewrite, written, value);
     if (kept !== null) passed.push(written, kept);
@@ -148,7 +151,7 @@ export const responseHeaders = (answer: IncomingMessage, rewrite?: Rewrite): str
   return passed;
 };
 
-/** Trailers as pairs; what may not be said in front may not be said behind. */
+/** Trailers as pairs. Names that may not be headers may not be trailers. */
 export const trailers = (from: IncomingMessage): [string, string][] => {
   const raw = from.rawTrailers;
   const found: [string, string][] = [];

@@ -1,13 +1,13 @@
 /**
- * Passes requests and WebSockets on: the service to a sandbox's daemon, the daemon to the agent runtime and to ports on
- * 127.0.0.1 (spec.md 4.3, api.md 3 and 7). Shared by both, since what must be right is the same.
+ * Forwards requests and WebSockets: from the service to a sandbox's daemon, and from the daemon to the agent runtime
+ * and to ports on 127.0.0.1 (spec.md 4.3, api.md 3 and 7). Both share this code, since both need the same guarantees.
  *
- *  Q1 Bytes flow with back-pressure both ways; nothing is collected, nothing open is timed out.
- *  Q2 A client that leaves takes its upstream request with it. One that closes its half of the connection has left.
- *  Q3 An upstream that dies mid-way breaks the client's connection: half an answer never looks whole.
+ *  Q1 Bytes flow with back-pressure both ways. Nothing is collected, and an open stream never times out.
+ *  Q2 When a client leaves, its upstream request ends. A client that closes its half of the connection has left.
+ *  Q3 An upstream that dies mid-way breaks the client's connection: a partial answer never looks complete.
  *  Q4 Nothing is ever sent twice.
- *  Q5 Nothing an upstream answers can end the process that passes it on.
- *  Q6 Who waits for a first word does not wait for ever (watch.ts); what has begun to be answered has no limit.
+ *  Q5 No answer of an upstream can end the process that passes it on.
+ *  Q6 Waiting for the first byte of an answer has a time limit (watch.ts). An answer that has begun has none.
  *
  * Built on node:http on both sides: its strict parser reads both, it passes `Expect`, 1xx, trailers both ways and
  * upgrades, and the daemon's bundle starts without a second HTTP library. docs/decisions/0035 has the figures.
@@ -27,23 +27,23 @@ import { hasBody, requestHeaders, type HeaderRules } from "./headers.ts";
 import { Tunnels } from "./tunnel.ts";
 import { LIMITS, Watch, type Limits, type Watched } from "./watch.ts";
 
-/** Where a request goes: never a host of the client's (threats.md X03, X04), decided by whoever made this. */
+/** Where a request goes. The caller decides it, never the client (threats.md X03, X04). */
 export interface Upstream extends HeaderRules {
   readonly at: { readonly host: string; readonly port: number } | { readonly socketPath: string };
   readonly path: string;
   /** Raw headers to add, name before value. */
   readonly headers: readonly string[];
-  /** Called for what the client sends once its request is under way: an upload, an upgraded connection. */
+  /** Called when the client sends something while its request is under way: an upload, an upgraded connection. */
   readonly heard?: () => void;
 }
 
 /**
- * Why there is no answer to pass on: nothing listens or it hung up (502), it does not answer (504), or the client's
- * body stopped coming (408).
+ * Why there is no answer to pass on: the upstream is not listening or hung up (502), it does not answer (504), or the
+ * client's body stopped coming (408).
  */
 export type Failure = "unreachable" | "silent" | "body_stalled";
 
-/** Answers a client in the upstream's place; called while no byte of an answer was sent. */
+/** Answers a client in the upstream's place. Called only before the first byte of an answer. */
 export type AnswerFailure = (response: ServerResponse, to: Upstream, why: Failure) => void;
 
 /** Ends a request that is under way. */
@@ -51,10 +51,10 @@ export type Cut = (refuse: (response: ServerResponse) => void) => void;
 
 const UPGRADE = ["connection", "Upgrade", "upgrade", "websocket"];
 
-/** Idle connections are let go before an upstream resets them: a reset met by a request could not be retried (Q4). */
+/** Idle connections are closed before an upstream resets them: a request that met a reset could not be retried (Q4). */
 const IDLE_MS = 1000;
 
-/** Node's agent, which asks for a name four times a request: a short one does. */
+/** Node's agent computes a connection's name four times for each request; a short name is enough. */
 class Connections extends Agent {
   constructor() {
     super({ keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" });
@@ -84,20 +84,20 @@ export class Proxy {
   }
 
   /**
-   * Passes one request on and its answer back.
+   * Passes one request on, and its answer back.
    *
-   * @returns ends it early: an answer that has begun breaks off, and where none has, `refuse` gives one.
+   * @returns a function that ends it early. An answer that has begun breaks off; otherwise `refuse` sends one.
    */
   pass(request: IncomingMessage, response: ServerResponse, to: Upstream): Cut {
-    // Q2: the client may have left while it was decided where its request goes.
+    // Q2: the client may have left while the request's destination was decided.
     if (response.closed) return () => undefined;
     const upstream = open(request, to, { agent: this.#agent });
     const waiting = this.#waitFor(upstream, { request, response, to });
     response.on("close", () => {
-      // Q2: `close` without `finish` is a client that went away.
+      // Q2: `close` without `finish` means that the client went away.
       if (!response.writableFinished) upstream.destroy();
       waiting.end();
-      // All is answered: what the client still sends is nobody's, and is not listened to for long.
+      // The answer is complete: anything that the client still sends is discarded, for a short time.
       if (!request.complete && !request.destroyed) {
         upstream.destroy();
         request.resume();
@@ -115,7 +115,7 @@ export class Proxy {
   }
 
   /**
-   * Passes a WebSocket's handshake on and joins the two connections when the upstream agrees.
+   * Passes a WebSocket's handshake on, and joins the two connections when the upstream agrees.
    *
    * @param response made by `responseOn` for the client's socket.
    */
@@ -127,14 +127,14 @@ export class Proxy {
     if (client.destroyed) return;
     const upstream = open(request, to, { agent: false, more: UPGRADE });
     const waiting = this.#waitFor(upstream, { request, response, to });
-    // Q2: as long as nobody reads the client its end goes unseen; `read(0)` finds it and takes nothing.
+    // Q2: if nothing reads from the client, its end is not noticed. `read(0)` notices it and takes nothing.
     const look = (): void => void client.read(0);
     const leave = (): void => void client.destroy();
     client.on("readable", look).on("end", leave);
     upstream.on("upgrade", (answer, socket, upstreamHead) => {
       waiting.end();
       client.off("readable", look).off("end", leave);
-      // An upstream that speaks something else on the connection was not asked to.
+      // The upstream switched to a protocol that was not requested.
       const isWebSocket = answer.headers.upgrade?.trim().toLowerCase() === "websocket";
       if (!isWebSocket || !writeHead(response, answer, { ...to, more: UPGRADE })) {
         socket.destroy();
@@ -149,13 +149,13 @@ export class Proxy {
     });
     client.on("close", () => {
       waiting.end();
-      // After the upgrade the tunnel decides what becomes of the other side.
+      // After the upgrade, the tunnel handles the other side.
       if (response.statusCode !== 101) upstream.destroy();
     });
     upstream.end();
   }
 
-  /** Ends what is still open. */
+  /** Ends all open connections. */
   close(): void {
     this.#tunnels.close();
     this.#agent.destroy();
@@ -191,7 +191,7 @@ class Waiting implements Watched {
   #bytes = 0;
   readonly #place: number;
   #isSending: boolean;
-  /** The client waits for the upstream's word before it sends. */
+  /** The client waits for the upstream's 100 (Continue) before it sends. */
   #isHeldBack: boolean;
   #isOver = false;
   #why: Failure = "unreachable";
@@ -207,18 +207,18 @@ class Waiting implements Watched {
     passHints(upstream, response);
     upstream.on("response", (answer) => this.#answered(answer));
     upstream.on("error", () => {
-      // An answer that is all here is whole although sending on failed; of one that is not, Node takes a reset for the
-      // end where neither a length nor chunks tell it.
+      // A complete answer stays complete even if sending the request failed. For an incomplete one without a length and
+      // chunks, Node reads a reset as the end.
       if (this.#answer?.complete === false) breakOff(response);
     });
-    // Not every end of a request without an answer is an error to Node (101 that nobody asked for).
+    // Node does not report every end without an answer as an error (an unrequested 101, for example).
     upstream.on("close", () => {
       if (!this.#isOver) this.fail(this.#why);
     });
     this.#place = means.watch.add(this);
   }
 
-  /** There is an answer, or nobody who would take one. */
+  /** The answer has come, or its client has left. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -238,7 +238,7 @@ class Waiting implements Watched {
     if (upstream.socket?.connecting !== false) return this.#hold(now, connectMs, "silent");
     if (!this.#isSending || this.#isHeldBack) return this.#hold(now, answerMs, "silent");
     this.#isSending = !request.complete;
-    // Its sender is not late as long as bytes come, or nobody asks for more of them.
+    // The sender is not late while bytes arrive, or while the upstream does not ask for more.
     const { bytesRead } = request.socket;
     if (bytesRead !== this.#bytes || upstream.writableNeedDrain || request.complete) this.#since = now;
     this.#bytes = bytesRead;
@@ -282,13 +282,13 @@ const open = (request: IncomingMessage, to: Upstream, { agent, more = [] }: Open
     headers,
     agent,
     setHost: false,
-    // A side of an upgraded connection that has said all it had may still listen.
+    // A side of an upgraded connection that has finished sending may still read.
     allowHalfOpen: agent === false,
   };
   return httpRequest(options);
 };
 
-/** Passes the body of a request on; whoever breaks off is noticed by the response's end. */
+/** Passes on a request's body. An aborted request is noticed by the response's end. */
 const sendBody = (request: IncomingMessage, upstream: ClientRequest, heard?: () => void): void => {
   let isSilent = true;
   request.on("data", (chunk: Buffer) => {
@@ -302,7 +302,7 @@ const sendBody = (request: IncomingMessage, upstream: ClientRequest, heard?: () 
     if (addTrailers(request, upstream)) upstream.end();
     else upstream.destroy();
   });
-  // An upload is told to the upstream at once: it may answer, or agree to `Expect`, before the first byte of it.
+  // The upstream gets the head of an upload at once: it may answer, or agree to `Expect`, before the first byte.
   process.nextTick(() => {
     if (isSilent) upstream.flushHeaders();
   });

@@ -1,4 +1,4 @@
-/** Two upgraded connections joined to one (api.md 7): bytes both ways with back-pressure, each side's end passed on. */
+/** Joins two upgraded connections (api.md 7): bytes both ways with back-pressure, and each side's end is passed on. */
 import { ServerResponse, type IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -13,7 +13,7 @@ export const responseOn = (request: IncomingMessage, socket: Duplex): ServerResp
   response.on("finish", () => {
     if (response.statusCode === 101) return;
     socket.end();
-    // A refused peer may keep its half open, and no timeout of Node's would end it.
+    // A refused peer may keep its half open, and no timeout of Node would end it.
     destroySoon(socket);
   });
   return response;
@@ -42,13 +42,13 @@ export class Tunnels {
     if (from instanceof Socket) from.setNoDelay(true).setTimeout(0);
     from.pipe(to);
     from.on("end", () => {
-      // The other side may have more to say; one that is silent was left (its peer is gone, and says no more than this).
+      // The other side may still send. If it stays silent, its peer is gone, and it is closed.
       if (to instanceof Socket) to.setTimeout(this.#halfOpenMs, () => to.destroy());
     });
     from.on("error", () => to.destroy());
     from.on("close", () => {
       this.#open.delete(from);
-      // One that closed well has had the other side's end, and its own was passed on: what is written there still goes.
+      // If one side closed properly, both ends have been exchanged, and pending writes to the other side still go out.
       if (!from.readableEnded || !from.writableFinished) to.destroy();
     });
   }

@@ -1,20 +1,20 @@
 /**
- * Watches what waits for somebody's first word. One timer looks after all requests of a proxy, so that a limit costs a
- * request nothing but its place in a set.
+ * Enforces the limits on waiting for a peer. One timer serves all requests of a proxy, so that a request with a limit
+ * costs only its place in a list.
  */
 
-/** How long what may be waited for, in milliseconds. */
+/** How long each wait may take, in milliseconds. */
 export interface Limits {
-  /** For an upstream's connection to stand: on one machine it stands at once or not at all (threats.md X16). */
+  /** For an upstream's connection to open. On the same machine it opens at once or not at all (threats.md X16). */
   readonly connectMs: number;
   /**
-   * For the first byte of an answer once the whole request is with the upstream. An agent may answer at the end of its
-   * turn, so it is as long as a turn may be (api.md 3: 4 h); an answer that has begun has no limit (api.md 7).
+   * For the first byte of an answer, once the upstream has the whole request. An agent may answer at the end of its
+   * turn, so this is as long as a turn may be (api.md 3: 4 h). An answer that has begun has no limit (api.md 7).
    */
   readonly answerMs: number;
-  /** For the next byte of a request's body while nothing is answered and the upstream would take more (api.md 1). */
+  /** For the next byte of a request's body, while there is no answer and the upstream could take more (api.md 1). */
   readonly bodyMs: number;
-  /** For a byte on an upgraded connection that one side has ended and the other has not. */
+  /** For a byte on an upgraded connection of which one side has ended. */
   readonly halfOpenMs: number;
 }
 
@@ -25,18 +25,18 @@ export const LIMITS: Limits = {
   halfOpenMs: 60_000,
 };
 
-/** Limits are kept to within this. */
+/** The precision of the limits. */
 const LOOK_EVERY_MS = 1000;
 
-/** Ends what it watches if it waits for too long at this instant of `performance.now`. */
+/** Ends the watched request if, at this instant of `performance.now`, it has waited too long. */
 export interface Watched {
   look(now: number): void;
 }
 
 export class Watch {
   /**
-   * Places that are taken and left. A Set would do, and cost a fifth of a request: each table that it outgrows points to
-   * the next, so that one old table keeps the requests of all later ones alive until the whole heap is swept.
+   * Slots that are taken and freed. A Set would cost a fifth of a request: each hash table that it outgrows points to
+   * the next one, so one old table keeps all later requests alive until a full garbage collection.
    */
   readonly #places: (Watched | null)[] = [];
   readonly #free: number[] = [];
@@ -47,7 +47,7 @@ export class Watch {
     this.#everyMs = Math.min(LOOK_EVERY_MS, connectMs, answerMs, bodyMs);
   }
 
-  /** Looks after it until its place is given back. @returns the place. */
+  /** Watches it until its place is returned. @returns the place. */
   add(watched: Watched): number {
     const place = this.#free.pop() ?? this.#places.length;
     this.#places[place] = watched;

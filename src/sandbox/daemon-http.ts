@@ -1,4 +1,4 @@
-/** The daemon's control surface over HTTP, on whatever link its provider gives. */
+/** The daemon's control surface over HTTP, on the link that its provider gives. */
 import { Agent, request, type IncomingMessage } from "node:http";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
@@ -15,9 +15,9 @@ import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
 const ENV_TIMEOUT_MS = 180_000;
-/** Longer than the daemon keeps the question open. */
+/** Longer than the daemon keeps the request open. */
 const TURN_TIMEOUT_MS = 40_000;
-/** Answers are a page of text; a daemon that sends more is not ours. */
+/** Answers are a page of text. A longer one does not come from our daemon. */
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
 
 const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
@@ -25,7 +25,7 @@ const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHeal
 const unreachable = (error: unknown) =>
   new DaemonUnreachable({ message: error instanceof Error ? error.message : String(error) });
 
-/** A connection a request: the daemon of a sandbox that ended must never answer for the next one. */
+/** A connection for each request: an ended sandbox's daemon must never answer for the next one. */
 const agent = new Agent({ keepAlive: false });
 
 /** Raw headers by name. */
@@ -35,7 +35,7 @@ const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
 interface Call {
   readonly path: string;
   readonly timeoutMs: number;
-  /** Sent as JSON by POST; without one it is a GET. */
+  /** Sent as JSON by POST. Without a body the call is a GET. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -92,17 +92,17 @@ const ask = (
 
 const decodeCode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ code: Schema.String })));
 
-/** A refusal is told by its code alone: its sentence is the sandbox's. */
+/** Only a refusal's code is used: its sentence comes from the sandbox. */
 const refused = ({ status, text }: Answer): DaemonUnreachable => {
   const code = decodeCode(text);
   const word = code._tag === "Some" && /^[a-z_]{1,40}$/.test(code.value.code) ? ` ${code.value.code}` : "";
   return new DaemonUnreachable({ message: `the daemon answered ${status}${word}` });
 };
 
-/** A stream that brings nothing for this long has lost its daemon: that sends a comment every 15 s. */
+/** The daemon sends a comment every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
 
-/** Opens the log's stream; it is closed with the scope. */
+/** Opens the log's stream. It closes with the scope. */
 const openLog = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
   Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
     const over = linkRequest(link, { method: "GET", path: "/platform/logs", by: "service" });
@@ -117,7 +117,7 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
     call.on("timeout", () => call.destroy(new Error(`no data within ${SILENCE_MS} ms`)));
     call.on("error", (error) => resume(Effect.fail(unreachable(error))));
     call.on("response", (answer) => {
-      // An error after the answer began is told by whoever reads it.
+      // The stream's reader reports an error after the answer has begun.
       answer.on("error", () => undefined);
       if (answer.statusCode === 200) return resume(Effect.succeed(answer));
       call.destroy();
@@ -132,16 +132,16 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
 const nobody = (): void => undefined;
 
 /**
- * Takes an answer's bytes as they are asked for.
+ * Reads an answer's bytes on demand.
  *
- * @returns the next bytes, when they are there; done at the answer's end. Interrupting it takes nothing from the answer.
+ * @returns the next bytes as soon as they arrive, or the end of the answer. Interrupting it loses no bytes.
  */
 const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable | Cause.Done> => {
   let look = nobody;
   for (const sign of ["readable", "end", "close"]) answer.on(sign, () => look());
   return Effect.callback((resume) => {
     const tell = (outcome: Effect.Effect<Buffer, DaemonUnreachable | Cause.Done>): void => {
-      // Before the asker hears of it, who may ask again at once.
+      // Reset before the caller resumes, since it may call again at once.
       look = nobody;
       resume(outcome);
     };
@@ -179,7 +179,7 @@ const logs = (link: DaemonLink, asked: { readonly context: string; readonly afte
 
 const Aborted = Schema.Struct({ aborted: Schema.Boolean });
 
-/** Asks the control surface for something and decodes what it says of it. */
+/** Calls the control surface and decodes its answer. */
 const post = <A>(
   link: DaemonLink,
   { context, ...call }: Required<Omit<Call, "headers">> & { readonly context: string },
@@ -193,7 +193,7 @@ const post = <A>(
     ),
   );
 
-/** As a row can hold it: its words are the sandbox's. */
+/** The result in a form that a row can store, since its text comes from the sandbox. */
 const storable = ({ wip, skipped, error }: Saved): Saved => ({
   wip: wip === null ? null : storableText(wip),
   skipped: skipped.map(({ path, reason }) => ({ path: storableText(path), reason: storableText(reason) })),

@@ -1,4 +1,7 @@
-/** The twin of the daemon's control surface: every daemon is healthy at once, has taken its prompt, and says nothing: no turn of it ends. */
+/**
+ * The twin of the daemon's control surface. Every daemon is healthy at once, has accepted its prompt, and never ends a
+ * turn.
+ */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";

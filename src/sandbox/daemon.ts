@@ -1,4 +1,4 @@
-/** The port to the daemon inside a sandbox: what the service itself asks of it (api.md 7). */
+/** The port to the daemon inside a sandbox: the service's own calls to it (api.md 7). */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -8,7 +8,7 @@ import type { LogLine } from "../domain/log-line.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { DaemonLink } from "./port.ts";
 
-/** The part of `GET /platform/health` that the service acts on; the daemon reports more (api.md 7). */
+/** The part of `GET /platform/health` that the service uses. The daemon reports more (api.md 7). */
 export const DaemonHealth = Schema.Struct({
   status: Schema.Literals(["starting", "ready", "degraded", "error"]),
   runtime: Schema.Struct({
@@ -21,7 +21,7 @@ export const DaemonHealth = Schema.Struct({
   }),
   bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
   turn: Schema.Struct({
-    /** Null where the runtime's adapter cannot know. */
+    /** Null if the runtime's adapter cannot know. */
     active: Schema.NullOr(Schema.Boolean),
     active_since: Schema.NullOr(Schema.String),
     last_activity_at: Schema.NullOr(Schema.String),
@@ -31,18 +31,18 @@ export const DaemonHealth = Schema.Struct({
 });
 export type DaemonHealth = typeof DaemonHealth.Type;
 
-/** The daemon did not answer, or not in its words. */
+/** The daemon did not answer, or its answer was invalid. */
 export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("DaemonUnreachable", {
   message: Schema.String,
 }) {}
 
-/** A change of the agent runtime's environment (`POST /platform/env`): null takes a variable away. */
+/** A change of the agent runtime's environment (`POST /platform/env`). Null removes a variable. */
 export interface EnvironmentChange {
   readonly revision: string;
   readonly env: Readonly<Record<string, string | null>>;
 }
 
-/** What the daemon says of it; `revision` is the one that holds, a newer one where the daemon has that already. */
+/** The daemon's answer. `revision` is the one in force, which may be newer than the change's. */
 export const EnvironmentChanged = Schema.Struct({
   changed: Schema.Array(Schema.String),
   revision: Schema.String,
@@ -51,30 +51,32 @@ export const EnvironmentChanged = Schema.Struct({
 });
 export type EnvironmentChanged = typeof EnvironmentChanged.Type;
 
-/** Longest body that the control surface takes (api.md 7). */
+/** The longest body that the control surface accepts (api.md 7). */
 export const CONTROL_BODY_BYTES = 1024 * 1024;
 
 export class DaemonClient extends Context.Service<
   DaemonClient,
   {
-    /** Health, within 1 s. */
+    /** The daemon's health, within 1 s. */
     readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
-    /** Ends the agent's turn; false where there was none. `context` is the signed user context, here and below. */
+    /**
+     * Ends the agent's turn. False if no turn was in progress. `context` is the signed user context, here and below.
+     */
     readonly abort: (
       link: DaemonLink,
       context: string,
       timeoutMs: number,
     ) => Effect.Effect<boolean, DaemonUnreachable>;
-    /** Saves what is not pushed. */
+    /** Saves unpushed work. */
     readonly save: (
       link: DaemonLink,
       context: string,
       timeoutMs: number,
     ) => Effect.Effect<Saved, DaemonUnreachable>;
     /**
-     * The last turn that ended, as soon as there is one after this number; as it is, or null, after 25 s.
+     * The last ended turn, as soon as its number is above this one. After 25 s, the last turn as it is, or null.
      *
-     * @param context is a signed user context for its session.
+     * @param context a signed user context for its session.
      */
     readonly turn: (
       link: DaemonLink,
@@ -82,8 +84,8 @@ export class DaemonClient extends Context.Service<
       after: number,
     ) => Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
     /**
-     * The numbered lines of its log after a number, and then each as it is written, no faster than they are taken.
-     * Numbers that are left out are lines that it no longer has. Ends with the daemon.
+     * The numbered log lines after a number, and then each new one, no faster than they are read. Missing numbers are
+     * lines that the daemon no longer has. Ends with the daemon.
      *
      * @param asked `context` is a signed user context for its session.
      */
@@ -92,8 +94,8 @@ export class DaemonClient extends Context.Service<
       asked: { readonly context: string; readonly after: number },
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
     /**
-     * Changes the environment and waits until the restarted runtime answers, within 3 min: another change or a refresh
-     * may come first. Fails, and changes nothing, where a turn is in progress. No failure holds a value.
+     * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
+     * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.
      */
     readonly env: (
       link: DaemonLink,

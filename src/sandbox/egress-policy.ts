@@ -1,25 +1,26 @@
 /**
- * Where a sandbox may connect to (api.md 8), decided by name; the address behind a name is the proxy's to check.
+ * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
- * E1 `platform.internal` is this service, on port 80 and nowhere else; it never means another machine.
- * E2 `llm.platform.internal` is the managed model gateway where the account has one.
- * E3 other hosts: port 80 or 443, on the allow list, or a model provider whose key is among the project's secrets.
+ *  E1 `platform.internal` is this service, on port 80 only. The name never means another machine.
+ *  E2 `llm.platform.internal` is the managed model gateway, if the account has one.
+ *  E3 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
+ *     project's secrets.
  */
 import { MODEL_PROVIDERS } from "../domain/model.ts";
 
 export interface EgressPolicy {
-  /** Host names, `*.example.org` for all below one, `*` for every public host. */
+  /** Host names, `*.example.org` for all subdomains, `*` for every public host. */
   readonly allow: readonly string[];
   readonly secretNames: readonly string[];
-  /** Origin of the service's own listener. */
+  /** The origin of the service's own listener. */
   readonly serviceUrl: string;
   readonly llmUpstream: string | null;
 }
 
 export type EgressDecision =
-  /** Trusted, fixed by the operator: dialled as it stands. `name`: the Host it is asked for, null: the client's. */
+  /** Trusted and set by the operator: dialled without checks. `name`: the Host header; null: the client's. */
   | { readonly kind: "origin"; readonly origin: URL; readonly name: string | null }
-  /** Public: resolved, checked, dialled. */
+  /** Public: resolved, checked, then dialled. */
   | { readonly kind: "public"; readonly host: string; readonly port: number }
   | { readonly kind: "refused"; readonly reason: string };
 
@@ -27,7 +28,7 @@ export const SERVICE_HOST = "platform.internal";
 export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 const PORTS = new Set([80, 443]);
 
-/** Hosts of model providers, open while a secret that pays for them is set (api.md 8). */
+/** Hosts of model providers. They are open while a secret with one of their keys is set (api.md 8). */
 const MODEL_HOSTS: ReadonlyMap<string, string> = new Map(
   MODEL_PROVIDERS.flatMap(({ keys, host }) => keys.map((key) => [key, host] as const)),
 );
@@ -54,9 +55,7 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
   return { kind: "refused", reason: `${host} is not available to this session` };
 };
 
-/**
- * @param name as the client wrote it, an IPv6 address with or without brackets
- */
+/** @param name as the client wrote it; an IPv6 address with or without brackets */
 export const decideEgress = (policy: EgressPolicy, name: string, port: number): EgressDecision => {
   const host = canonical(name);
   if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);

@@ -1,7 +1,7 @@
 /**
- * The egress proxy: the only way out of a `local` sandbox. One listener a sandbox, so that the caller is known by the
- * socket it came through. It speaks plain HTTP in absolute form and CONNECT, streams both ways with back-pressure,
- * keeps nothing, and answers each refusal with 403 and its reason.
+ * The egress proxy: the only way out of a `local` sandbox. Each sandbox has its own listener, so its socket identifies
+ * the caller. It accepts plain HTTP in absolute form and CONNECT, streams both ways with back-pressure, stores nothing,
+ * and answers each refusal with 403 and its reason.
  */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -21,17 +21,17 @@ import { connect as connectTls } from "node:tls";
 import { isPrivateAddress } from "../domain/repository.ts";
 import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
 
-/** Addresses of a name; tests resolve without a network. */
+/** The addresses of a name. Tests resolve without a network. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
-/** Opens a connection to a numeric address; tests lead public addresses elsewhere. */
+/** Opens a connection to a numeric address. Tests redirect public addresses. */
 export type Dial = (address: string, port: number) => Socket;
 
 export interface EgressLimits {
-  /** Connections of one sandbox at a time; more are closed at once. */
+  /** How many concurrent connections a sandbox may have. More are closed at once. */
   readonly connections: number;
-  /** Milliseconds to resolve and connect. */
+  /** Time limit to resolve and connect, in milliseconds. */
   readonly connectMs: number;
-  /** Milliseconds without a byte either way after which a connection ends. */
+  /** Milliseconds without a byte in either direction after which a connection ends. */
   readonly idleMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface EgressOptions {
   readonly limits?: EgressLimits;
 }
 
-/** Meant for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
+/** Headers for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
 const HOP_BY_HOP = new Set([
   "connection",
   "keep-alive",
@@ -65,18 +65,18 @@ class Refusal extends Error {
   }
 }
 
-/** Where to connect: a numeric address for public hosts, the operator's own origin otherwise. */
+/** Where to connect: a numeric address for a public host, otherwise the operator's own origin. */
 interface Target {
   readonly address: string;
   readonly port: number;
   readonly tls: boolean;
-  /** Name for the Host header and for TLS, null: the client's own. */
+  /** The name for the Host header and for TLS. Null: the client's own. */
   readonly name: string | null;
 }
 
 const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-/** Settles with `operation`, or refuses when it takes longer; what comes later is ignored. */
+/** Settles with `operation`, or refuses if it takes longer. A later result is ignored. */
 const within = async <A>(operation: Promise<A>, milliseconds: number, late: string): Promise<A> => {
   const timeout = AbortSignal.timeout(milliseconds);
   const { promise, reject } = Promise.withResolvers<never>();
@@ -88,7 +88,7 @@ const dialTcp: Dial = (host, port) => connect({ host, port, allowHalfOpen: true 
 
 const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
-/** Resolves once, and returns an address that was checked: nothing is resolved again afterwards. */
+/** Resolves once, and returns a checked address. The name is not resolved again afterwards. */
 const publicAddress = async (host: string, options: EgressOptions): Promise<string> => {
   const { connectMs } = options.limits ?? EGRESS_LIMITS;
   const addresses =
@@ -103,7 +103,7 @@ const publicAddress = async (host: string, options: EgressOptions): Promise<stri
         })
       : [host];
   const [address] = addresses;
-  // One private address among public ones is a rebinding attempt or a split network: neither is for a sandbox.
+  // A private address among public ones is a rebinding attempt or a split network. A sandbox may use neither.
   if (address === undefined || addresses.some(isPrivateAddress)) {
     throw new Refusal(403, `${host} does not resolve to a public address`);
   }
@@ -145,7 +145,7 @@ const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
   return headers;
 };
 
-/** Connects, or refuses when that takes too long. */
+/** Connects, or refuses if that takes too long. */
 const connectTo = (target: Target, options: EgressOptions): Promise<Socket> => {
   const limits = options.limits ?? EGRESS_LIMITS;
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
@@ -159,13 +159,13 @@ const connectTo = (target: Target, options: EgressOptions): Promise<Socket> => {
   return promise;
 };
 
-/** The name a TLS server is asked for; addresses are not sent as names (RFC 6066, 3). */
+/** The server name for TLS. Addresses are not sent as names (RFC 6066, 3). */
 const serverName = ({ name }: Target): { readonly servername?: string } => {
   const host = unbracketed((name ?? "").replace(/:\d+$/, ""));
   return host === "" || isIP(host) !== 0 ? {} : { servername: host };
 };
 
-/** The path as the client wrote it: normalising it is its reader's business. */
+/** The path as the client wrote it: its recipient may normalise it. */
 const rawPath = (written: string, url: URL): string => {
   const start = written.indexOf("/", "http://".length);
   return start === -1 ? `/${url.search}` : written.slice(start);
@@ -183,7 +183,7 @@ const forward = async (
   const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
   const socket = await connectTo(target, options);
   const headers = endToEndHeaders(incoming);
-  // A body of unknown length stays framed, whatever the method: unframed it would be read as a further request.
+  // A body of unknown length stays framed for every method. Unframed, it would be read as another request.
   if (incoming.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked";
   const upstream = request({
     createConnection: () => (target.tls ? connectTls({ socket, ...serverName(target) }) : socket),
@@ -194,7 +194,7 @@ const forward = async (
   const answered = Promise.withResolvers<IncomingMessage>();
   upstream.on("response", answered.resolve);
   upstream.on("error", () => answered.reject(new Refusal(502, "the host could not be reached")));
-  // A client that goes away takes its request along.
+  // When a client leaves, its upstream request ends.
   outgoing.on("close", () => upstream.destroy());
   pipeline(incoming, upstream).catch(() => upstream.destroy());
   const answer = await answered.promise;
@@ -202,7 +202,7 @@ const forward = async (
   await pipeline(answer, outgoing);
 };
 
-/** Splits `host:port` of a CONNECT request; an IPv6 address is bracketed. */
+/** Splits `host:port` of a CONNECT request. An IPv6 address is in brackets. */
 const authority = (text: string): { readonly host: string; readonly port: number } => {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(text);
   if (match?.[1] === undefined) throw new Refusal(400, "CONNECT needs host:port");
@@ -224,13 +224,13 @@ const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): P
   client.pipe(upstream).pipe(client);
 };
 
-/** Ends `to` with `from`: at once where `from` broke off, after what was already read where it came to its end. */
+/** Closes `to` after `from`: at once if `from` broke off, after the remaining data if it ended normally. */
 const follow = (from: Duplex, to: Duplex): void => {
   from.on("error", () => to.destroy());
   from.on("timeout", () => from.destroy());
   from.on("close", () => {
     if (!from.readableEnded) to.destroy();
-    // Nobody reads what `to` still sends: let it run out.
+    // Discard anything that `to` still sends.
     else to.end().resume();
   });
 };
@@ -244,15 +244,15 @@ const refuseTunnel = (client: Duplex, refusal: Refusal): void => {
 
 /** A listening proxy. */
 export interface Egress {
-  /** Decides by this policy from now on; what is open stays open. */
+  /** Applies this policy from now on. Open connections stay open. */
   readonly follow: (policy: EgressPolicy) => void;
   /** Stops listening and ends every connection. */
   readonly close: () => void;
 }
 
 /**
- * Opens the proxy on a unix socket that every uid may connect to: who reaches the socket is decided by the directory
- * it lies in. A socket that a dead service left there is replaced.
+ * Opens the proxy on a unix socket that every uid may connect to. The socket's directory decides who reaches it. A
+ * socket that a dead service left behind is replaced.
  */
 export const openEgress = async (path: string, options: EgressOptions): Promise<Egress> => {
   let { policy } = options;
@@ -276,7 +276,7 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
     },
     close: () => {
       server.close();
-      // Tunnels are no longer the server's to close.
+      // The server no longer tracks tunnels, so they are closed here.
       for (const socket of open) socket.destroy();
     },
   };
@@ -302,7 +302,7 @@ const egressServer = (options: EgressOptions): Server => {
       refuseTunnel(client, refusalOf(error)),
     );
   });
-  // Upgrades travel through CONNECT; in absolute form a proxy would have to take a side in them.
+  // Upgrades use CONNECT. In absolute form, the proxy would have to take part in them.
   server.on("upgrade", (_incoming, client: Duplex) => {
     refuseTunnel(client, new Refusal(400, "open a tunnel with CONNECT to upgrade"));
   });

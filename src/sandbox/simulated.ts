@@ -1,7 +1,6 @@
 /**
- * The twin of every provider: sandboxes in memory, with the port's semantics and nothing real behind them. Time is
- * Effect's Clock, so a test clock drives it. `SimulatedSandboxes` is the other side: faults to come, sandboxes that
- * end by themselves, and what was asked for.
+ * The twin of every provider: sandboxes in memory, with the port's semantics. Time is Effect's Clock, so a test clock
+ * drives it. `SimulatedSandboxes` is the test's side: it injects faults, ends sandboxes, and shows the calls.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -17,15 +16,15 @@ import {
   type SandboxSpec,
 } from "./port.ts";
 
-/** What goes wrong with the next call that it is set for. */
+/** A fault of the next call for which it is set. */
 export type SimulatedFault =
   /** Never answers. A create has no effect before it hangs. */
   | { readonly kind: "hang" }
   /** Fails without effect. */
   | { readonly kind: "error"; readonly message: string }
-  /** Answers rightly, after so many milliseconds more. */
+  /** Answers correctly, after an additional delay in milliseconds. */
   | { readonly kind: "slow"; readonly milliseconds: number }
-  /** Takes effect, and then fails: the answer was lost (threats.md R05). */
+  /** Takes effect and then fails, as if the answer was lost (threats.md R05). */
   | { readonly kind: "lost"; readonly message: string }
   /** Succeeds, and the sandbox ends at once for this reason. */
   | { readonly kind: "exit"; readonly exit: SandboxExit };
@@ -41,15 +40,15 @@ export interface SimulatedSandbox {
 export class SimulatedSandboxes extends Context.Service<
   SimulatedSandboxes,
   {
-    /** Queues a fault for the next call of an operation; faults are used up in order. */
+    /** Queues a fault for the next call of an operation. Faults are used in order. */
     readonly fault: (operation: Faulty, fault: SimulatedFault) => Effect.Effect<void>;
-    /** Ends a sandbox by itself. */
+    /** Ends a sandbox as if by itself. */
     readonly end: (id: string, exit: SandboxExit) => Effect.Effect<void>;
-    /** Lets a sandbox write to its log: whole lines. */
+    /** Makes a sandbox write whole lines to its log. */
     readonly write: (id: string, text: string) => Effect.Effect<void>;
-    /** Puts a sandbox there that nobody asked for: one a dead service left behind, or another owner's double. */
+    /** Adds a sandbox that was never created here: left behind by a dead service, or owned by another installation. */
     readonly plant: (spec: SandboxSpec) => Effect.Effect<void>;
-    /** What is there now, ended ones included, by id. */
+    /** All present sandboxes, including ended ones, by id. */
     readonly all: Effect.Effect<ReadonlyMap<string, SimulatedSandbox>>;
   }
 >()("platform/sandbox/SimulatedSandboxes") {}
@@ -57,7 +56,7 @@ export class SimulatedSandboxes extends Context.Service<
 export interface SimulatedOptions {
   /** Milliseconds from create to its answer. */
   readonly bootMs: number;
-  /** Where a daemon could be reached, by id; the default leads nowhere and is for twins of the daemon's client. */
+  /** Where a daemon is reached, by id. The default leads nowhere, for twins of the daemon's client. */
   readonly link?: (id: string) => DaemonLink;
 }
 
@@ -77,7 +76,7 @@ const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.s
 
 const failure = (operation: Faulty, message: string) => new SandboxError({ operation, message });
 
-/** The sandboxes themselves, without the faults in front of them. */
+/** The sandboxes themselves, without the fault injection. */
 const openWorld = () => {
   const entries = new Map<string, Entry>();
 
@@ -117,7 +116,9 @@ const openWorld = () => {
   return { entries, end, start, remove, listing };
 };
 
-/** The queued faults, and `under`, which runs an operation as the next of them says. `id` is what `exit` ends. */
+/**
+ * The queued faults, and `under`, which runs an operation with the next fault. `id` is the sandbox that `exit` ends.
+ */
 const openFaults = (end: (id: string, exit: SandboxExit) => Effect.Effect<void>) => {
   const faults: Record<Faulty, SimulatedFault[]> = {
     create: [],
@@ -172,7 +173,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
       }),
     list: listing.pipe(under("list", null)),
     link: (id) => link(id).pipe(under("link", id)),
-    // It reaches nothing, whatever its project has.
+    // It reaches nothing, whatever secrets its project has.
     setSecretNames: (id) =>
       Effect.suspend(() =>
         entries.has(id)
@@ -211,7 +212,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
   return Context.make(SandboxProvider, provider).pipe(Context.add(SimulatedSandboxes, control));
 };
 
-/** The twin, with its other side. */
+/** The twin, with the test's side. */
 export const simulatedProvider = (
   options: SimulatedOptions,
 ): Layer.Layer<SandboxProvider | SimulatedSandboxes> => Layer.effectContext(Effect.sync(() => make(options)));

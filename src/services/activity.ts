@@ -1,6 +1,6 @@
 /**
- * When people and programs last reached into a session (api.md 3 "Idle"): a request, or bytes on a relayed WebSocket or
- * upload. In the memory of the node that has the sandbox: after a restart everything counts as active since then.
+ * When people and programs last used a session (api.md 3 "Idle"): a request, or bytes on a relayed WebSocket or upload.
+ * Kept in the memory of the sandbox's node: after a restart every session counts as active from then on.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -10,9 +10,9 @@ import * as Layer from "effect/Layer";
 export class Activity extends Context.Service<
   Activity,
   {
-    /** Somebody reached into the session just now. Called for every request and chunk: it does next to nothing. */
+    /** Records a use of the session just now. Called for every request and chunk, so it must be cheap. */
     readonly touch: (sessionId: string) => void;
-    /** When that last was, ms since the epoch; where it never was, when this node began to look. */
+    /** The last use, ms since the epoch. Without one, the time when this node began to record. */
     readonly last: (sessionId: string) => number;
     /** Forgets all sessions but these. */
     readonly keep: (sessionIds: ReadonlySet<string>) => void;

@@ -1,7 +1,7 @@
 /**
- * Admission of sessions: wishes of one account that arrive while a decision is under way are decided together with
- * the next (api.md 4: at most 256 fires and 4 MiB a batch). The decision itself is one store operation, fenced by
- * conditions in SQL, so it does not matter which node or fiber makes it.
+ * Admission of sessions. Requests of one account that arrive while a decision is under way are decided together with
+ * the next one (api.md 4: at most 256 fires and 4 MiB a batch). The decision itself is one store operation, fenced by
+ * conditions in SQL, so any node or fiber may make it.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -21,15 +21,15 @@ import { Doubt } from "../duties/recovery.ts";
 
 const BATCH_REQUESTS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Wishes of one account that may wait for a decision; beyond, callers are told to come back. */
+/** How many requests of one account may wait for a decision. Beyond that, callers must try again later. */
 const WAITING_MAX = 4096;
 
-/** Too many wishes of this account are waiting for a decision: 503 with Retry-After. */
+/** Too many requests of this account are waiting for a decision: 503 with Retry-After. */
 export class AdmissionBusy extends Schema.TaggedError<AdmissionBusy>()("AdmissionBusy", {
   waiting: Schema.Finite,
 }) {}
 
-/** What a wish is answered with, after the commit: the decision, or why there is none. */
+/** The answer to a request, after the commit: the decision, or the error. */
 export type AdmissionExit = Exit.Exit<Admission, StoreError | AdmissionBusy>;
 
 interface Wish {
@@ -45,12 +45,12 @@ interface Gathering {
 export class Admitter extends Context.Service<
   Admitter,
   {
-    /** Decides one wish; answers after the commit. The admitted session's actor has been woken. */
+    /** Decides one request and answers after the commit. By then the admitted session's actor has been woken. */
     readonly admit: (
       accountId: string,
       request: AdmissionRequest,
     ) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
-    /** The same below Effect, for the webhook receiver, whose cost a fiber a request would double. */
+    /** The same without Effect, for the webhook receiver: one fiber for each request would double its cost. */
     readonly offer: (
       accountId: string,
       request: AdmissionRequest,
@@ -73,7 +73,10 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
     const signalDrain = (accountId: string) =>
       Effect.asVoid(Effect.forkIn(Effect.ignore(actors.account(accountId, { type: "fire.queued" })), scope));
 
-    /** Whose turn it is by now. A fire that waits for a slot is woken by the slot; one that found a free one by this. */
+    /**
+     * Wakes the actors that have work now. A free slot wakes a fire that waits for one; this wakes a fire that found a
+     * free slot.
+     */
     const followUp = (
       accountId: string,
       answers: readonly Admission[],
@@ -93,13 +96,13 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       const requests = batch.map(({ request }) => request);
       const exit = yield* Effect.exit(admissions.admit(accountId, requests));
       if (Exit.isFailure(exit)) {
-        // It may have been committed, its sessions asleep.
+        // The decision may have been committed, so its sessions may need a wake.
         doubt();
         const failed = Exit.failCause(exit.cause);
         return yield* answerAll(batch, () => failed);
       }
       faults("admission.committed");
-      // Recovery wakes what this leaves asleep.
+      // Recovery wakes the actors that this fails to wake.
       yield* Effect.catchCause(followUp(accountId, exit.value, requests), (cause) =>
         Effect.logError("an admission was not followed up", cause),
       );
@@ -130,13 +133,13 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
     };
     return Admitter.of({
       offer,
-      // A caller who leaves does not take the wish back: it may be decided already.
+      // A caller that leaves does not withdraw the request: it may be decided already.
       admit: (accountId, request) => Effect.callback((resume) => offer(accountId, request, resume)),
     });
   }),
 );
 
-/** What an operator can do about a fire that failed. */
+/** Advice to the operator about a failed fire. */
 const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
   prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it, then replay the fire.",
   queue_full: "The account's queue is full. Raise its session cap, or fire less often.",
@@ -162,7 +165,10 @@ const exitOf = (admission: Admission | undefined): AdmissionExit =>
     ? Exit.die(new Error("the store left a wish without an answer"))
     : Exit.succeed(admission);
 
-/** An answer that throws is its asker's alone: the others have theirs, and the account's next wishes are decided. */
+/**
+ * If one answer throws, only its caller is affected: the others get theirs, and the account's next requests are
+ * decided.
+ */
 const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionExit): Effect.Effect<void> =>
   Effect.suspend(() => {
     const defects = batch.flatMap(({ answer }, index) => {
@@ -180,7 +186,7 @@ const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionE
     );
   });
 
-/** Takes the longest prefix within both limits, at least one wish. */
+/** Takes the longest prefix within both limits, at least one request. */
 function takeBatch(wishes: Wish[]): readonly Wish[] {
   let bytes = 0;
   const over = wishes.findIndex(({ request }, index) => {
@@ -190,7 +196,7 @@ function takeBatch(wishes: Wish[]): readonly Wish[] {
   return wishes.splice(0, over === -1 ? wishes.length : over);
 }
 
-/** About what a wish adds to the statement: its prompt and its stored request. */
+/** Roughly what a request adds to the statement: its prompt and its stored request. */
 const bytesOf = ({ session, fire }: AdmissionRequest): number => {
   const prompt = fire?.prompt.is === "rendered" ? fire.prompt.text : session.initialPrompt;
   return Buffer.byteLength(prompt ?? "") + (fire?.request?.body.byteLength ?? 0);

@@ -1,13 +1,13 @@
 /**
- * How long a provider may take: one that never answers is asked anew (threats.md "Faults"), and holds up nobody else's round
- * for longer than this. A boot has its own deadline, and creating ends with it.
+ * Time limits for provider calls. A call that never answers is retried (threats.md "Faults"), and delays another's round
+ * by no more than its limit. A boot has its own deadline, which also ends its create.
  */
 import * as Effect from "effect/Effect";
 import { SandboxError, type DaemonLink, type SandboxProvider } from "../sandbox/port.ts";
 
-/** For what makes, ends and looks through sandboxes. */
+/** For calls that create, end or list sandboxes. */
 const PROVIDER_TIMEOUT = "1 minute";
-/** A link is looked up, no more. */
+/** For a link, which is a lookup only. */
 const LINK_TIMEOUT = "10 seconds";
 
 const within = <A>(
@@ -20,13 +20,13 @@ const within = <A>(
     orElse: () => Effect.fail(new SandboxError({ operation, message: `no answer within ${duration}` })),
   });
 
-/** The call, given up as a failure after a minute. */
+/** The call; it fails after a minute. */
 export const answeredInTime = <A>(
   operation: SandboxError["operation"],
   call: Effect.Effect<A, SandboxError>,
 ): Effect.Effect<A, SandboxError> => within(PROVIDER_TIMEOUT, operation, call);
 
-/** How a sandbox's daemon is reached; given up as a failure after 10 s. */
+/** The link to a sandbox's daemon; the lookup fails after 10 s. */
 export const linked = (
   provider: SandboxProvider["Service"],
   id: string,

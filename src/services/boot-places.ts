@@ -1,10 +1,11 @@
 /**
- * Bounds what boots at once on a node (PLATFORM_BOOTS_AT_ONCE). Boots that share a machine all finish late, and on a small one past
- * their deadlines; boots that take turns finish one after the other. Each waits in line for a place, and its deadline begins with
- * the place.
+ * Bounds concurrent boots on a node (PLATFORM_BOOTS_AT_ONCE). Concurrent boots on one machine all finish late, and on a
+ * small machine past their deadlines; boots in turn finish one after the other. Each boot waits in line for a place,
+ * and its deadline begins with the place.
  *
- *  B1 Projects take turns in the line, and one has three quarters of the places at most: a project whose boots hang holds up its own.
- *  B2 A place is given back whatever becomes of the boot; whoever is interrupted leaves the line.
+ *  B1 Projects take turns in the line, and one project holds at most three quarters of the places: a project whose
+ *     boots hang delays only itself.
+ *  B2 A place is returned however the boot ends. An interrupted boot leaves the line.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -13,15 +14,15 @@ import * as Layer from "effect/Layer";
 type Within = <A, E, R>(projectId: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>;
 
 interface Places {
-  /** Cuts a session branch within a place of its own: the processes of git are the first that a new session starts. */
+  /** Creates a session branch within a place of its own: its git processes are the first that a new session starts. */
   readonly branch: Within;
   /** Boots a sandbox within a place. */
   readonly boot: Within;
-  /** Sandboxes that boot here now, and those that wait for a place. */
+  /** How many sandboxes boot here now, and how many wait for a place. */
   readonly state: () => { readonly booting: number; readonly waiting: number };
 }
 
-/** Without a bound where no layer sets one. */
+/** Unbounded unless a layer sets a bound. */
 export const BootPlaces = Context.Reference<Places>("platform/actors/BootPlaces", {
   defaultValue: () => ({
     branch: (_, work) => work,
@@ -30,7 +31,7 @@ export const BootPlaces = Context.Reference<Places>("platform/actors/BootPlaces"
   }),
 });
 
-/** Of all places, what one project may have (B1). */
+/** The share of all places that one project may hold (B1). */
 const PROJECT_SHARE = 0.75;
 
 interface Ticket {
@@ -72,13 +73,13 @@ class Line {
       );
     });
 
-  /** Gives places that are free to whose turn it is. */
+  /** Gives free places to the next in line. */
   #serve(): void {
     while (this.#taken < this.#places) {
       const next = [...this.#waiting].find(([id]) => (this.#inside.get(id) ?? 0) < this.#perProject);
       if (next === undefined) return;
       const [id, [ticket, ...others]] = next;
-      // Its project comes to the end of the turns.
+      // The project moves to the end of the line.
       this.#waiting.delete(id);
       if (others.length > 0) this.#waiting.set(id, others);
       if (ticket === undefined) continue;

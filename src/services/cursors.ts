@@ -1,6 +1,6 @@
 /**
- * Reads the cursors of cron triggers. Those that are asked for while others are being read are read together: many triggers
- * fall due in the same second, and a statement for each would take longer than their rows.
+ * Reads the cursors of cron triggers in batches. Requests that arrive during a read share the next one: many triggers
+ * are due in the same second, and a statement for each would take longer than their rows.
  */
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
@@ -11,16 +11,16 @@ import { StoreError } from "../store/ports/journal.ts";
 import { Projects } from "../store/ports/projects.ts";
 import type { TriggerCursor, TriggerKey } from "../store/ports/records.ts";
 
-/** Cursors that one statement reads. */
+/** How many cursors one statement reads. */
 const TOGETHER = 500;
-/** Statements at the same time: one that hangs delays its own triggers alone. */
+/** How many statements run at the same time. A statement that hangs delays only its own triggers. */
 const AT_ONCE = 4;
 const DEADLINE = "10 seconds";
 
 export class CursorReads extends Context.Service<
   CursorReads,
   {
-    /** The trigger's cursor as it is now; null where it has none. */
+    /** The trigger's cursor as it is now. Null if it has none. */
     readonly read: (of: TriggerKey) => Effect.Effect<TriggerCursor | null, StoreError>;
   }
 >()("platform/actors/CursorReads") {}

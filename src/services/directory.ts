@@ -1,14 +1,14 @@
 /**
- * Every project as its triggers go by it, held in memory: the receiver asks no database before a signature is checked, the
- * scheduler none to know what is due (api.md 4 "Admission", "Webhook").
+ * Every project with its triggers, held in memory. The receiver needs no database before it checks a signature, and the
+ * scheduler needs none to find due triggers (api.md 4 "Admission", "Webhook").
  *
- *  Y1 What is held is of a version, and an admission that went by a former one is refused (`stale`): the directory may be
- *     late, it is never believed.
- *  Y2 A change is known here at once where this process made it (`refresh`), within a second where another did: the
- *     commit's signal, or the poll behind it.
- *  Y3 A version never takes the place of a newer one.
- *  Y4 A caller that misses something asks for one more look before it says so. All that ask at the same time share a look, so a
- *     flood of misses costs one statement now and then, and no memory for what is missed.
+ *  Y1 Each project has a version, and admission refuses a decision that used an older one (`stale`). So the directory
+ *     may lag, but never decides.
+ *  Y2 A change is known at once in the process that made it (`refresh`), and within a second elsewhere: by the commit's
+ *     signal, or the poll behind it.
+ *  Y3 An older version never replaces a newer one.
+ *  Y4 A caller that misses an entry asks for one more look before it answers so. Concurrent callers share a look, so a
+ *     flood of misses costs one statement now and then, and no memory.
  */
 import type { KeyObject } from "node:crypto";
 import * as Context from "effect/Context";
@@ -28,58 +28,60 @@ import type { GoodManifest, Project, ProjectState, SealedSecret } from "../store
 import { Keyring } from "./keyring.ts";
 import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
 
-/** How long a lost signal may leave the directory behind (api.md 4). */
+/** How far the directory may lag after a lost signal (api.md 4). */
 const POLL = "1 second";
-/** Projects that are loaded together. */
+/** How many projects are loaded together. */
 const PAGE = 200;
-/** Between two looks that callers ask for. */
+/** Pause between two looks that callers ask for. */
 const LOOK_PAUSE = "20 millis";
-/** A look that takes longer fails: its callers answer that the database cannot be reached. */
+/** A look that takes longer fails. Its callers answer that the database is unavailable. */
 const LOOK_DEADLINE = "5 seconds";
 
 export interface ReadManifest {
   readonly triggers: readonly TriggerDefinition[];
   readonly errors: readonly ManifestError[];
   readonly env: Manifest["env"];
-  /** The commit that the triggers are of. */
+  /** The commit that the triggers were read from. */
   readonly commit: string | null;
   readonly syncedAt: number | null;
-  /** The triggers are those of an earlier commit: the newest manifest does not parse. */
+  /** True if the triggers come from an earlier commit, because the newest manifest is invalid. */
   readonly stale: boolean;
 }
 
-/** A project as it is held. */
+/** A project as the directory holds it. */
 export interface KnownProject {
   readonly project: Project;
   readonly manifest: ReadManifest;
   readonly triggers: ReadonlyMap<string, TriggerDefinition>;
-  /** What webhooks are signed with, by the secret's name; without those that are not set, or empty (threats.md W30). */
+  /**
+   * The keys that sign webhooks, by the secret's name. Secrets that are unset or empty are left out (threats.md W30).
+   */
   readonly keys: ReadonlyMap<string, SigningKeys>;
   readonly secretNames: readonly string[];
-  /** Its account's. */
+  /** The tier of the project's account. */
   readonly tier: string;
-  /** Whether its repository configures a model provider; null: that was not looked up. */
+  /** Whether the repository configures a model provider. Null if that was not looked up. */
   readonly bringsModel: boolean | null;
 }
 
 /** The keys of one secret. */
 export interface SigningKeys {
   readonly current: KeyObject;
-  /** Of the value before, which verifies as well until an instant. */
+  /** The keys of the previous value, which stay valid until an instant. */
   readonly previous: { readonly key: KeyObject; readonly until: number } | null;
 }
 
 export class Directory extends Context.Service<
   Directory,
   {
-    /** As it was loaded last; null where there is no such project. Asks nobody. */
+    /** The project as last loaded. Null if it is unknown. Makes no request. */
     readonly known: (projectId: string) => KnownProject | null;
     readonly all: () => Iterable<KnownProject>;
     /** Loads one project now. */
     readonly refresh: (projectId: string) => Effect.Effect<KnownProject | null, StoreError>;
-    /** One more look. Once it completes, whatever was committed before the call is held. */
+    /** One more look. Once it completes, everything that was committed before the call is held. */
     readonly caughtUp: Effect.Effect<void, StoreError>;
-    /** Ids of projects that are of another version since this was asked last, once there are some; for one waiter. */
+    /** Ids of projects whose version changed since the last call. Waits for at least one. Supports one waiter. */
     readonly news: Effect.Effect<readonly string[]>;
   }
 >()("platform/actors/Directory") {}
@@ -91,7 +93,7 @@ interface Parsed {
 
 const NO_MANIFEST = parseManifest(new Uint8Array());
 
-/** A good reading's text says what its triggers are; the same reading is not parsed again. */
+/** Parses a good reading's text into triggers. The same reading is not parsed twice. */
 const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed => {
   if (good === null) return { good, manifest: NO_MANIFEST };
   const known = former?.good;
@@ -113,7 +115,7 @@ const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest 
   errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],
 });
 
-/** No other secret is opened here. */
+/** Opens the secrets that the triggers sign with, and no others. */
 const keysOf = (
   { secrets }: ProjectState,
   triggers: readonly TriggerDefinition[],
@@ -142,7 +144,7 @@ const keysOf = (
   );
 };
 
-/** Looks that callers ask for. Those that ask while one is under way share the next one: it begins after they asked. */
+/** Looks that callers ask for. Callers that ask during a look share the next one, which begins after they asked. */
 const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, StoreError>) {
   let asked = Deferred.makeUnsafe<void, StoreError>();
   const isAsked = Latch.makeUnsafe(false);
@@ -198,7 +200,10 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       unread.add(project.id);
       isUnread.openUnsafe();
     };
-    /** One that cannot be held is logged and stays as it was, which Y1 makes harmless; the others are held. */
+    /**
+     * A project that cannot be held is logged and keeps its former version, which Y1 makes harmless. The others are
+     * held.
+     */
     const holdOrLog = (state: ProjectState) =>
       Effect.catchDefect(
         Effect.sync(() => hold(state)),
@@ -207,7 +212,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
         const states = yield* projects.states(ids.slice(from, from + PAGE));
-        // A full manifest takes some ms to read: others run between two of them.
+        // A full manifest takes some ms to parse: other fibers run in between.
         yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
           discard: true,
         });

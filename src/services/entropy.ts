@@ -1,4 +1,4 @@
-/** Randomness as a port: the default is the machine's, a test or a simulation brings a seeded one. */
+/** Randomness as a port. The default is the machine's; tests and simulations provide a seeded one. */
 import { randomBytes } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -17,7 +17,7 @@ export const newUuid: Effect.Effect<string> = Effect.gen(function* () {
   return uuidV7(yield* Clock.currentTimeMillis, entropy(UUID_BYTES));
 });
 
-/** A fresh personal access token; whoever makes it shows it once and stores its hash. */
+/** A fresh personal access token. The caller shows it once and stores only its hash. */
 export const newAccessToken: Effect.Effect<string> = Effect.map(Entropy, (entropy) =>
   makeToken("pat", entropy(TOKEN_BYTES)),
 );

@@ -1,7 +1,6 @@
 /**
- * Fires a trigger: what comes from a cron instant, a webhook or a person becomes a wish for a session (spec 6 "Trigger
- * firing", api.md 4 "Admission"). Whatever becomes of an authentic fire, it leaves its ledger row before anyone is
- * answered.
+ * Fires a trigger: a cron instant, a webhook or a person's request becomes a request for a session (spec 6 "Trigger
+ * firing", api.md 4 "Admission"). Every authentic fire gets its ledger row before its caller is answered.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -35,23 +34,23 @@ export interface FiringOptions {
   readonly queueMax: number;
 }
 
-/** One fire as it came in. */
+/** One fire as it arrived. */
 export interface FireRequest {
   readonly project: Project;
   readonly trigger: TriggerDefinition;
   readonly kind: FireKind;
   readonly prompt: FirePrompt;
-  /** What it came with, to be kept for looking at and for firing again. */
+  /** The request that it arrived with, kept for display and for replay. */
   readonly request: StoredRequest | null;
-  /** The user the session acts for: who fired it, else who made the project. */
+  /** The session acts for this user: the one who fired it, otherwise the project's creator. */
   readonly userId: string;
   readonly deliveryId: string | null;
-  /** Of a webhook. */
+  /** Set for a webhook. */
   readonly verifiedWith?: VerifiedWith;
   readonly scheduledFor: number | null;
-  /** The fire that this one is a repetition of. */
+  /** The fire that this one replays. */
   readonly replayOf: string | null;
-  /** What becomes of it at the cap: a person is told, a machine's fire waits. */
+  /** What happens at the cap: a person's fire is refused, a machine's fire waits. */
   readonly atCap: "refuse" | "queue";
 }
 
@@ -59,7 +58,7 @@ export class Firing extends Context.Service<
   Firing,
   {
     readonly fire: (request: FireRequest) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
-    /** The same below Effect, for the webhook receiver. */
+    /** The same without Effect, for the webhook receiver. */
     readonly offer: (request: FireRequest, answer: (exit: AdmissionExit) => void) => void;
   }
 >()("platform/actors/Firing") {}
@@ -132,8 +131,8 @@ const newSession = (
   metadata: {},
   triggerSlug: trigger.slug,
   createdBy: userId,
-  // A fire by hand acts as its user; a machine's has the least power (api.md 1 "Origin"), also when a person repeats it:
-  // what is in its prompt is still what the machine sent.
+  // A manual fire acts as its user. A machine's fire has the least power (api.md 1 "Origin"), even if a person replays
+  // it: its prompt still contains what the machine sent.
   origin: kind === "manual" ? "session" : "trigger",
   bootDeadlineAt,
 });

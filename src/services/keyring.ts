@@ -1,7 +1,7 @@
 /**
- * Everything that is derived from the installation's master key, so that nothing of it needs storing: the two tokens
- * of a sandbox (spec 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id, so a boot that is
- * performed again after a crash injects the same one, and a former sandbox's token is another.
+ * Derives keys from the installation's master key, so that they need not be stored: the two tokens of a sandbox (spec
+ * 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id. So a boot that
+ * is performed again after a crash injects the same token, and another sandbox has another token.
  */
 import { hkdfSync } from "node:crypto";
 import * as Context from "effect/Context";
@@ -11,7 +11,7 @@ import type { NodeKeys } from "../domain/node-credential.ts";
 import { makeToken, TOKEN_BYTES, type TokenKind, uuidInstant } from "../domain/ids.ts";
 import type { FormerKey } from "../domain/master-key.ts";
 
-/** The key that seals and derives, and those that it replaced. */
+/** The key that seals and derives, and its predecessors. */
 export interface MasterKeys extends SecretKeyring {
   readonly former: readonly FormerKey[];
 }
@@ -21,11 +21,11 @@ export class Keyring extends Context.Service<
   {
     /** For sealing and unsealing project secrets (domain/secret.ts). */
     readonly secrets: SecretKeyring;
-    /** PLATFORM_TOKEN of a sandbox: its service key, and what user contexts for it are signed with. */
+    /** PLATFORM_TOKEN of a sandbox: its service key, which also signs user contexts for it. */
     readonly serviceKey: (sandboxId: string) => string;
     /** PLATFORM_CLI_TOKEN and PLATFORM_EXECUTOR_TOKEN of a sandbox. */
     readonly cliToken: (sandboxId: string) => string;
-    /** What the nodes of one database know each other by (domain/node-credential.ts). */
+    /** The keys by which the nodes of one database authenticate each other (domain/node-credential.ts). */
     readonly nodes: NodeKeys;
   }
 >()("platform/actors/Keyring") {}
@@ -33,8 +33,8 @@ export class Keyring extends Context.Service<
 const NODE_KEY_BYTES = 32;
 
 /**
- * The tokens of a sandbox are derived from the master key that was in force when its id was made: a sandbox that runs while
- * the key is replaced keeps its tokens.
+ * A sandbox's tokens are derived from the master key that was in force when its id was made: a running sandbox keeps
+ * its tokens when the key is replaced.
  */
 export const keyringLayer = (secrets: MasterKeys): Layer.Layer<Keyring> => {
   const master = secrets.current.bytes;

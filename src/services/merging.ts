@@ -57,8 +57,7 @@ export const askToMerge = Effect.fnUntraced(function* (
     if (snapshot.state !== "merging") return answer({ outcome: "not_open" });
     const { state, context } = yield* ended(request);
     if (state === "merged") return answer({ outcome: "merged" });
-    if (accepted && context.refusal !== null)
-      return answer({ outcome: "refused", refusal: context.refusal });
+    if (accepted && context.refusal !== null) return answer({ outcome: "refused", refusal: context.refusal });
     return state === "open" ? null : answer({ outcome: "not_open" });
   });
   const answered = yield* Effect.repeat(ask, { until: (given) => given !== null });

@@ -1,6 +1,6 @@
 /**
- * Whether a session would have a language model (domain/model.ts), asked before there is one: by the project's state in
- * memory for a fire, by the tables for a person's request, and of the repository where neither says yes.
+ * Checks, before a session exists, whether it would have a language model (domain/model.ts). A fire uses the project's
+ * state in memory, a person's request uses the tables. If neither has one, the repository is checked.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -16,14 +16,14 @@ import type { KnownProject } from "./directory.ts";
 import { fileText, manifestText } from "./repository.ts";
 
 export interface ModelRules {
-  /** False where the agent runtime brings its own model, or nothing real runs. */
+  /** False if the agent runtime brings its own model, or if the sandboxes are simulated. */
   readonly required: boolean;
-  /** Tiers that have the managed gateway. */
+  /** The tiers that have the managed gateway. */
   readonly gatewayTiers: readonly string[];
   readonly defaults: DefaultModels;
 }
 
-/** What the service's settings say of models. */
+/** The service's settings for models. */
 export const ModelPolicy = Context.Reference<ModelRules>("platform/actors/ModelPolicy", {
   defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {} }),
 });
@@ -31,7 +31,7 @@ export const ModelPolicy = Context.Reference<ModelRules>("platform/actors/ModelP
 /** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
 export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { message: Schema.String }) {}
 
-/** Configuration of the runtime that is larger is none. */
+/** Larger runtime configuration is ignored. */
 const CONFIG_LIMIT = 1024 * 1024;
 
 /** Whether the repository configures a provider of its own at the commit. */
@@ -47,7 +47,10 @@ export const repositoryBringsModel = Effect.fnUntraced(function* (
   return false;
 });
 
-/** Refuses a session that would have no model. The repository is looked at last: that takes a process for each file. */
+/**
+ * Refuses a session that would have no model. The repository is checked last, since that takes one process for each
+ * file.
+ */
 export const requireModel = Effect.fnUntraced(function* (
   project: Project,
   { commit, agentModel }: { readonly commit: string; readonly agentModel: string | null },
@@ -69,12 +72,12 @@ export const requireModel = Effect.fnUntraced(function* (
   return yield* new NoModel({ message: choice.failure });
 });
 
-/** The same for a fire, by what is in memory: a sentence that says what is missing; null: nothing is. */
+/** The same for a fire, from memory: a sentence that names what is missing. Null if nothing is. */
 export const missingModel = (
   known: KnownProject | null,
   { required, gatewayTiers, defaults }: ModelRules,
 ): string | null => {
-  // Unknown counts as there: the daemon looks again, and says so.
+  // Unknown counts as present: the daemon checks again, and reports it.
   if (!required || known === null || known.bringsModel !== false) return null;
   const { secretNames, tier } = known;
   const choice = chooseModel({

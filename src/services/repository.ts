@@ -1,6 +1,6 @@
 /**
- * What the service reads of a repository when it starts a session: the base commit, the manifest of a commit, whether
- * an agent's file is there.
+ * What the service reads from a repository when it starts a session: the base commit, a commit's manifest, and whether
+ * an agent's file exists.
  */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -19,10 +19,10 @@ export class UnknownAgent extends Schema.TaggedError<UnknownAgent>()("UnknownAge
   path: Schema.String,
 }) {}
 
-/** An agent's definition is a page of text; what is larger is none. */
+/** An agent's definition is a page of text. A larger file does not count. */
 const AGENT_FILE_LIMIT = 1024 * 1024;
 
-/** The commit a session's branch is cut from. */
+/** The commit at which a session's branch starts. */
 export const baseCommit = Effect.fnUntraced(function* (
   repository: Repository,
   baseRef: string,
@@ -35,7 +35,7 @@ export const baseCommit = Effect.fnUntraced(function* (
   );
 });
 
-/** The manifest's text at a commit; null when the repository has none there. */
+/** The manifest's text at a commit. Null if the commit has none. */
 export const manifestText = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,
@@ -44,7 +44,7 @@ export const manifestText = Effect.fnUntraced(function* (
   return yield* git.readFile(repository, { commit, path: MANIFEST_FILE, maxBytes: MANIFEST_LIMIT_BYTES });
 });
 
-/** A file's text at the commit; null where there is none, or something that is no file of that size. */
+/** A file's text at the commit. Null if the path is missing, not a file, or too large. */
 export const fileText = Effect.fnUntraced(function* (
   repository: Repository,
   request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
@@ -58,7 +58,7 @@ export const fileText = Effect.fnUntraced(function* (
   return bytes === null ? null : Buffer.from(bytes).toString("utf8");
 });
 
-/** Whether a file is there at the commit, small enough to be an agent's definition: what is a link or a folder is none. */
+/** Whether the commit has a file for the agent, small enough to be a definition. A link or a folder does not count. */
 export const hasAgentFile = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,

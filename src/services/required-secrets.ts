@@ -1,4 +1,4 @@
-/** Warns of secrets that a project's manifest requires and that have no value, by what is in memory. */
+/** Warns of secrets that a project's manifest requires and that have no value, from the state in memory. */
 import * as Effect from "effect/Effect";
 import { missingSecrets, missingSecretsMessage } from "../domain/required-secrets.ts";
 import type { KnownProject } from "./directory.ts";
@@ -6,7 +6,7 @@ import type { KnownProject } from "./directory.ts";
 export const missingSecretsOf = (known: KnownProject | null): readonly string[] =>
   known === null ? [] : missingSecrets(known.manifest.env.required, known.secretNames);
 
-/** The operator's line about a session that starts, or a fire that waits, without them; none where all are set. */
+/** Logs a line for the operator if a session starts, or a fire waits, without required secrets. */
 export const logMissingSecrets = (
   known: KnownProject | null,
   start: { readonly session: string } | { readonly fire: string },

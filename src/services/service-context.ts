@@ -1,10 +1,10 @@
-/** The signed user context with which the service itself asks something of a sandbox's daemon (api.md 7). */
+/** The signed user context with which the service itself calls a sandbox's daemon (api.md 7). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { signUserContext } from "../domain/user-context.ts";
 import { Keyring } from "./keyring.ts";
 
-/** @returns what signs one, good for a minute from when it is asked for. */
+/** @returns a function that signs one, valid for a minute from the call. */
 export const serviceContext = Effect.map(
   Keyring,
   (keyring) => (sandboxId: string, sessionId: string) =>

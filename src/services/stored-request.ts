@@ -1,15 +1,18 @@
-/** How what a fire came with lies in the table (api.md 4 "Ledger"): deflated where that is smaller, and not at all where it is too large. */
+/**
+ * How the table stores a fire's request (api.md 4 "Ledger"): deflated if that is smaller, and not at all if it is too
+ * large.
+ */
 import { deflateRaw, inflateRawSync } from "node:zlib";
 import type { StoredRequest } from "../store/ports/records.ts";
 
-/** Larger than this, compressed, a body is not stored: such a fire cannot be fired again. */
+/** A body that is larger than this, compressed, is not stored. The fire cannot be replayed. */
 const STORED_LIMIT_BYTES = 1024 * 1024;
-/** Smaller bodies lie as they came: deflating takes longer than their bytes are worth. */
+/** Smaller bodies are stored as they came: deflating them costs more time than it saves bytes. */
 const DEFLATED_FROM_BYTES = 4096;
-/** Every body that was accepted fits. */
+/** Every accepted body fits. */
 const INFLATED_LIMIT_BYTES = 32 * 1024 * 1024;
 
-/** Packs a body off the event loop where it is worth it; null: it is too large to be kept. */
+/** Packs a body, off the event loop if it is large. Null if it is too large to be kept. */
 export const packRequest = (
   body: Uint8Array,
   headers: StoredRequest["headers"],

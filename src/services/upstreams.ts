@@ -1,4 +1,4 @@
-/** Opens what the store keeps of repositories at other servers, for the git backends. */
+/** Opens the stored access to repositories at other servers, for the git backends. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
@@ -10,10 +10,10 @@ import type { StoreError } from "../store/ports/journal.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Keyring } from "./keyring.ts";
 
-/** Kinds that are kept in memory; beyond, they are asked for anew. */
+/** How many kinds are kept in memory. Beyond that, they are looked up again. */
 const KINDS_KEPT = 100_000;
 
-/** A database that is away passes, as a server that is away does. */
+/** A database outage is temporary, like an unavailable server. */
 const away = (_: StoreError) =>
   new GitError({
     code: "unavailable",

@@ -1,10 +1,11 @@
 /**
- * What the webhook receiver answered, for people: a count of each answer, and a record of what it turned away.
+ * Records the webhook receiver's answers, for people: a count of each answer, and the refused requests.
  *
- *  V1 The receiver tells it after its answer and never waits for it.
- *  V2 Memory is bounded: so many refusals of a project and so many in all wait for the next write. What comes beyond them is
- *     dropped and counted. Of a project that is not known here nothing is kept but the count.
- *  V3 Writes are bounded: one batch a second, none where nothing waits. While the database is away the batch waits.
+ *  V1 The receiver reports after its answer and never waits for the record.
+ *  V2 Memory is bounded: a limited number of refusals waits for the next write, for each project and in all. Further
+ *     ones are dropped and counted. A project that is unknown here only adds to the count.
+ *  V3 Writes are bounded: at most one batch a second, and no write without a refusal. While the database is away the
+ *     batch waits.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -18,13 +19,13 @@ import { Entropy, UUID_BYTES } from "./entropy.ts";
 import { dutyRound } from "../actors/supervisor.ts";
 
 const INTERVAL = "1 second";
-/** Refusals that one write takes. */
+/** How many refusals one write takes. */
 const WAITING_PER_PROJECT = 20;
 const WAITING_MAX = 200;
 
 export type NewRefusal = Omit<WebhookRefusal, "id" | "at">;
 
-/** An answer as it is counted: its status, and its code or, where it is no error, its outcome. */
+/** A counted answer: its status, and its error code or, for a success, its outcome. */
 export interface CountedAnswer {
   readonly status: number;
   readonly answer: string;
@@ -36,20 +37,20 @@ export class WebhookRecord extends Context.Service<
   {
     readonly answered: (status: number, answer: string) => void;
     readonly refused: (refusal: NewRefusal) => void;
-    /** Since this process began. */
+    /** The counts since this process began. */
     readonly counts: () => { readonly answers: readonly CountedAnswer[]; readonly dropped: number };
-    /** Writes what waits. */
+    /** Writes the waiting refusals. */
     readonly flush: Effect.Effect<void>;
   }
 >()("platform/actors/WebhookRecord") {}
 
-/** The refusals that wait, within their bounds (V2). */
+/** The waiting refusals, within their bounds (V2). */
 class Waiting {
   #rows: WebhookRefusal[] = [];
   readonly #ofProject = new Map<string, number>();
   dropped = 0;
 
-  /** Takes a refusal in where there is room for it. */
+  /** Adds a refusal if there is room for it. */
   offer(projectId: string, make: () => WebhookRefusal): void {
     const own = this.#ofProject.get(projectId) ?? 0;
     if (own >= WAITING_PER_PROJECT || this.#rows.length >= WAITING_MAX) {
@@ -89,7 +90,7 @@ export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusa
       });
       const flush = dutyRound("webhook record", write);
       yield* Effect.forkScoped(Effect.repeat(Effect.delay(flush, INTERVAL), Schedule.forever));
-      // What waits at the end of the service is written, if the database is there.
+      // At the service's shutdown the waiting refusals are written, if the database is available.
       yield* Effect.addFinalizer(() => Effect.ignore(write));
 
       return WebhookRecord.of({

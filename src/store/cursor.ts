@@ -1,4 +1,4 @@
-/** Page cursors: the place of a page's last row in the order newest first. Shared by both adapters. */
+/** Page cursors: the position of a page's last row, with the newest rows first. Both adapters use them. */
 import * as Effect from "effect/Effect";
 import { parseUuid } from "../domain/ids.ts";
 import { BadCursor } from "./ports/errors.ts";
@@ -11,17 +11,17 @@ export interface Position {
 }
 
 const FORM = /^(\d{1,16})\.([0-9a-f-]{36})$/;
-/** The last instant a Date can hold. */
+/** The last instant that a Date can hold. */
 const LAST_INSTANT = 8.64e15;
 
 const encode = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
 
-/** Reads a cursor that came back from outside; null stays null. */
+/** Reads a cursor from a request. Null stays null. */
 export const positionOf = (cursor: string | null): Effect.Effect<Position | null, BadCursor> => {
   if (cursor === null) return Effect.succeed(null);
   const [, at, id] = FORM.exec(Buffer.from(cursor, "base64url").toString("latin1")) ?? [];
   const position = at === undefined || id === undefined ? null : { at: Number(at), id };
-  // Encoding it again refuses every second spelling of the same place.
+  // Encoding it again refuses any other spelling of the same position.
   return position !== null &&
     position.at <= LAST_INSTANT &&
     parseUuid(position.id) !== null &&
@@ -33,7 +33,7 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
 /**
  * Makes a page of up to `limit` rows.
  *
- * @param rows one more than `limit` where there are more.
+ * @param rows one more than `limit` if there are more.
  */
 export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
   const items = rows.slice(0, limit);

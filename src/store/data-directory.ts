@@ -1,12 +1,13 @@
 /**
- * The service's data directory (api.md 9 PLATFORM_DATA_DIR): made on first start, and owned by one service at a time.
+ * The service's data directory (api.md 9 PLATFORM_DATA_DIR): created on first start, and owned by one service at a
+ * time.
  *
- *  O1 Who wants it writes a file of its own first (`owner.<random>.json`: pid and start time) and then looks at the
- *     others: of two that come at once at least one sees the other, and whoever sees a living one steps back.
- *  O2 A file whose process is gone, or whose pid now belongs to another process, counts for nothing and is removed. Names
- *     are never used twice, so a removal cannot hit a living owner.
- *  O3 A file that came here with a copy of another directory counts for nothing either: it names the directory it was
- *     written in.
+ *  O1 A service that wants the directory first writes a file of its own (`owner.<random>.json`: pid and start time) and
+ *     then checks the others. If two services start together, at least one sees the other's file. A service that sees a
+ *     living owner steps back.
+ *  O2 A file is stale if its process is gone, or if its pid now belongs to another process. Stale files are removed.
+ *     File names are never reused, so a removal cannot hit a living owner.
+ *  O3 A file that came with a copy of another directory is stale too: it names the directory in which it was written.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -27,7 +28,7 @@ export class DataDirectoryOwned extends Schema.TaggedError<DataDirectoryOwned>()
   }
 }
 
-/** The data directory cannot be made or written. */
+/** The data directory cannot be created or written. */
 export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusable>()(
   "DataDirectoryUnusable",
   { path: Schema.String, cause: Schema.Defect() },
@@ -39,14 +40,14 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
 
 interface Owner {
   readonly pid: number;
-  /** Clock ticks since boot, and the boot: a pid alone may have been given to another process. */
+  /** Clock ticks since boot, and the boot's id: a pid alone may now belong to another process. */
   readonly startedAt: string;
-  /** The directory it was written in, by device and inode (O3); null in files of older versions. */
+  /** The directory in which it was written, by device and inode (O3). Null in files of older versions. */
   readonly directory: string | null;
 }
 
 const LOCK_FILE = /^owner\.[0-9a-f]{16}\.json$/;
-/** Services that start in the same moment may all step back: each tries again, at different times. */
+/** Services that start at the same moment may all step back. Each retries, at a different time. */
 export const RETRIES = { times: 6, schedule: Schedule.jittered(Schedule.exponential("5 millis")) } as const;
 
 const parseOwner = (text: string): Owner | null => {
@@ -76,7 +77,7 @@ const isAlive = async (owner: Owner | null, directory: string): Promise<boolean>
 const ownerOf = async (file: string): Promise<Owner | null> =>
   parseOwner(await readFile(file, "utf8").catch(() => ""));
 
-/** Another living owner; the files of dead ones are removed on the way. */
+/** Another living owner. Removes the files of dead ones. */
 const livingOther = async (path: string, mine: string): Promise<Owner | null> => {
   const names = (await readdir(path)).filter((name) => LOCK_FILE.test(name) && name !== mine);
   const directory = await identityOf(path);
@@ -91,14 +92,14 @@ const livingOther = async (path: string, mine: string): Promise<Owner | null> =>
   return others.find((owner) => owner !== null) ?? null;
 };
 
-/** The process id of the service that owns the directory now; null for none. */
+/** The process id of the service that owns the directory now. Null if there is no owner. */
 export const livingOwner = async (path: string): Promise<number | null> =>
   (await livingOther(path, ""))?.pid ?? null;
 
 /**
- * Owns a directory that is there, for this process.
+ * Claims an existing directory for this process.
  *
- * @returns the path of the lock file; the directory is free again when that is removed.
+ * @returns the path of the lock file. Removing it frees the directory.
  * @throws DataDirectoryOwned
  */
 export const acquire = async (path: string): Promise<string> => {
@@ -109,7 +110,7 @@ export const acquire = async (path: string): Promise<string> => {
     startedAt: (await processStartedAt(process.pid)) ?? "",
     directory: await identityOf(path),
   };
-  // Renamed into its place, so that no one reads half of it and takes it for a dead owner's.
+  // Renamed into place, so that no reader sees half a file and takes its owner for dead.
   await writeFile(`${lock}.new`, JSON.stringify(owner), { mode: 0o600 });
   await rename(`${lock}.new`, lock);
   const other = await livingOther(path, name);
@@ -119,7 +120,7 @@ export const acquire = async (path: string): Promise<string> => {
 };
 
 /**
- * Makes the directory (0700, with a `.gitignore` of `*`) where it is missing and owns it until the scope closes.
+ * Creates the directory if it is missing (0700, with a `.gitignore` of `*`), and owns it until the scope closes.
  *
  * @returns its real path.
  */

@@ -1,4 +1,4 @@
-/** The events a state change leaves behind, as clients read them (api.md 3): shared by both adapters. */
+/** The events that a state change causes, as clients read them (api.md 3). Both adapters use them. */
 import type { Failure } from "../domain/failure.ts";
 import type { LastTurn } from "../domain/last-turn.ts";
 import type { PlannedFire, PlannedSession } from "./admission/plan.ts";
@@ -31,7 +31,7 @@ export const sessionStatusEvent = (
   },
 });
 
-/** A turn of the session's agent has ended. */
+/** A turn of the session's agent ended. */
 export const sessionTurnEvent = (place: Place, { state, error, at }: LastTurn): NewEvent => ({
   ...place,
   type: "session.turn",
@@ -64,7 +64,7 @@ export const bootStartedEvent = (place: Place, sandboxId: string): NewEvent => (
   data: { sandbox_id: sandboxId },
 });
 
-/** What became of a fire. Repeated deliveries and skipped instants are no news: the ledger has them. */
+/** The event of each fire status. Repeated deliveries and skipped instants cause no event: the ledger lists them. */
 const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   fired: "trigger.fired",
   queued: "fire.queued",
@@ -73,7 +73,7 @@ const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   cancelled: "fire.cancelled",
 };
 
-/** The events of ledger rows that came to be what they are at `at`. */
+/** The events of ledger rows that reached their status at `at`. */
 export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEvent[] =>
   fires.flatMap((fire) => {
     const type = FIRE_EVENTS[fire.status];
@@ -83,7 +83,7 @@ export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEven
     return [{ type, at, projectId: fire.projectId, sessionId: fire.sessionId, data }];
   });
 
-/** The events of an admission or a drain: sessions made, fires fired, fires that wait. */
+/** The events of an admission or a drain: new sessions, started fires, waiting fires. */
 export const admissionEvents = (
   sessions: readonly PlannedSession[],
   fires: readonly PlannedFire[],
@@ -103,7 +103,7 @@ const CHANGE_REQUEST_EVENTS = {
   closed: "change_request.closed",
 } as const;
 
-/** The event of a request that has come to its status just now. */
+/** The event of a change request that has just reached its status. */
 export const changeRequestEvent = ({
   projectId,
   sessionId,
@@ -118,7 +118,7 @@ export const changeRequestEvent = ({
   data: { number, status },
 });
 
-/** The event of an open request whose branches were found where nobody was told of yet. */
+/** The event of an open change request whose branches have moved since readers were last told. */
 export const changeRequestMoved = (
   { projectId, sessionId, number, status, tips }: ChangeRequest,
   at: number,

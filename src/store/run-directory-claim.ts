@@ -1,11 +1,13 @@
 /**
- * The run directory of an installation's sandboxes goes by the installation's id, so two data directories with the same
- * id would share it, and each would end the sandboxes of the other. One data directory owns it.
+ * Claims the run directory of an installation's sandboxes for one data directory. The run directory is named by the
+ * installation's id. Two data directories with the same id would share it, and each would end the sandboxes of the
+ * other.
  *
  *  R1 One service at a time owns a run directory (data-directory.ts has the lock).
- *  R2 The file `home.json` in it names the data directory. Another data directory with the same id is the same one, moved,
- *     when the named one is gone. When the named one is still there, it is a copy, and its start is refused.
- *  R3 `platform restore --take-over` says that the named one is gone for good; it leaves the file `taken-over`.
+ *  R2 The file `home.json` in it names the data directory. If another data directory with the same id starts and the
+ *     named one is gone, the directory was moved. If the named one still exists, the other is a copy, and its start is
+ *     refused.
+ *  R3 `platform restore --take-over` states that the named directory is gone for good. It leaves the file `taken-over`.
  */
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,11 +15,11 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { acquire, DataDirectoryOwned, RETRIES } from "./data-directory.ts";
 
-/** In a restored data directory (R3). */
+/** A file in a restored data directory (R3). */
 export const TAKEN_OVER = "taken-over";
 const HOME = "home.json";
 
-/** The data directory has the id of an installation that lives elsewhere on this machine. */
+/** The data directory has the id of an installation elsewhere on this machine. */
 export class InstallationCopied extends Schema.TaggedError<InstallationCopied>()("InstallationCopied", {
   dataDir: Schema.String,
   home: Schema.String,
@@ -42,7 +44,7 @@ export class RunDirectoryUnusable extends Schema.TaggedError<RunDirectoryUnusabl
 }
 
 export interface RunDirectoryClaim {
-  /** It is there. */
+  /** An existing directory. */
   readonly runDir: string;
   /** The real path of a data directory that this process owns. */
   readonly dataDir: string;
@@ -50,7 +52,7 @@ export interface RunDirectoryClaim {
 
 const decodeHome = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ dataDir: Schema.String })));
 
-/** The data directory that the run directory belongs to; null where none is named. */
+/** The data directory that owns the run directory. Null if no file names one. */
 export const homeOf = async (runDir: string): Promise<string | null> => {
   try {
     return decodeHome(await readFile(join(runDir, HOME), "utf8")).dataDir;
@@ -67,7 +69,7 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
   return a.dev === b.dev && a.ino === b.ino;
 };
 
-/** The other data directory of which this one is a copy; null: the run directory is this one's (R2). */
+/** The other data directory, if this one is a copy of it. Null: the run directory belongs to this one (R2). */
 const original = async ({ runDir, dataDir }: RunDirectoryClaim): Promise<string | null> => {
   const home = await homeOf(runDir);
   if (home === null || home === dataDir) return null;

@@ -1,4 +1,4 @@
-/** What a machine's step means for the columns of its record: shared by both adapters, so that they cannot differ. */
+/** The column values that follow from a machine's step. Both adapters use them, so that they cannot differ. */
 import type { Failure } from "../domain/failure.ts";
 import { isLive, type SandboxStatus, type StopReason, type WrittenSessionStatus } from "../domain/session.ts";
 import type { Saved } from "../domain/saved.ts";
@@ -6,7 +6,7 @@ import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { Session } from "./ports/records.ts";
 
-/** The part of a `Change` that decides columns. */
+/** The part of a `Change` that decides the columns. */
 interface Step<Snapshot, Event> {
   readonly event: Event;
   readonly before: Snapshot;
@@ -14,7 +14,7 @@ interface Step<Snapshot, Event> {
   readonly now: number;
 }
 
-/** A column that is absent stays as it is. */
+/** Absent columns stay unchanged. */
 export interface SessionColumns {
   readonly status: WrittenSessionStatus;
   readonly baseCommit?: string;
@@ -26,7 +26,7 @@ export interface SessionColumns {
   readonly saved?: Saved;
 }
 
-/** Of what ends a session at once; a running one says in its context why it ends. */
+/** The reason of events that end a session at once. For a running session, the machine's context has the reason. */
 const STOP_REASONS: Partial<Record<SessionEvent["type"], StopReason>> = {
   "stop.requested": "requested",
   "delete.requested": "deleted",
@@ -57,13 +57,13 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
   }
 };
 
-/** What a session's step does to its account's slot counter (journal.ts D3). */
+/** The change of the account's slot counter that a session's step causes (journal.ts D3). */
 export const slotMove = (step: Pick<Step<SessionSnapshot, SessionEvent>, "before" | "after">) => {
   const [was, is] = [isLive(step.before.state), isLive(step.after.state)];
   return was === is ? "keep" : is ? "reserve" : "release";
 };
 
-/** A restart's deadline lies as far from now as the former one lay from the former start. */
+/** After a restart, the deadline is as far from now as the former one was from the former start. */
 export const restartDeadline = (
   former: { readonly provisionedAt: number; readonly bootDeadlineAt: number },
   now: number,

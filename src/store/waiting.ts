@@ -19,7 +19,7 @@ export class Waiting {
     });
   }
 
-  /** null: all of them. */
+  /** Null: all of them. */
   wake(projectId: string | null): void {
     const projects = projectId === null ? [...this.#byProject.keys()] : [projectId];
     for (const project of projects) {

@@ -1,6 +1,6 @@
 /**
- * The page on which live actors are seen, served on loopback alone. It shows a table of its own, which needs no
- * network, and hands the same records to Stately's inspector in a frame, where the browser can reach it.
+ * The page that shows live actors, served on loopback alone. It shows its own table, which needs no network. If the
+ * browser can reach Stately's inspector, the page also passes the same records to it in a frame.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,9 +8,9 @@ import type { StatelyInspectionEvent } from "@statelyai/inspect";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 
-/** Actors whose last records a new page is given at once; the longest unmoved one makes room. */
+/** How many actors' last records a new page gets at once. The actor that was unchanged longest makes room. */
 const REMEMBERED_ACTORS = 1_000;
-/** A page that reads slower than this many bytes behind is let go; it comes back by itself. */
+/** A page that falls this many bytes behind is disconnected. It reconnects by itself. */
 const BEHIND_BYTES = 1024 * 1024;
 
 const HEADERS = {
@@ -96,11 +96,11 @@ export interface InspectPage {
   readonly send: (record: StatelyInspectionEvent) => void;
 }
 
-/** An actor that left memory is not live. One that has ended leaves it when it is idle. */
+/** An actor that left memory is not live. An ended actor leaves memory when it is idle. */
 const hasLeft = (record: StatelyInspectionEvent): boolean =>
   "snapshot" in record && (record.snapshot as { readonly status?: string }).status === "stopped";
 
-/** What a new page is given: each actor's announcement, then its newest snapshot. */
+/** The records for a new page: each actor's announcement, then its newest snapshot. */
 class Recent {
   readonly #actors = new Map<string, Map<string, string>>();
 
@@ -145,7 +145,7 @@ const serve = (port: number) => {
   const recent = new Recent();
   const server = createServer((request, response) => {
     const own = port === 0 ? (server.address() as AddressInfo).port : port;
-    // Another name for loopback is a foreign page's: the answers are for this machine's own browser alone.
+    // A request under another host name comes from a foreign page. Only this machine's own browser gets answers.
     if (![`127.0.0.1:${own}`, `localhost:${own}`].includes(request.headers.host ?? "")) {
       response.writeHead(403, HEADERS).end();
       return;

@@ -1,9 +1,9 @@
 /**
- * Live actors in the XState inspector (`npm run inspect`): every step of the host becomes the records that
- * `@statelyai/inspect` speaks, and goes to whoever looks at the page (telemetry/inspect-page.ts).
+ * Live actors in the XState inspector (`npm run inspect`): every step of the host becomes records of the
+ * `@statelyai/inspect` format, and goes to every open page (telemetry/inspect-page.ts).
  *
- * What leaves here is chosen by name: ids, states, codes and numbers. Everything else (prompts, messages, metadata, and
- * whatever an event will carry one day) is replaced by `REDACTED`.
+ * An allow-list decides what leaves here: ids, states, codes and numbers. Everything else (prompts, messages, metadata,
+ * and any field that is added later) is replaced by `REDACTED`.
  */
 import type { StatelyInspectionEvent } from "@statelyai/inspect";
 import * as Clock from "effect/Clock";
@@ -19,7 +19,7 @@ import { openInspectPage } from "./inspect-page.ts";
 
 export const REDACTED = "(redacted)";
 
-/** Fields of machines' contexts, events and commands that say nothing but where an actor stands. */
+/** Fields of machines' contexts, events and commands that only describe an actor's state. */
 const SHOWN: ReadonlySet<string> = new Set([
   "type",
   "sandboxId",
@@ -37,7 +37,7 @@ const SHOWN: ReadonlySet<string> = new Set([
   "next",
 ]);
 
-/** The same value with everything replaced that is not named in `SHOWN`. */
+/** The same value, with every field replaced that is not named in `SHOWN`. */
 export const redact = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== "object" || value === null) return value;
@@ -57,12 +57,12 @@ const definitions = new Map(
   Object.entries(MACHINES).map(([id, machine]) => [id, JSON.stringify(machine.config)] as const),
 );
 
-/** The format's version: that of the installed `@statelyai/inspect`. */
+/** The format's version: the one of the installed `@statelyai/inspect`. */
 const VERSION = "0.7.2";
 
 /**
- * The records of one step: an actor that was loaded announces itself, one that leaves memory is `stopped`, any other step is an
- * event and a snapshot.
+ * The records of one step. An actor that was loaded announces itself, one that leaves memory is `stopped`, and any
+ * other step is an event and a snapshot.
  */
 export const recordsOf = (step: InspectedStep, now: number): readonly StatelyInspectionEvent[] => {
   const { machine, actorId, event, accepted, commands, left } = step;
@@ -102,7 +102,7 @@ export const inspectWith =
   (step) =>
     Effect.map(Clock.currentTimeMillis, (now) => recordsOf(step, now).forEach(send));
 
-/** Lets people look at the service's actors at `http://127.0.0.1:{port}/`; `port` 0 takes a free one. */
+/** Shows the service's actors to people at `http://127.0.0.1:{port}/`. `port` 0 takes a free one. */
 export const inspectLayer = ({ port }: { readonly port: number }): Layer.Layer<never> =>
   Layer.effect(
     Inspector,

@@ -186,21 +186,21 @@ describe("a merge", () => {
   );
 });
 
-/** A repository whose next merge is answered by this error, with or without having been made. `then`: it fails after that. */
+/** A repository whose next merge is answered by this error, with or without having been made. `later`: the error of every call after that. */
 const failing = (
   git: GitBackend["Service"],
   code: GitError["code"],
-  { isMade, then = code }: { readonly isMade: boolean; readonly then?: GitError["code"] },
+  { isMade, later = code }: { readonly isMade: boolean; readonly later?: GitError["code"] },
 ) => {
   let isNext = true;
   let isSilent = false;
   const lost = new GitError({ code, message: "The answer was lost." });
-  const error = new GitError({ code: then, message: "Not now." });
+  const error = new GitError({ code: later, message: "Not now." });
   const through: GitBackend["Service"] = {
     ...git,
     merge: (...given) =>
       Effect.suspend(() => {
-        if (!isNext) return isSilent && then !== code ? Effect.fail(error) : git.merge(...given);
+        if (!isNext) return isSilent && later !== code ? Effect.fail(error) : git.merge(...given);
         isNext = false;
         isSilent = true;
         return Effect.andThen(isMade ? git.merge(...given) : Effect.void, Effect.fail(lost));
@@ -280,7 +280,7 @@ describe("a merge whose answer is lost", () => {
   it.effect("stays in doubt when the next try is refused and the branch cannot be seen", () =>
     Effect.gen(function* () {
       const played = yield* world;
-      const { through, answerAgain } = failing(played.git, "unavailable", { isMade: true, then: "refused" });
+      const { through, answerAgain } = failing(played.git, "unavailable", { isMade: true, later: "refused" });
       const life = yield* played.begin(never(), through);
       expect(yield* answered(life.merge)).toMatchObject({ refusal: { code: "refused" } });
       expect((yield* played.loaded).snapshot.context.sides).toMatchObject({ head: played.head });

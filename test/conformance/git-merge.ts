@@ -1,4 +1,4 @@
-/** What every git backend does when it merges (src/git/port.ts, G4). A part of the suite in git.ts. */
+/** Merging in every git backend (src/git/port.ts, G4). A part of the suite in git.ts. */
 import { expect } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
@@ -11,7 +11,7 @@ type Files = Readonly<Record<string, SimulatedEntry>>;
 const README = { "README.md": "one\n" };
 const AT = Date.UTC(2026, 10, 20, 12);
 
-/** A repository with one commit on `main`, and ways to write and to merge. */
+/** A repository with one commit on `main`, and functions to write and to merge. */
 const scene = Effect.gen(function* () {
   const backend = yield* GitBackend;
   const { commit } = yield* SimulatedRepositories;
@@ -27,7 +27,7 @@ const scene = Effect.gen(function* () {
     Effect.map(backend.readFile(repository, { commit: at, path, maxBytes: 100 }), (bytes) =>
       bytes === null ? null : Buffer.from(bytes).toString("utf8"),
     );
-  /** The commits that `head` has and `base` has not. */
+  /** The commits of `head` that `base` lacks. */
   const between = (base: string, head: string) =>
     Effect.map(backend.compare(repository, { base, head }), ({ commits }) => commits);
   return { tip, write, merge, tipOf, read, between };
@@ -107,7 +107,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
       const commits = outcomes.map((made) => (made.outcome === "merged" ? made.commit : null));
       const bases = outcomes.map(({ base }) => base);
       const last = (yield* tipOf("main")) ?? "";
-      // A chain without a fork: each began where another one ended.
+      // A chain without a fork: each merge began where another one ended.
       expect([...commits, tip].toSorted()).toEqual([...bases, last].toSorted());
       expect(new Set(bases).size).toBe(names.length);
       expect(commits.filter((commit) => heads.includes(commit ?? ""))).toHaveLength(1);

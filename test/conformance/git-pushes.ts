@@ -1,4 +1,4 @@
-/** What pushes would do to a hosted repository, done by git itself: the suite's way to put commits and tags there. */
+/** Adds commits and tags to a hosted repository for the suite, with git itself, in place of pushes. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { GitError } from "../../src/git/port.ts";
@@ -48,7 +48,7 @@ export const hostedPushes = (directory: string): Layer.Layer<SimulatedRepositori
       tag: (repository, name, commit) =>
         Effect.gen(function* (): Effect.fn.Return<void, GitError> {
           const path = yield* existingRepository(directory, repository);
-          // Annotated, so that it has to be peeled.
+          // Annotated, so that it must be peeled.
           const identity = "GIT_COMMITTER";
           yield* runGit({
             repository: path,

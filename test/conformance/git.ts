@@ -1,6 +1,6 @@
 /**
- * What every git backend does, whatever keeps the repository (src/git/port.ts, G1 to G5). A suite runs it over its
- * layer with a way to put commits and tags there.
+ * The behaviour of every git backend (src/git/port.ts, G1 to G5). A suite runs it over its layer, which also provides a
+ * way to add commits and tags.
  */
 import { expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -14,7 +14,7 @@ import { checkMerges } from "./git-merge.ts";
 const decode = (bytes: Uint8Array | null): string | null =>
   bytes === null ? null : Buffer.from(bytes).toString("utf8");
 
-/** A fresh repository with `main` holding one readme, and its tip. */
+/** A fresh repository whose `main` contains one readme, and its tip. */
 const sample = Effect.gen(function* () {
   const backend = yield* GitBackend;
   const pushes = yield* SimulatedRepositories;
@@ -32,7 +32,7 @@ const sample = Effect.gen(function* () {
 const failureCode = <A>(effect: Effect.Effect<A, GitError, GitBackend>) =>
   Effect.map(Effect.flip(effect), (error) => error.code);
 
-/** Registers the suite; `layer` makes a backend of its own for each test. */
+/** Registers the suite. `layer` makes a separate backend for each test. */
 export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedRepositories, GitError>): void => {
   const live = (
     name: string,

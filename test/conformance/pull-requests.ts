@@ -1,4 +1,4 @@
-/** What every keeper of pull requests does (src/git/pull-requests.ts). */
+/** The behaviour of every implementation of pull requests (src/git/pull-requests.ts). */
 import { expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";

@@ -1,39 +1,39 @@
 /**
  * Attempts of an agent to leave its sandbox (threats.md "Probes from inside a sandbox"). Each is a shell script that
- * runs as the agent; exit code 0 means that the attempt succeeded, and then the probe's test fails.
+ * runs as the agent. Exit code 0 means that the attempt succeeded, and then the probe's test fails.
  */
 
 export interface Probe {
-  /** What the agent must not be able to do, as the end of "does not let the agent …". */
+  /** The forbidden action, as the end of "does not let the agent …". */
   readonly name: string;
   readonly script: string;
-  /** Refused by the seccomp filter alone: not held by the form without one. */
+  /** Only the seccomp filter refuses it, so the form without a filter is not tested. */
   readonly needsFilter?: true;
-  /** Written with this architecture's system call numbers. */
+  /** Uses this architecture's system call numbers. */
   readonly onlyOn?: "x64";
 }
 
-/** What probes must know of the machine they run on. */
+/** Facts about the machine that the probes need. */
 export interface ProbeWorld {
   readonly runDir: string;
   readonly canary: string;
-  /** A listener on the host's loopback. */
+  /** The port of a listener on the host's loopback. */
   readonly hostPort: number;
 }
 
 const any = (...attempts: string[]): string => attempts.map((attempt) => `{ ${attempt}; }`).join(" || ");
-/** A pattern for a text that is not found in itself: the script is part of its own command line. */
+/** A pattern that matches the text but not itself, because the script is part of its own command line. */
 const unlike = (text: string): string => `${text.slice(0, -1)}[${text.slice(-1)}]`;
 const exists = (...paths: string[]): string => any(...paths.map((path) => `[ -e ${path} ]`));
 
-/** Succeeds when the kernel did anything but refuse: an error about arguments means that its code was reached. */
+/** Succeeds unless the kernel refused: an error about arguments means that the call's code was reached. */
 const systemCall = (number: number, ...args: string[]): string =>
   `perl -MErrno -e '$r = syscall(${[number, ...args].join(", ")}); exit($r == -1 && ($!{EPERM} || $!{ENOSYS} || $!{EACCES}) ? 1 : 0)'`;
 
 const socket = (family: number, type: number): string =>
   `perl -MErrno -MSocket -e 'exit(socket(S, ${family}, ${type}, 0) ? 0 : 1)'`;
 
-/** Succeeds when any of the addresses accepts a connection. */
+/** Succeeds if any of the addresses accepts a connection. */
 const connect = (targets: readonly (readonly [string, number])[]): string =>
   `node -e '
   const net = require("node:net");
@@ -45,7 +45,7 @@ const connect = (targets: readonly (readonly [string, number])[]): string =>
     socket.on("error", () => {}).on("close", closed);
   }'`;
 
-/** Succeeds when the egress proxy opens a tunnel to any of them, or answers a plain request with anything but 403. */
+/** Succeeds if the egress proxy opens a tunnel to any of them, or answers a plain request with anything but 403. */
 const throughProxy = (targets: readonly string[]): string =>
   `node -e '
   const http = require("node:http");
@@ -126,9 +126,9 @@ const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
 ];
 
 /**
- * Tries every way into the processes that the agent must not reach, the daemon and PID 1: their files in /proc, signals,
- * tracing, their memory and their descriptors by system call. Succeeds when any way is open, and names it. The daemon
- * itself has ways in: run as the daemon it succeeds, or it proves nothing.
+ * Tries every way into processes that the agent must not reach, the daemon and PID 1: their files in /proc, signals,
+ * tracing, and their memory and descriptors by system call. If a way is open, it names the way and succeeds. The daemon
+ * itself has open ways: run as the daemon, the script must succeed, or it proves nothing.
  */
 export const INTRUSION = `perl -MErrno -e '
   my ($self, @open) = ($$);
@@ -258,7 +258,7 @@ const network = ({ hostPort }: ProbeWorld): readonly Probe[] => [
   },
 ];
 
-/** All probes that this machine and form can be held to. */
+/** All probes that apply to this machine and form. */
 export const probes = (world: ProbeWorld, filter: boolean): readonly Probe[] =>
   [...files(world), ...kernel, ...network(world)].filter(
     ({ needsFilter, onlyOn }) =>

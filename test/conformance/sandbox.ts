@@ -1,6 +1,6 @@
 /**
- * What every sandbox provider does (src/sandbox/port.ts, P1 to P5). The cases are plain effects with plain assertions,
- * so that they also run outside vitest: `local` is tested in child processes of another user.
+ * The behaviour of every sandbox provider (src/sandbox/port.ts, P1 to P5). The cases are plain effects with plain
+ * assertions, so that they also run outside vitest: `local` is tested in child processes of another user.
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -11,18 +11,18 @@ import type * as Layer from "effect/Layer";
 import type { SandboxError, SandboxSpec } from "../../src/sandbox/port.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 
-/** A secret value of every spec: must turn up nowhere. */
+/** A secret value in every spec. It must not appear anywhere. */
 export const CANARY = "canary-7f3d9a51";
 
-/** One provider under test, with the other side that the port does not have. */
+/** One provider under test, with controls that the port lacks. */
 export interface Subject {
-  /** A provider over the subject's state; building it again stands for a service that started anew. */
+  /** A provider over the subject's state. Building it again simulates a restart of the service. */
   readonly layer: Layer.Layer<SandboxProvider, SandboxError>;
   /** Makes a sandbox end by itself. */
   readonly end: (id: string) => Effect.Effect<void, unknown, SandboxProvider>;
-  /** What is left of a sandbox beside what `list` shows: processes, directories, control groups. */
+  /** Leftovers of a sandbox that `list` does not show: processes, directories, control groups. */
   readonly leftovers: (id: string) => Effect.Effect<readonly string[]>;
-  /** Whether the state outlives the layer (src/sandbox/port.ts P1, P3 over restarts). */
+  /** Whether the state outlives the layer (src/sandbox/port.ts P1, P3 across restarts). */
   readonly persistent: boolean;
 }
 
@@ -48,7 +48,7 @@ const ids = Effect.gen(function* () {
   return (yield* provider.list).map(({ id }) => id);
 });
 
-/** Creates a sandbox for the length of a test. */
+/** Creates a sandbox for the duration of a test. */
 export const sandbox = (spec: SandboxSpec) =>
   Effect.acquireRelease(
     Effect.flatMap(SandboxProvider, (provider) => provider.create(spec)),
@@ -201,7 +201,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
   ];
 };
 
-/** Each build of the layer is a service: the first starts a sandbox and dies, the next ones find it. */
+/** Each build of the layer acts as a service: the first starts a sandbox and dies, the next ones find it. */
 const restarts = (subject: Subject): readonly Case[] => {
   const service = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>
     Effect.provide(body, subject.layer);
@@ -231,7 +231,7 @@ const restarts = (subject: Subject): readonly Case[] => {
           Effect.gen(function* () {
             const provider = yield* SandboxProvider;
             yield* provider.create(spec);
-            // By itself, as one does whose daemon was killed.
+            // It ends by itself, as if its daemon was killed.
             yield* subject.end(spec.id);
             yield* provider.awaitExit(spec.id);
             return yield* provider.logs(spec.id);
@@ -275,7 +275,7 @@ export const sandboxCases = (subject: Subject): readonly Case[] => [
   ...(subject.persistent ? restarts(subject) : []),
 ];
 
-/** Runs a case as a promise: rejects with what failed. */
+/** Runs a case as a promise. Rejects with its failure. */
 export const runCase = async ({ run }: Case): Promise<void> => {
   const exit = await Effect.runPromiseExit(run);
   if (Exit.isFailure(exit)) throw new Error(String(exit.cause), { cause: exit.cause });

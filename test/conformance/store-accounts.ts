@@ -1,4 +1,4 @@
-/** Conformance: accounts and users as the operator makes and sees them. */
+/** Conformance: accounts and users, as the operator creates and lists them. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";

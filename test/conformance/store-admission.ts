@@ -35,7 +35,7 @@ const drain = Effect.fnUntraced(function* (world: World, slots: number, now: num
   return yield* admissions.drain(world.accountId, { sessionIds, now, bootTimeoutMs: BOOT_MS });
 });
 
-/** Puts a fire into the queue of an account without a slot: its id. */
+/** Puts a fire into the queue of an account without a free slot. Returns its id. */
 const enqueue = Effect.fnUntraced(function* (world: World, fields: Partial<NewFire> = {}, now?: number) {
   const answer = yield* admitOne(world, fired(world, fields, now));
   if (answer.outcome !== "queued") return yield* Effect.die(`not queued: ${answer.outcome}`);

@@ -1,4 +1,4 @@
-/** Conformance: what wishes of one batch see of each other, and what a fire that waits leaves to the one after it. */
+/** Conformance: how requests of one batch affect each other, and how a waiting fire affects the next one. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";

@@ -11,21 +11,21 @@ import { addProject, makeWorld, NOON, tellRequest, type Check, type World } from
 
 const newest = { limit: 10, cursor: null } as const;
 /**
- * Follows a project with so many requests. @returns what reads its events from there on, to the opening of the request with
- * this number.
+ * Follows a project that has this many requests. @returns a function that reads its later events, up to the opening of
+ * the request with this number.
  */
 const follow = Effect.fnUntraced(function* (projectId: string, known: number) {
   const { after } = yield* Events;
   const read = (cursor: string | null) => after({ projectId, sessionId: null, cursor, limit: 100 });
   const { cursor } = yield* read(null);
   return (last: number) =>
-    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    // A commit becomes visible when no older transaction runs on the server, including other tests'. So readers retry.
     Effect.repeat(read(cursor), {
       until: ({ events }) =>
         events.some(({ type, data }) => type === "change_request.opened" && data["number"] === last),
       schedule: Schedule.spaced("10 millis"),
     }).pipe(
-      // An opening from before may show only now, where another transaction of the server held it back.
+      // An earlier opening may become visible only now, if another transaction on the server delayed it.
       Effect.map(({ events }) =>
         events.filter(({ type, data }) => type !== "change_request.opened" || Number(data["number"]) > known),
       ),
@@ -174,7 +174,7 @@ export const checkChangeRequests = (check: Check): void => {
         yield* mergeAt(second.id, world.userId, NOON + 7);
         expect(yield* closeAt(second.id, NOON + 8)).toBe(null);
         expect((yield* get(projectId, 2))?.status).toBe("merged");
-        // The branch is free for another one.
+        // The branch is free for another request.
         expect((yield* open(request(world, { headRef: "one", now: NOON + 9 }))).number).toBe(3);
         expect(yield* events(3)).toEqual([
           ["change_request.closed", NOON + 5, { number: 1, status: "closed" }],

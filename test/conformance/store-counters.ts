@@ -1,4 +1,4 @@
-/** Conformance: an account's counters against what they count. */
+/** Conformance: an account's counters compared with the rows that they count. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
@@ -7,7 +7,7 @@ import { Admissions } from "../../src/store/ports/admissions.ts";
 import { accountOf, admitOne, admitSession, fired, makeWorld, NOON, tellSession } from "./store-fixture.ts";
 import type { Store } from "./store-fixture.ts";
 
-/** Sets an account's counters, as nobody should. `Side`: the store from its other side. */
+/** Sets an account's counters to wrong values. `Side`: direct access to the store. */
 export type Distort<Side> = (
   accountId: string,
   to: { readonly activeSessions: number; readonly queuedFires: number },

@@ -1,4 +1,4 @@
-/** Conformance: pages and events, the two things clients read on from where they were. */
+/** Conformance: pages and events, which clients continue to read from their last position. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
@@ -74,7 +74,7 @@ export const checkEvents = (check: Check): void => {
       const { after } = yield* Events;
       return yield* after({ projectId: world.projectId, sessionId: null, cursor, limit });
     });
-    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    // A commit becomes visible when no older transaction runs on the server, including other tests'. So readers retry.
     const readUntil = Effect.fnUntraced(function* (world: World, cursor: string, expected: number) {
       return yield* Effect.repeat(readFrom(world, cursor), {
         until: ({ events }) => events.length >= expected,

@@ -1,4 +1,4 @@
-/** A small world for the store's conformance suite: one account with one project, and ways to fill it. */
+/** A small world for the store's conformance suite: one account with one project, and functions to fill it. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -48,13 +48,13 @@ export type Store =
 
 export type StoreLayer = Layer.Layer<Store, unknown>;
 
-/** Registers a test that runs on a store of its own. */
+/** Registers a test that runs on its own store. */
 export type Check = <E>(name: string, test: Effect.Effect<void, E, Store>) => void;
 
 export const checkWith =
   (layer: StoreLayer): Check =>
   (name, test) => {
-    // A new layer each time: no test sees what another one left.
+    // A new layer each time, so that tests do not see each other's data.
     it.live(name, () => Effect.provide(test, layer, { local: true }));
   };
 
@@ -74,7 +74,7 @@ export const hash = (): string => randomUUID().replaceAll("-", "").repeat(2);
 
 /**
  * Follows the events of one type in a session.
- * @returns what reads them from there on, once at least `expected` of them can be read
+ * @returns a function that reads the later ones, once at least `expected` of them can be read
  */
 export const followSession = Effect.fnUntraced(function* (
   place: { readonly projectId: string; readonly sessionId: string },
@@ -84,7 +84,7 @@ export const followSession = Effect.fnUntraced(function* (
   const read = (cursor: string | null) => after({ ...place, cursor, limit: 100 });
   const { cursor } = yield* read(null);
   return (expected: number) =>
-    // A commit shows when no older transaction runs on the server, be it another test's: readers look again.
+    // A commit becomes visible when no older transaction runs on the server, including other tests'. So readers retry.
     read(cursor).pipe(
       Effect.map(({ events }) => events.filter((event) => event.type === type)),
       Effect.repeat({
@@ -144,7 +144,7 @@ export const newSession = (world: World, fields: Partial<NewSession> = {}): NewS
 });
 
 export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire => ({
-  // As the service makes them: they rise with time.
+  // In the service's form: they rise with time.
   id: uuidV7(fields.receivedAt ?? NOON, randomBytes(16)),
   accountId: world.accountId,
   projectId: world.projectId,
@@ -161,7 +161,7 @@ export const newFire = (world: World, fields: Partial<NewFire> = {}): NewFire =>
   ...fields,
 });
 
-/** A person's wish. */
+/** A person's request. */
 export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionRequest => ({
   session: newSession(world, fields),
   fire: null,
@@ -170,7 +170,7 @@ export const wish = (world: World, fields: Partial<NewSession> = {}): AdmissionR
   now: NOON,
 });
 
-/** A trigger's wish, which waits at the cap. */
+/** A trigger's request, which waits at the cap. */
 export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): AdmissionRequest => {
   const fire = newFire(world, { receivedAt: now, ...fields });
   return {
@@ -186,7 +186,7 @@ export const fired = (world: World, fields: Partial<NewFire> = {}, now: number =
   };
 };
 
-/** A cron trigger's wish for the instant `scheduledFor` (ms since the epoch). */
+/** A cron trigger's request for the instant `scheduledFor` (ms since the epoch). */
 export const due = (world: World, scheduledFor: number, fields: Partial<NewFire> = {}) => {
   const template = {
     prompt: "at {{ cron.fired_at }} after {{ cron.last_fired_at }}",
@@ -206,7 +206,7 @@ export const admitOne = Effect.fnUntraced(function* (world: World, request: Admi
   return answer;
 });
 
-/** A session that was admitted: its id. */
+/** Admits a session and returns its id. */
 export const admitSession = Effect.fnUntraced(function* (world: World, fields: Partial<NewSession> = {}) {
   const answer = yield* admitOne(world, wish(world, fields));
   if (answer.outcome !== "admitted") return yield* Effect.die(`not admitted: ${answer.outcome}`);
@@ -248,7 +248,7 @@ export const tellSandbox = Effect.fnUntraced(function* (id: string, event: Sandb
   });
 });
 
-/** Has a session wait for this sandbox, and no other. */
+/** Makes a session wait for this sandbox, and no other. */
 const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string, now: number) {
   const { memory } = yield* Sessions;
   const snapshot = (yield* memory.load(id))?.snapshot;
@@ -273,7 +273,7 @@ export const tellRequest = Effect.fnUntraced(function* (
   return yield* memory.save({ id, version, event, before, after, commands, completes: null, now });
 });
 
-/** Opens a sandbox for a session that is provisioning or has ended: its id and the hashes of its two tokens. */
+/** Opens a sandbox for a session that is provisioning or has ended. Returns its id and the hashes of its two tokens. */
 export const openSandbox = Effect.fnUntraced(function* (sessionId: string, now: number = NOON) {
   const sandboxes = yield* Sandboxes;
   const { snapshot, commands } = sandbox.start({});

@@ -1,4 +1,4 @@
-/** Grants: what a caller holds open ends with its credential, its project and the session's sandbox. */
+/** Grants: a caller's open connections end with its credential, its project and the session's sandbox. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
@@ -17,7 +17,7 @@ import {
   type Check,
 } from "./store-fixture.ts";
 
-/** A running session, a token of each kind, and what each of them holds open. */
+/** A running session, a token of each kind, and a grant for each of them. */
 const scene = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const identity = yield* Identity;

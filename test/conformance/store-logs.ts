@@ -1,4 +1,4 @@
-/** Conformance: logs that are kept after their sandboxes. */
+/** Conformance: logs that outlive their sandboxes. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -13,7 +13,7 @@ import {
   type Check,
 } from "./store-fixture.ts";
 
-/** A boot of the session that has ended, with nothing left to do for its sandbox. */
+/** An ended boot of the session, whose sandbox has no pending command. */
 const endedBoot = Effect.fnUntraced(function* (sessionId: string, now: number) {
   const { id } = yield* openSandbox(sessionId, now);
   yield* tellSandbox(id, { type: "stop.requested" }, now);
@@ -23,7 +23,7 @@ const endedBoot = Effect.fnUntraced(function* (sessionId: string, now: number) {
   return id;
 });
 
-/** A log of so many bytes, in lines of 100. */
+/** A log of this many bytes, in lines of 100. */
 const logOf = (letter: string, bytes: number): string => `${letter.repeat(99)}\n`.repeat(bytes / 100);
 
 const textsOf = Effect.fnUntraced(function* (sessionId: string) {
@@ -82,7 +82,7 @@ export const checkLogs = (check: Check): void => {
           yield* logs.keep({ sandboxId, text: logOf(letter, 600_000), now: NOON + index });
         }
         texts.push(...(yield* textsOf(sessionId)));
-        // What of the second one fits is cut to whole lines; of the first one nothing fits.
+        // The fitting part of the second log is cut to whole lines. No part of the first one fits.
         const room = Math.floor((LOG_KEPT_BYTES - 600_000) / 100) * 100;
         expect(texts.map((text) => [text[0], text.length])).toEqual([
           ["b", room],

@@ -1,4 +1,4 @@
-/** Nodes: signs of life, who counts as dead, and whose a repository is. */
+/** Nodes: heartbeats, dead nodes, and the owners of repositories. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";

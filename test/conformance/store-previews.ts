@@ -1,4 +1,4 @@
-/** Previews: a link opens once, and its cookie ends with its instant and with what it is of. */
+/** Previews: a link opens once, and its cookie ends at its expiry or with its token, session or sandbox. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
@@ -8,7 +8,7 @@ import { admitSession, hash, makeWorld, NOON, openSandbox, type Check } from "./
 
 const PORT = 5173;
 
-/** A session with a sandbox, a token, and links of it. */
+/** A session with a sandbox, a token, and links for it. */
 const scene = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const previews = yield* Previews;
@@ -88,7 +88,7 @@ export const checkPreviews = (check: Check): void => {
         const found = yield* Effect.all(requests.map(({ cookieHash }) => find(cookieHash, NOON)));
         expect(found.map((preview) => preview !== null)).toEqual(answers);
         expect(yield* open(opening(link))).toBe(false);
-        // A cookie is no link, though its row was one.
+        // A cookie is not a link, though its row was one.
         const first = requests.find((_, index) => answers[index]);
         expect(yield* open(opening(first?.cookieHash ?? ""))).toBe(false);
       }),
@@ -121,7 +121,7 @@ export const checkPreviews = (check: Check): void => {
         }
         expect(yield* find(cookie.cookieHash, NOON)).not.toBe(null);
         expect(yield* open({ ...opening(ended), now: NOON })).toBe(false);
-        // One more than there is room for: the oldest gives way, and no other.
+        // One more than fits: only the oldest is removed.
         yield* issue({ now: NOON + 500 });
         expect(yield* open(opening(first))).toBe(false);
         expect(yield* find(cookie.cookieHash, NOON)).not.toBe(null);

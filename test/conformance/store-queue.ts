@@ -1,4 +1,4 @@
-/** Conformance: waiting for a slot: whose turn it is, and what ends a wait. */
+/** Conformance: waiting for a slot: the order of fires, and the ways in which a wait ends. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";

@@ -1,4 +1,4 @@
-/** Conformance: what fires came with, and how long it and the ledger are kept. */
+/** Conformance: stored requests of fires, and how long they and the ledger are kept. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";
@@ -51,7 +51,7 @@ export const checkRequests = (check: Check): void => {
         yield* admitOne(world, first);
         yield* admitOne(world, fired(world, { deliveryId: "d-1", request: null }));
         expect(yield* request(first.fire?.id ?? "")).toBe(null);
-        // Its bytes are given back: there is nothing to prune.
+        // Its bytes were subtracted, so nothing is left to prune.
         expect(yield* prune({ before: 0, requestBytes: 0 })).toBe(0);
       }),
     );

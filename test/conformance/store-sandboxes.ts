@@ -1,4 +1,4 @@
-/** Conformance: sandboxes, their actors' memory, and the tokens that live with them. */
+/** Conformance: sandboxes, their actors' memory, and the tokens that end with them. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";

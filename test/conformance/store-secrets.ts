@@ -1,4 +1,4 @@
-/** Conformance: which sandbox was given which of the project's secrets. */
+/** Conformance: which of the project's secrets each sandbox received. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -13,7 +13,7 @@ import {
   type Check,
 } from "./store-fixture.ts";
 
-/** A world with an active sandbox, and a way to change its project's secrets. */
+/** A world with an active sandbox, and a function that changes its project's secrets. */
 const begin = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const { projectId, userId } = world;

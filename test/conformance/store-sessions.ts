@@ -1,4 +1,4 @@
-/** Conformance: sessions, their actors' memory, and who is woken or looked at. */
+/** Conformance: sessions, their actors' memory, and the lists of sessions to wake or to end. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
@@ -22,7 +22,7 @@ const failure = { code: "clone_failed", message: "git said no" } as const;
 const branched = (sandboxId: string) =>
   ({ type: "branch.created", commit: "a".repeat(40), sandboxId }) as const;
 
-/** Whatever they had to do is taken for done. */
+/** Marks all pending commands as done. */
 const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: string) {
   const memory = kind === "session" ? (yield* Sessions).memory : (yield* Sandboxes).memory;
   const loaded = yield* memory.load(id);

@@ -1,4 +1,4 @@
-/** Conformance: what triggers go by and leave behind: versions, cursors, skipped instants, stored requests, retention. */
+/** Conformance: the stored data of triggers: versions, cursors, skipped instants, stored requests, retention. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
@@ -304,7 +304,7 @@ const checkCronPrompts = (check: Check): void => {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;
         const { drain } = yield* Admissions;
-        // Fits as long as there is no fire before it.
+        // Fits while there is no earlier fire.
         const filler = "x".repeat(96 * 1024 - 10);
         const template = {
           prompt: `${filler}{{ cron.last_fired_at }}`,

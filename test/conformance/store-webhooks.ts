@@ -1,4 +1,4 @@
-/** Conformance: filtered webhooks, which value of a secret verifies, and what the receiver turned away. */
+/** Conformance: filtered webhooks, the value of a secret that verifies, and refused webhooks. */
 import { randomBytes } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
@@ -134,7 +134,10 @@ const checkPrevious = (check: Check): void => {
         const by = { userId, now: NOON, ...(previousUntil !== undefined && { previousUntil }) };
         return yield* put({ projectId, name: "KEY", version, envelope: envelope(byte) }, by);
       });
-      /** Value and previous value as they are held for webhooks, and until when; null: there is none. */
+      /**
+       * Value and previous value as webhooks use them, and the previous one's expiry. Null if there is no previous
+       * value.
+       */
       const held = Effect.gen(function* () {
         const [state] = yield* (yield* Projects).states([projectId]);
         const [secret] = state?.secrets ?? [];
@@ -173,7 +176,7 @@ const checkPrevious = (check: Check): void => {
         const { remove } = yield* Secrets;
         expect(yield* remove(projectId, "KEY", NOON)).toBe(true);
         expect(yield* held).toBeNull();
-        // What comes after a deletion has nothing before it.
+        // A value that is written after a deletion has no previous one.
         expect(yield* write(6, NOON + 50)).toBe(true);
         expect(yield* held).toEqual([[6], 6, null]);
       }),
@@ -194,7 +197,7 @@ const checkPrevious = (check: Check): void => {
         expect(yield* prunePrevious(NOON + 100)).toBe(0);
         expect(yield* held).toEqual([[2], 2, null]);
         expect(yield* version).toBe(before + 1);
-        // Nothing of it reaches a sandbox.
+        // The previous value reaches no sandbox.
         expect((yield* list(projectId)).revision).toBe(revision);
       }),
     );

@@ -1,4 +1,7 @@
-/** What every adapter of the store's port keeps (src/store/ports/journal.ts): run over Postgres and over the in-memory twin. */
+/**
+ * The behaviour of every adapter of the store's port (src/store/ports/journal.ts), run over Postgres and over the
+ * in-memory twin.
+ */
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAccounts } from "./store-accounts.ts";

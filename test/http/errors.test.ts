@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { fields, listOf, makeProject } from "./world.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "./world.ts";
 
 let service: TestService;
 let pid = "";
@@ -15,24 +15,6 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const MIB = 1024 * 1024;
-
-/** Holds the answer to the one shape. @returns its code. */
-const errorCode = (answer: Answer): string => {
-  expect(answer.headers["content-type"]).toBe("application/json");
-  const { error, code, details, ...more } = fields(answer);
-  expect(more).toEqual({});
-  expect(error).toMatch(/^[A-Z`].*\.$/s);
-  expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
-  expect(typeof details).toMatch(/^(object|undefined)$/);
-  expect(answer.text).not.toMatch(/node_modules|\.ts:|\n\s+at |SELECT|INSERT|SqlError/);
-  return String(code);
-};
-
-const refusal = (answer: Answer): readonly [number, string] => [answer.status, errorCode(answer)];
-
-/** `details.issues` of a 400. */
-const issuesOf = (answer: Answer): readonly { path: string; message: string }[] =>
-  (fields(answer)["details"] as { issues: { path: string; message: string }[] }).issues;
 
 describe("an address that is none", () => {
   it.each([

@@ -44,10 +44,11 @@ describe("text", () => {
     expect(htmlOf("before\n\n<!-- prettier-ignore -->\n\nafter")).not.toContain("prettier");
   });
 
-  it("shows a caption above a block of code", () => {
-    expect(htmlOf('```sh title="not run in <tests>"\nls\n```')).toContain(
-      '<p class="caption">not run in &lt;tests&gt;</p><pre tabindex="0"><code>ls</code></pre>',
+  it("names the notation of a diagram, and shows no other word of a fence", () => {
+    expect(htmlOf("```mermaid\na-->b\n```")).toContain(
+      '<p class="caption">Diagram in Mermaid notation</p><pre',
     );
+    expect(htmlOf("```sh untested\nls\n```")).toBe('<pre tabindex="0"><code>ls</code></pre>\n');
   });
 });
 

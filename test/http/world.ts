@@ -210,3 +210,21 @@ export const deliver = (
     headers: signed ? headers : { "x-platform-signature": `sha256=${hmac(bytes)}`, ...headers },
   });
 };
+
+/** Holds the answer to the one shape. @returns its code. */
+export const errorCode = (answer: Answer): string => {
+  expect(answer.headers["content-type"]).toBe("application/json");
+  const { error, code, details, ...more } = fields(answer);
+  expect(more).toEqual({});
+  expect(error).toMatch(/^[A-Z`].*\.$/s);
+  expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+  expect(typeof details).toMatch(/^(object|undefined)$/);
+  expect(answer.text).not.toMatch(/node_modules|\.ts:|\n\s+at |SELECT|INSERT|SqlError/);
+  return String(code);
+};
+
+export const refusal = (answer: Answer): readonly [number, string] => [answer.status, errorCode(answer)];
+
+/** `details.issues` of a 400. */
+export const issuesOf = (answer: Answer): readonly { path: string; message: string }[] =>
+  (fields(answer)["details"] as { issues: { path: string; message: string }[] }).issues;

@@ -226,7 +226,7 @@ export class Actions {
       asked.answer = { at: this.#ledger.tick(), is, sessionId };
       const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
       this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
-      if (Exit.isSuccess(exit)) about.then?.(exit.value);
+      if (Exit.isSuccess(exit)) about.done?.(exit.value);
     });
     if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
   }
@@ -395,5 +395,5 @@ interface Subject {
   /** The session, the fire or the change request. */
   readonly id: string | null;
   /** Hears the answer, if it is done. */
-  readonly then?: (value: unknown) => void;
+  readonly done?: (value: unknown) => void;
 }

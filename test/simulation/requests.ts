@@ -16,7 +16,7 @@ const MANIFEST_BYTES = 1024 * 1024;
 interface Subject {
   readonly account: number;
   readonly id: string | null;
-  readonly then?: (value: unknown) => void;
+  readonly done?: (value: unknown) => void;
 }
 type Ask = (
   kind: Asked["kind"],
@@ -47,12 +47,12 @@ export class Requests {
     if (row === undefined || !this.#push(row.projectId, row.id, how)) return;
     const { projectId, id } = row;
     const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
-    const then = (value: unknown): void => {
+    const done = (value: unknown): void => {
       const { id: request, number } = value as ChangeRequest;
       if (how % 3 === 0) this.#merge({ id: request, projectId, number });
     };
     const open = RequestEndpoints.open(projectId, { session_id: id, title: `work ${how}` });
-    this.#ask("propose", { account, id: null, then }, open);
+    this.#ask("propose", { account, id: null, done }, open);
   }
 
   merge(which: number, how: number): void {

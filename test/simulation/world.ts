@@ -29,7 +29,7 @@ import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
 import { Boundary } from "./boundary.ts";
-import { Calm } from "./calm.ts";
+import { AFTERMATH_MS, Calm } from "./calm.ts";
 import { CONFIG } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
@@ -45,9 +45,6 @@ import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
 import { BEGINNING, MASTER, numbered, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
-
-/** For so long after it was over a disturbance excuses what is late, ms. */
-const AFTERMATH_MS = 6_000;
 
 /** By a seed's remainder: most worlds have one node, as most installations do. */
 const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 2, 3, 1] as const;

@@ -1,11 +1,11 @@
-/** What the API of a running service says of its account: the ledger, its sessions, its counters. */
+/** The account of a running service, as its API shows it: the ledger, its sessions, its counters. */
 import { vi } from "vitest";
 import { instantsBetween, type CronSchedule } from "../../src/domain/cron.ts";
 import type { Life } from "./process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "./webhook-ledger.ts";
 import { WAIT_MS } from "./patience.ts";
 
-/** A row of the ledger, with what tells due instants apart. */
+/** A row of the ledger, with the fields that distinguish due instants. */
 interface DueRow extends FireRow {
   readonly kind: string;
   readonly scheduled_for: string | null;
@@ -21,11 +21,11 @@ interface Counters {
 
 const LIVE = new Set(["provisioning", "running"]);
 
-/** Asks again until the check holds; the bound ends a hung test. */
+/** Retries until the check passes. The limit ends a hung test. */
 export const eventually = <A>(check: () => Promise<A>): Promise<A> =>
   vi.waitFor(check, { timeout: WAIT_MS, interval: 25 });
 
-/** What two readings one after the other agree in: what lies between them belongs to both. */
+/** Reads until two consecutive readings agree. The state between them is then the same. */
 const steady = async <A>(read: () => Promise<A>): Promise<A> => {
   let reading = await read();
   for (;;) {
@@ -47,7 +47,7 @@ export const stopSession = (life: Life, projectId: string, id: string) =>
 const countersOf = async (life: Life): Promise<Counters> =>
   ((await life.call("GET", "/v1/me")) as { account: Counters }).account;
 
-/** What fires left, and what was started for them. */
+/** The fires, and the sessions that were started for them. */
 export const ledgerOf = (life: Life, projectId: string): Promise<Ledger> =>
   steady(async () => {
     const fires = await firesOf(life, projectId);
@@ -55,7 +55,7 @@ export const ledgerOf = (life: Life, projectId: string): Promise<Ledger> =>
     return { fires, sessions: sessions.filter(({ trigger_slug: slug }) => slug !== null) };
   });
 
-/** The account's counters, and what they count in its projects. */
+/** The account's counters, and the rows in its projects that they count. */
 export const countedOf = (life: Life, projectIds: readonly string[]) =>
   steady(async () => {
     const { active_sessions: active, queued_fires: queued } = await countersOf(life);
@@ -69,7 +69,7 @@ export const countedOf = (life: Life, projectIds: readonly string[]) =>
     };
   });
 
-/** Stops what is live, and what starts in its place, until nothing waits and nothing is live. */
+/** Stops live sessions, and those started in their place, until nothing waits and nothing is live. */
 export const emptied = (life: Life, projectIds: readonly string[]): Promise<void> =>
   eventually(async () => {
     for (const projectId of projectIds)
@@ -79,7 +79,7 @@ export const emptied = (life: Life, projectIds: readonly string[]): Promise<void
     if (counters.active_sessions + counters.queued_fires > 0) throw new Error(JSON.stringify(counters));
   });
 
-/** Takes every slot of an account that has so many. @returns the sessions' ids. */
+/** Fills all slots of an account with this cap. @returns the sessions' ids. */
 export const filled = async (life: Life, projectId: string, cap: number): Promise<readonly string[]> => {
   const made: string[] = [];
   for (let slot = 0; slot < cap; slot += 1) {
@@ -97,7 +97,7 @@ export const instantsOf = async (life: Life, projectId: string): Promise<readonl
     .toSorted((a, b) => a - b);
 };
 
-/** Completes when an instant has its row that lies so many seconds ahead, or fewer. @returns it, in ms. */
+/** Completes when an instant at most this many seconds ahead has its row. @returns it, in ms. */
 export const instantAhead = (life: Life, projectId: string, seconds = 0): Promise<number> => {
   const from = performance.timeOrigin + performance.now() + seconds * 1000;
   return eventually(async () => {
@@ -108,10 +108,11 @@ export const instantAhead = (life: Life, projectId: string, seconds = 0): Promis
 };
 
 /**
- * Holds a project's rows against the expression of its cron trigger, in UTC, and its sessions against the rows: threats.md
+ * Compares a project's rows with the expression of its cron trigger, in UTC, and its sessions with the rows: threats.md
  * I2 and I3.
  *
- * @returns a sentence for each instant that has not exactly one row, and for each fire and session without the other.
+ * @returns a sentence for each instant that does not have exactly one row, and for each fire and session without the
+ * other.
  */
 export const instantsUnaccounted = async (
   life: Life,

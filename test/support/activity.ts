@@ -1,4 +1,4 @@
-/** Writes down which sessions somebody was seen to reach into. */
+/** Records which sessions were touched. */
 import type { Activity } from "../../src/services/activity.ts";
 
 export const recordedActivity = (touched: string[] = []): (typeof Activity)["Service"] => ({

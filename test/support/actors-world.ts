@@ -1,4 +1,4 @@
-/** The service's actors over twins of everything they touch: store, sandboxes, git, daemon. */
+/** The service's actors over twins of all their ports: store, sandboxes, git, daemon. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -50,22 +50,22 @@ export const STARTING: DaemonHealth = {
   bootstrap: { state: "pending" },
 };
 
-/** What every daemon answers; null: none does. */
+/** Every daemon's health answer. Null: no daemon answers. */
 export interface DaemonScript {
   health: DaemonHealth | null;
-  /** What it says to a save. */
+  /** The answer to a save. */
   saved: Effect.Effect<Saved, DaemonUnreachable>;
-  /** What it says of its last turn; absent: none ends. */
+  /** The answer about its last turn. Absent: no turn ends. */
   turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
-  /** Takes a change of the environment. */
+  /** Accepts a change of the environment. */
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
 
 export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
-/** As the service's own default. */
+/** The service's own default. */
 export const SAVE_TIMEOUT_MS = 20_000;
 
-/** From a provider's create to its answer. */
+/** Milliseconds that a provider's create takes. */
 export const CREATE_MS = 1_000;
 const IDLE_MS = 60_000;
 
@@ -107,7 +107,7 @@ const entities = Layer.mergeAll(
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
 ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
 
-/** Waits in steps of the test clock until something holds. */
+/** Waits in steps of the test clock until the condition holds. */
 export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boolean, E, R>) {
   for (let step = 0; step < 6_000; step += 1) {
     if (yield* holds) return;
@@ -116,7 +116,7 @@ export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boo
   return yield* Effect.die(new Error("what was waited for did not come"));
 });
 
-/** The answer to something that needs the test clock to go on. */
+/** The answer of an effect that needs the test clock to advance. */
 export const answered = Effect.fnUntraced(function* <A, E, R>(asked: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(asked);
   yield* until(Effect.sync(() => fiber.pollUnsafe() !== undefined));
@@ -125,7 +125,7 @@ export const answered = Effect.fnUntraced(function* <A, E, R>(asked: Effect.Effe
 
 const close = (scope: Scope.Closeable) => answered(Scope.close(scope, Exit.void));
 
-/** Builds a layer with actors in it; its end, the clock moving on, comes with `end` or with the test's. */
+/** Builds a layer with actors in it. It closes with `end` or with the test, while the clock advances. */
 export const opened = Effect.fnUntraced(function* <A, E, R>(layer: Layer.Layer<A, E, R>) {
   const scope = yield* Effect.acquireRelease(Scope.make(), close);
   const context = yield* Layer.buildWithScope(Layer.fresh(layer), scope);
@@ -133,15 +133,15 @@ export const opened = Effect.fnUntraced(function* <A, E, R>(layer: Layer.Layer<A
 });
 
 export interface WorldOptions {
-  /** Slots of the account. */
+  /** The account's slots. */
   readonly cap?: number;
-  /** Puts something between the actors and the repositories. */
+  /** Wraps the repositories that the actors use. */
   readonly git?: (backend: GitBackend["Service"]) => GitBackend["Service"];
-  /** Sandboxes that boot at once; none: as many as there are. */
+  /** How many sandboxes may boot at once. Absent: unbounded. */
   readonly bootsAtOnce?: number;
 }
 
-/** One life of the service's actors; `end` closes it, what it left is taken up by the next one. */
+/** One life of the service's actors. `end` closes it, and the next life takes over its leftovers. */
 export const openActorsWorld = Effect.fnUntraced(function* ({
   cap = 10,
   git = (backend) => backend,
@@ -195,13 +195,13 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
       until(Effect.map(statusOf(id), (now) => now === status)),
     untilSandbox: (sessionId: string, status: SandboxStatus) =>
       until(Effect.map(newestSandbox(sessionId), (row) => row?.status === status)),
-    /** What is kept of the session's logs, boot after boot. */
+    /** The kept logs of the session, boot after boot. */
     keptLogs: Effect.fnUntraced(function* (sessionId: string) {
       const logs = Context.get(ports, SessionLogs);
       const kept = (yield* logs.boots(sessionId)).filter(({ isKept }) => isKept);
       return yield* Effect.forEach(kept, ({ sandboxId }) => logs.read(sandboxId));
     }),
-    /** What runs at the provider, by id. */
+    /** The provider's sandboxes, by id. */
     running: Effect.map(Context.get(ports, SimulatedSandboxes).all, (all) => [...all.keys()]),
   };
 });

@@ -1,7 +1,7 @@
 /**
- * The service as main.ts runs it, for tests that end or stop it at a fault point (src/store/ports/faults.ts). A message from the
- * process that started it names the point and the signal; at the next pass of that point this process sends itself the
- * signal, and does nothing more before it is there.
+ * The service as main.ts runs it, for tests that end or stop it at a fault point (src/store/ports/faults.ts). A message
+ * from the parent process names the point and the signal. At the next pass of that point, this process sends itself the
+ * signal, and does nothing more before the signal arrives.
  */
 import { writeSync } from "node:fs";
 import { keepCompiled } from "../../src/compile-cache.ts";
@@ -23,7 +23,7 @@ process.on("message", (message) => {
   armed = message as Arming;
   process.send?.("armed");
 });
-// The service ends when it has come to its end, whoever may still have something to say to it.
+// The service exits when it has ended, even if its parent may still send messages.
 process.channel?.unref();
 
 run(
@@ -31,7 +31,7 @@ run(
     if (point !== armed?.point) return;
     const { signal } = armed;
     armed = null;
-    // Synchronous, as the signal is: nothing else of this process runs between them.
+    // Synchronous, like the signal: no other code of this process runs in between.
     writeSync(process.stderr.fd, `${signal} at ${point}\n`);
     process.kill(process.pid, signal);
   }),

@@ -1,6 +1,6 @@
 /**
- * `platform admin master-key rotate` that kills itself at a fault point: `node armed-rotation.ts <point> [new key file]`, with
- * the environment that the command is given.
+ * `platform admin master-key rotate` that kills itself at a fault point: `node armed-rotation.ts <point> [new key
+ * file]`, with the environment of the command.
  */
 import { writeSync } from "node:fs";
 import * as Effect from "effect/Effect";

@@ -1,12 +1,12 @@
 /**
- * The real service, killed at a fault point and started again on the same data directory and port. Sandboxes are simulated:
- * they go with the process, so that each life finds its sessions lost and starts waiting fires in their place. Between two
- * starts nothing looks for what was left undone: what a kill leaves is found at the start, or not at all.
+ * The real service, killed at a fault point and started again on the same data directory and port. Its simulated
+ * sandboxes end with the process, so each life finds its sessions lost and starts waiting fires in their place.
+ * Recovery runs only at the start: leftovers of a kill are found then, or never.
  */
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { Installation, type Life } from "./process-service.ts";
 
-/** The account's cap: small, so that few sessions fill it. */
+/** The account's cap. It is small, so that few sessions fill it. */
 export const CAP = 3;
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "simulated",
@@ -33,15 +33,15 @@ export class ArmedService {
     return new ArmedService(installation, settings, await installation.start(settings, "armed"));
   }
 
-  /** The one that is up, or was last. */
+  /** The running life, or the last one. */
   get life(): Life {
     return this.#life;
   }
 
   /**
-   * Has the service die at the point's next pass and start again.
+   * Kills the service at the point's next pass and starts it again.
    *
-   * @returns once it is armed: what it said before it died and of which signal it did, and when it is up again.
+   * @returns once it is armed: its output before its death, with the signal, and a promise for its restart.
    */
   async arm(
     point: FaultPoint,
@@ -51,12 +51,12 @@ export class ArmedService {
       this.#isUp = false;
       await this.start("armed");
     });
-    // Whoever waits for it hears of a start that failed.
+    // A waiting caller gets the error of a failed start.
     restarted.catch(() => undefined);
     return { died: Promise.all([reached, died]), restarted };
   }
 
-  /** Kills it now. @returns when it is up again. */
+  /** Kills it now. @returns when it runs again. */
   async kill(): Promise<void> {
     this.#isUp = false;
     await this.#life.end("SIGKILL");
@@ -70,14 +70,14 @@ export class ArmedService {
     this.#isUp = true;
   }
 
-  /** Ends it in order. @returns its exit code, and the processes that are left of all its lives. */
+  /** Shuts it down cleanly. @returns its exit code, and the remaining processes of all its lives. */
   async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
     this.#isUp = false;
     const code = await this.#life.end("SIGTERM");
     return { code, left: this.installation.processes() };
   }
 
-  /** Clears everything away, also after a failure half-way. */
+  /** Cleans up everything, also after a failure half-way. */
   async close(): Promise<void> {
     if (this.#isUp) await this.end();
     await this.installation.close();

@@ -1,4 +1,4 @@
-/** What a service is doing while it is backed up, and a way to have more of it done in the middle of the backup. */
+/** Keeps a service busy while it is backed up, and can wait for more activity in the middle of the backup. */
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -7,7 +7,7 @@ import { commitFiles } from "../http/world.ts";
 import { eventually, sessionsOf, stopSession } from "./account-view.ts";
 import { type Life, TOKEN } from "./process-service.ts";
 
-/** What goes on while the service is backed up, and how far it has come. */
+/** The service's activity during a backup, with its progress. */
 export class BackupLoad {
   readonly done: Promise<unknown>;
   #started = 0;
@@ -18,7 +18,7 @@ export class BackupLoad {
   readonly #projectId: string;
   readonly #directory: string;
 
-  /** @param directory where it works; not there yet. Fires of the project must wait for a slot. */
+  /** @param directory its working directory, which does not exist yet. Fires of the project must wait for a slot. */
   constructor(life: Life, projectId: string, directory: string) {
     this.#life = life;
     this.#projectId = projectId;
@@ -27,7 +27,7 @@ export class BackupLoad {
     this.done.catch(() => undefined);
   }
 
-  /** Completes when some more sessions and change requests were begun after this was asked. */
+  /** Completes when some more sessions and change requests have begun after the call. */
   async goesOn(): Promise<void> {
     const [started, proposed] = [this.#started + 3, this.#proposed + 3];
     const further = eventually(() =>
@@ -43,7 +43,7 @@ export class BackupLoad {
     return this.done;
   }
 
-  /** Frees a slot for fires that wait, again and again: each start makes a branch. */
+  /** Frees slots for waiting fires, again and again. Each start creates a branch. */
   async #stopOneAfterAnother(): Promise<void> {
     while (!this.#isOver) {
       const sessions = await sessionsOf(this.#life, this.#projectId);
@@ -53,7 +53,7 @@ export class BackupLoad {
     }
   }
 
-  /** Pushes branch after branch, and opens a change request for each that names it. */
+  /** Pushes branch after branch, and opens a change request for each. */
   async #pushOneAfterAnother(): Promise<void> {
     const directory = this.#directory;
     const remote = `${this.#life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${this.#projectId}.git`;
@@ -70,10 +70,10 @@ export class BackupLoad {
 }
 
 /**
- * A git that stands still when it has made a bundle.
+ * A git that pauses after it has made a bundle.
  *
- * @param programs the directory that it is to lie in, which is not there yet.
- * @returns what tells that it stands, and what has it go on.
+ * @param programs the directory for it, which does not exist yet.
+ * @returns functions that wait for the pause, and that continue it.
  */
 export const pausingGit = async (programs: string) => {
   const [bundled, onward] = [path.join(programs, "bundled"), path.join(programs, "onward")];

@@ -1,4 +1,6 @@
-/** Lets 500 MB of buffers go, beside things that live, and prints how many whole collections that took: `buffers-main.ts on|off`. */
+/**
+ * Frees 500 MB of buffers beside live data, and prints how many full collections that took: `buffers-main.ts on|off`.
+ */
 import { PerformanceObserver, type PerformanceEntry } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import { countBuffersWithHeap } from "../../src/heap.ts";
@@ -9,7 +11,7 @@ const BYTES = 64 * 1024;
 
 if (process.argv[2] === "on") countBuffersWithHeap();
 let collections = 0;
-/** Node's types do not know what an entry of a collection holds. */
+/** Node's types lack the fields of a collection's entry. */
 type Collection = PerformanceEntry & { readonly detail?: { readonly kind?: number } };
 const count = (entries: readonly Collection[]): void => {
   collections += entries.filter(({ detail }) => detail?.kind === MAJOR).length;

@@ -1,4 +1,4 @@
-/** `platform` as it is in a sandbox, one bundled file, run as a process of its own. */
+/** `platform` as in a sandbox: one bundled file, run in a process of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,9 +14,9 @@ export interface Ended {
 }
 
 export interface Running {
-  /** What its environment has beside a home; nothing else of ours. */
+  /** Its environment in addition to a home. It inherits no other variable. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its standard input; none: it is at its end at once. */
+  /** Its standard input. Absent: empty. */
   readonly input?: string | Uint8Array;
 }
 
@@ -42,7 +42,7 @@ export class CommandLine {
       env: { HOME: this.directory, ...env },
       stdio: ["pipe", "pipe", "pipe"],
     });
-    // It need not read what it does not want.
+    // The program need not read its input.
     child.stdin.on("error", () => undefined).end(input);
     const [stdout, stderr, [code]] = await Promise.all([
       text(child.stdout),

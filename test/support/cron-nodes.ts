@@ -1,6 +1,6 @@
 /**
- * Several real nodes on one database with cron triggers, and how late the rows of their due instants are. A node's clock
- * writes `received_at`, so all nodes have to run on one machine.
+ * Several real nodes on one database with cron triggers, and the delays of their due instants' rows. A node's clock
+ * writes `received_at`, so all nodes must run on one machine.
  */
 import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
@@ -13,7 +13,7 @@ import { instantsBetween, parseCron } from "../../src/domain/cron.ts";
 import { freshDatabase } from "./postgres.ts";
 import { Installation, type Life } from "./process-service.ts";
 
-/** A due instant, how late its row was written (null: it has none), and what the row says. */
+/** A due instant, its row's delay (null without a row), and the row's content. */
 export interface Instant {
   readonly trigger: string;
   readonly due: number;
@@ -28,7 +28,7 @@ interface Row {
   readonly said: string;
 }
 
-/** A span of time, ms since the epoch: later than `from`, up to `until`. */
+/** A period, ms since the epoch: later than `from`, up to `until`. */
 export interface Span {
   readonly from: number;
   readonly until: number;
@@ -56,7 +56,7 @@ export class CronNodes {
   #settings: Readonly<Record<string, string>> = {};
   #database: pg.Client | null = null;
 
-  /** Starts so many nodes on a new database. Fires queue at the cap, so that a fire costs its row alone. */
+  /** Starts this many nodes on a new database. Fires queue at the cap, so that a fire costs only its row. */
   static async start(count: number, settings: Readonly<Record<string, string>> = {}): Promise<CronNodes> {
     const nodes = new CronNodes();
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), nodes.#scope));
@@ -83,13 +83,13 @@ export class CronNodes {
     return life;
   }
 
-  /** A node that was ended starts again. */
+  /** Restarts an ended node. */
   async restart(index: number): Promise<void> {
     const installation = this.#installations[index];
     if (installation !== undefined) this.lives[index] = await installation.start(this.#settings);
   }
 
-  /** Makes a project with these cron triggers on one of the nodes. */
+  /** Creates a project with these cron triggers on one of the nodes. */
   async project(index: number, expressions: readonly string[]): Promise<void> {
     const installation = this.#installations[index];
     if (installation === undefined) throw new Error(`there is no node ${index}`);
@@ -98,7 +98,7 @@ export class CronNodes {
       this.#expressions.set(`${id}/trigger-${trigger}`, cron);
   }
 
-  /** All due instants of the span, those of every trigger, as they stand in the ledger. */
+  /** All due instants of the period, of every trigger, according to the ledger. */
   async instants({ from, until }: Span): Promise<readonly Instant[]> {
     const found = await this.#database?.query<Row>(
       `SELECT project_id || '/' || trigger_slug AS trigger, scheduled_for AS due, received_at AS received,
@@ -121,7 +121,7 @@ export class CronNodes {
     });
   }
 
-  /** Completes when every instant of the span has its row. Its limit ends a hung test. */
+  /** Completes when every instant of the period has its row. The limit ends a hung test. */
   accounted(span: Span): Promise<readonly Instant[]> {
     const limit = span.until - wallClock() + 120_000;
     return vi.waitFor(
@@ -147,7 +147,7 @@ export class CronNodes {
   }
 }
 
-/** A sentence for each instant of them whose row is later than the bound, or says that it was missed. */
+/** A sentence for each of these instants whose row is later than the bound, or says that the instant was missed. */
 export const lateOnes = (instants: readonly Instant[], boundMs: number): readonly string[] =>
   instants.flatMap(({ trigger, due, lateMs, said }) =>
     lateMs !== null && lateMs >= 0 && lateMs <= boundMs && said !== "skipped missed"

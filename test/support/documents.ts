@@ -23,8 +23,8 @@ export interface CodeBlock {
   readonly text: string;
   /** The first word after the fence. */
   readonly language: string;
-  /** What the reader is shown above the block; empty where that is nothing. */
-  readonly caption: string;
+  /** The fence is marked `untested`. A reader does not see the mark. */
+  readonly isUntested: boolean;
   /** Where its text begins, from 1. */
   readonly line: number;
 }
@@ -35,8 +35,8 @@ export const codeBlocks = (source: string): readonly CodeBlock[] => {
   for (const token of new Marked().lexer(source)) {
     if (token.type === "code") {
       const [language = "", ...rest] = String(token.lang ?? "").split(" ");
-      const caption = /title="([^"]*)"/.exec(rest.join(" "))?.[1] ?? "";
-      blocks.push({ text: String(token.text), language, caption, line: line + 1 });
+      const isUntested = rest.includes("untested");
+      blocks.push({ text: String(token.text), language, isUntested, line: line + 1 });
     }
     line += token.raw.split("\n").length - 1;
   }

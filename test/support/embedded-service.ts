@@ -1,6 +1,6 @@
 /**
- * A process that owns a data directory and its embedded Postgres, as the service does, for tests that kill it.
- * `node embedded-service.ts <data directory>` prints one JSON line `{url}` or `{refused: {tag, pid?}}` and stays until
+ * A process that owns a data directory and its embedded Postgres, like the service, for tests that kill it. `node
+ * embedded-service.ts <data directory>` prints one JSON line `{url}` or `{refused: {tag, pid?}}` and runs until
  * SIGTERM.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime";

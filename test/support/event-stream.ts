@@ -1,4 +1,4 @@
-/** A reader of server-sent events: what came, in its order, and a wait for what is to come. */
+/** A reader of server-sent events: the received events in order, and a wait for further ones. */
 import { request, type IncomingMessage } from "node:http";
 import { vi } from "vitest";
 import { WAIT_MS } from "./patience.ts";
@@ -12,11 +12,11 @@ export interface SentEvent {
 export interface EventReader {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
-  /** Everything that has come so far. */
+  /** Everything received so far. */
   readonly events: readonly SentEvent[];
   /** Whether the other side has ended the stream. */
   readonly ended: () => boolean;
-  /** Waits until an event is there that fits; what came before it counts too. */
+  /** Waits for a matching event. Events that were received before count too. */
   readonly until: (fits: (event: SentEvent) => boolean) => Promise<SentEvent>;
   readonly close: () => void;
 }
@@ -33,7 +33,7 @@ const parse = (frame: string): SentEvent | null => {
     : { id: field("id") ?? null, event, data: JSON.parse(field("data") ?? "null") };
 };
 
-/** Opens a stream. @param lastEventId where a former reader ended. */
+/** Opens a stream. @param lastEventId the last event of a former reader. */
 export const readEvents = (
   url: string,
   { token, lastEventId }: { readonly token: string; readonly lastEventId?: string },

@@ -1,17 +1,17 @@
 /**
- * Ports for programs that are told theirs and bind it a moment later. They lie below those that the kernel hands out to
- * whoever asks for any: of these another test's server or connection would have taken one by then.
+ * Ports for programs that get their port as a setting and bind it a moment later. They are below the kernel's ephemeral
+ * ports: another test's server or connection could take one of those in between.
  */
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** The kernel's own begin at 32768. */
+/** The kernel's ephemeral ports begin at 32768. */
 const FIRST = 20_000;
 const PORTS_A_WORKER = 1000;
 const WORKERS = 12;
 
 const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % WORKERS;
-/** No run begins where the last one did, and none comes back to a port before all others of its worker. */
+/** Each run begins at a random port, and uses a port again only after all others of its worker. */
 let taken = randomInt(PORTS_A_WORKER);
 
 const isFree = (port: number): Promise<boolean> =>
@@ -21,7 +21,7 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 
-/** A port of the loopback on which nobody listens. */
+/** A free port on loopback. */
 export const freePort = async (): Promise<number> => {
   for (let tries = 0; tries < PORTS_A_WORKER; tries += 1) {
     taken = (taken + 1) % PORTS_A_WORKER;

@@ -1,6 +1,6 @@
 /**
- * The guard of guard.ts: reads `guard <directory>` and `release <directory>`, a line each. At the end of its input it ends the
- * services, databases and sandboxes of the directories that are still guarded, and removes the directories.
+ * The guard of guard.ts: reads `guard <directory>` and `release <directory>`, one a line. At the end of its input it
+ * ends the services, databases and sandboxes of the directories that are still guarded, and removes the directories.
  */
 import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -21,14 +21,17 @@ const kill = (pids: readonly number[]): void => {
   }
 };
 
-/** What a killed service leaves: its database, which is stopped in order, its sandboxes and their run directory. */
+/**
+ * Ends the leftovers of a killed service: its database, which is stopped cleanly, its sandboxes and their run
+ * directory.
+ */
 const endOrphans = async (directory: string): Promise<boolean> => {
-  // Loaded at the end: most guards have nothing to do.
+  // Loaded only now, because most guards have nothing to do.
   const [{ findOrphans }, { runPromise }] = await Promise.all([
     import("../../src/cli/operator/orphans.ts"),
     import("effect/Effect"),
   ]);
-  // The directory is itself a data directory, or it holds one with this name (process-service.ts).
+  // The directory either is a data directory, or contains one with this name (process-service.ts).
   const homes = [directory, path.join(directory, "data")];
   const found = await Promise.all(homes.map((of) => runPromise(findOrphans({ end: true, of }))));
   return found.flat().length === 0;
@@ -47,7 +50,7 @@ const clear = async (directory: string): Promise<boolean> => {
 
 const clearWhole = async (directory: string): Promise<void> => {
   const until = performance.now() + WAIT_MS;
-  // A process that was just killed may still write, and still own its data directory.
+  // A process that was just killed may still write, and may still own its data directory.
   while (performance.now() < until && !(await clear(directory).catch(() => false))) await delay(AGAIN_MS);
 };
 

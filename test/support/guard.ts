@@ -1,7 +1,7 @@
 /**
- * Temporary directories that do not outlive this process. A process that is killed runs no clean-up of its own. So a second
- * process, the guard (guard-main.ts), reads a pipe from this one. When the pipe closes, the guard ends all processes that work in
- * the directories and removes the directories.
+ * Temporary directories that do not outlive this process. A process that is killed runs no clean-up of its own. So a
+ * second process, the guard (guard-main.ts), reads a pipe from this one. When the pipe closes, the guard ends all
+ * processes that work in the directories and removes the directories.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
@@ -28,19 +28,19 @@ const openPipe = (): Socket => {
   const { stdin } = guard;
   if (!(stdin instanceof Socket)) throw new Error("the guard's input is a pipe");
   stdin.unref();
-  // Without a guard the process still removes its directories itself.
+  // Without a guard, the process itself still removes its directories.
   stdin.on("error", () => undefined);
   return stdin;
 };
 
-/** A directory that is guarded. */
+/** A guarded directory. */
 export interface Guarded {
   readonly directory: string;
-  /** Removes the directory and ends the guarding. */
+  /** Removes the directory and ends its guarding. */
   readonly remove: () => void;
 }
 
-/** Makes a temporary directory. The guard ends what runs in it, and removes it, when this process ends first. */
+/** Creates a temporary directory. If this process ends first, the guard ends the processes in it and removes it. */
 export const guardedDirectory = (prefix: string, parent = tmpdir()): Guarded => {
   const directory = realpathSync(mkdtempSync(path.join(parent, prefix)));
   pipe ??= openPipe();

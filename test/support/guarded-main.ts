@@ -1,6 +1,7 @@
 /**
- * Programs that a test kills. `node guarded-main.ts run` starts the Postgres of a test run. `node guarded-main.ts bench` starts a
- * service with one sandbox, as a benchmark does. Each prints one JSON line that says where it works, and stays.
+ * Programs that a test kills. `node guarded-main.ts run` starts the Postgres of a test run. `node guarded-main.ts
+ * bench` starts a service with one sandbox, like a benchmark. Each prints one JSON line with its directory, and keeps
+ * running.
  */
 import * as Effect from "effect/Effect";
 import * as Scope from "effect/Scope";
@@ -8,7 +9,7 @@ import path from "node:path";
 import { server } from "./postgres-server.ts";
 import { Installation } from "./process-service.ts";
 
-/** What the program says. */
+/** The program's output. */
 export interface Started {
   readonly directory: string;
   readonly sandboxId: string | null;

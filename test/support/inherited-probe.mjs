@@ -1,4 +1,5 @@
-// Loaded before a program (`node --import`): when it ends, says on standard error which descriptors its children would inherit.
+// Loaded before a program (`node --import`). At its end, it prints to standard error which descriptors its children
+// would inherit.
 import { readFileSync, readdirSync } from "node:fs";
 
 const CLOSE_ON_EXEC = 0o2000000;
@@ -10,7 +11,7 @@ process.on("exit", () => {
       const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, "latin1"))?.[1] ?? "";
       return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
     } catch {
-      return false; // The listing's own.
+      return false; // The listing's own descriptor.
     }
   });
   process.stderr.write(

@@ -1,4 +1,7 @@
-/** The service as main.ts runs it, for measurements: a message from the process that started it is answered with its memory. */
+/**
+ * The service as main.ts runs it, for measurements: it answers each message from its parent process with its memory
+ * usage.
+ */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { keepCompiled } from "../../src/compile-cache.ts";
@@ -13,7 +16,7 @@ process.on("message", () => {
   collect();
   process.send?.(process.memoryUsage());
 });
-// The service ends when it has come to its end, whoever may still have something to ask it.
+// The service exits when it has ended, even if its parent may still send messages.
 process.channel?.unref();
 
 run(service);

@@ -1,6 +1,7 @@
 /**
- * A model provider on loopback that fails as it is told: an OpenAI-compatible and an Anthropic server in one. The model's
- * id says what becomes of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`, `tool:<name>`.
+ * A model provider on loopback that fails on request: an OpenAI-compatible and an Anthropic server in one. The model's
+ * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`,
+ * `tool:<name>`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,7 +11,7 @@ export interface ModelCall {
   readonly path: string;
   readonly model: string;
   readonly key: string | undefined;
-  /** Names of the tools that the model is offered. */
+  /** Names of the tools that the model may use. */
   readonly tools: readonly string[];
   /** The whole request. */
   readonly text: string;
@@ -29,7 +30,7 @@ const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   missing: [404, "The model `missing` does not exist"],
 };
 
-/** What a tool is called with. */
+/** The input of each tool call. */
 const INPUTS: Readonly<Record<string, object>> = {
   bash: { command: "echo done", description: "Say done" },
   question: {
@@ -64,7 +65,7 @@ const openai = (response: ServerResponse, request: ChatRequest): void => {
   } else {
     chunk({ role: "assistant", content: "an answer" }, null);
     if (kind === "cut") {
-      // What was written has to arrive before the connection ends.
+      // The written part must arrive before the connection ends.
       response.write(": cut\n\n", () => response.destroy());
       return;
     }

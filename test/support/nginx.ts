@@ -1,4 +1,4 @@
-/** nginx as an ordinary user's process on loopback, with everything it writes in a directory of its own. */
+/** nginx as an ordinary user's process on loopback, with all its files in a directory of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,10 +10,10 @@ import { freePort } from "./free-port.ts";
 import { WAIT_MS } from "./patience.ts";
 
 export interface Nginx {
-  /** Of the master, whose child is the one worker. */
+  /** The pid of the master. Its child is the only worker. */
   readonly pid: number;
   readonly port: number;
-  /** What its `root` may name: files put here are served. */
+  /** A directory for its `root`: files in it are served. */
   readonly files: string;
   readonly stop: () => Promise<void>;
 }
@@ -48,7 +48,7 @@ http {
 /**
  * Starts it and waits until it listens.
  *
- * @param http the http block's content, given the port to listen on and the directory of files.
+ * @param http returns the content of the http block for the port and the directory of files.
  */
 export const startNginx = async (http: (port: number, files: string) => string): Promise<Nginx> => {
   if (nginxProgram === undefined) throw new Error("this machine has no nginx");
@@ -57,7 +57,7 @@ export const startNginx = async (http: (port: number, files: string) => string):
   mkdirSync(files);
   const port = await freePort();
   writeFileSync(path.join(directory, "nginx.conf"), configuration(directory, http(port, files)));
-  // As root it would change to a user that may not exist: it starts as nobody instead.
+  // As root it would switch to a user that may not exist, so it starts as nobody.
   const isRoot = process.getuid?.() === 0;
   if (isRoot) for (const place of [directory, files]) chownSync(place, NOBODY, NOBODY);
   const child = spawn(nginxProgram, ["-p", directory, "-e", "stderr", "-c", "nginx.conf"], {

@@ -1,11 +1,11 @@
-/** Making and dropping databases on a test server. Free of vitest, so that its global set-up can use it. */
+/** Creates and drops databases on a test server. Independent of vitest, so that the global set-up can use it. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { migrate } from "../../src/store/postgres/migrate.ts";
 
-/** Runs statements on the server's own database with a connection that is closed again. */
+/** Runs statements on the server's own database, over a connection that is closed afterwards. */
 export const administer = (url: string, ...statements: readonly string[]) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
@@ -31,7 +31,7 @@ export const scopedDatabase = (url: string, prefix: string, template?: string) =
     (name) => administer(url, `DROP DATABASE ${name} WITH (FORCE)`),
   );
 
-/** A migrated database that others are copied from. */
+/** A migrated database, the template of the others. */
 export const makeTemplate = Effect.fnUntraced(function* (url: string) {
   const name = yield* scopedDatabase(url, "template");
   yield* Effect.orDie(

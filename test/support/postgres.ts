@@ -1,4 +1,4 @@
-/** Databases for tests: each its own, copied from a migrated template, dropped when its scope closes. */
+/** Databases for tests: each test has its own, copied from a migrated template and dropped when its scope closes. */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
@@ -10,7 +10,7 @@ import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { databaseAt, scopedDatabase } from "./postgres-databases.ts";
 
-/** The address of a new database; `empty` leaves out the migrations. */
+/** The address of a new database. `empty` skips the migrations. */
 export const freshDatabase = Effect.fnUntraced(function* (kind: "migrated" | "empty") {
   const { url, template } = inject("postgres");
   const name = yield* scopedDatabase(url, "test", kind === "migrated" ? template : undefined);
@@ -21,7 +21,7 @@ export const freshDatabase = Effect.fnUntraced(function* (kind: "migrated" | "em
 export const testDatabase = (kind: "migrated" | "empty" = "migrated") =>
   Layer.unwrap(Effect.map(freshDatabase(kind), (url) => Client.layer({ url })));
 
-/** Empties every table but the record of migrations; a superuser's session passes over foreign keys. */
+/** Empties every table except the record of migrations. A superuser's session ignores foreign keys. */
 const wipe = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const tables = yield* sql<{ readonly name: string }>`
@@ -34,7 +34,7 @@ const wipe = Effect.gen(function* () {
   );
 }).pipe(Effect.orDie);
 
-/** Registers a database for the test file it is called in, and gives layers of clients of it. */
+/** Registers a database for the calling test file, and returns layers of clients for it. */
 const databaseOfFile = () => {
   const scope = Effect.runSync(Scope.make());
   let url: string | null = null;
@@ -54,12 +54,12 @@ const emptied = (client: ReturnType<typeof databaseOfFile>) =>
   Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(wipe), client));
 
 /**
- * Registers a database for the test file it is called in. Each building of the layer finds it empty: quicker than a new
- * database a test, and as clean.
+ * Registers a database for the calling test file. Each build of the layer finds it empty, which is as clean as a new
+ * database for each test, and faster.
  */
 export const storeOfFile = () => emptied(databaseOfFile());
 
-/** The same as two nodes have it: the first finds it empty, the second as it is. */
+/** The same for two nodes: the first finds it empty, the second finds the first one's data. */
 export const nodesOfFile = () => {
   const client = databaseOfFile();
   return [emptied(client), Layer.provideMerge(postgresStore, client)] as const;

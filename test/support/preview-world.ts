@@ -1,4 +1,4 @@
-/** A service with one running session whose daemon is a real one, and an app behind a port of it: what previews need. */
+/** A service for previews: one running session with a real daemon, and an app behind one of its ports. */
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import {
@@ -20,7 +20,7 @@ import type { Environment } from "../../src/config.ts";
 import { expectStatus, fields, makeProject, runSession, sandboxEnvironment } from "../http/world.ts";
 import { startTestService, type TestService } from "./service.ts";
 
-/** A request as the app behind the port got it. */
+/** A request as received by the app behind the port. */
 export interface Heard {
   readonly method: string;
   readonly url: string;
@@ -49,26 +49,26 @@ export interface PreviewWorld {
   readonly service: TestService;
   readonly pid: string;
   readonly sid: string;
-  /** The app's. */
+  /** The app's port. */
   readonly port: number;
-  /** Host of the app's preview. */
+  /** The host of the app's preview. */
   readonly host: string;
-  /** What the app was asked, in order; a test empties it. */
+  /** The app's requests, in order. A test empties it. */
   readonly heard: Heard[];
   /** Set-Cookie headers of the app's next answers. */
   readonly sets: string[];
-  /** Makes a link, by default to the app of the session with the account's first token. @returns its request target. */
+  /** Creates a link, by default to the session's app with the account's first token. @returns its request target. */
   readonly link: (wish?: Wish) => Promise<string>;
-  /** Makes a link and opens it. @returns the cookie as a browser sends it. */
+  /** Creates a link and opens it. @returns the cookie as a browser sends it. */
   readonly cookie: (wish?: Wish) => Promise<string>;
-  /** Asks the service for a target with this Host. */
+  /** Requests a target from the service with this Host. */
   readonly visit: (host: string, target: string, visit?: Visit) => Promise<Page>;
-  /** Asks to become a WebSocket. @returns the status, and the socket where it is 101. */
+  /** Requests a WebSocket. @returns the status, and the socket if it is 101. */
   readonly upgrade: (
     target: string,
     visit?: Visit,
   ) => Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly socket: Socket }>;
-  /** Ends the daemon, as a sandbox's crash would. */
+  /** Ends the daemon, as in a sandbox's crash. */
   readonly killDaemon: () => void;
   readonly close: () => Promise<void>;
 }
@@ -80,7 +80,7 @@ const WEBSOCKET = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 
-/** The app: tells what it hears, answers with the URL, sets the cookies it is told to, and echoes upgraded connections. */
+/** The app: records its requests, answers with the URL, sets the given cookies, and echoes upgraded connections. */
 const startApp = async () => {
   const heard: Heard[] = [];
   const sets: string[] = [];
@@ -211,7 +211,7 @@ export const startPreviewWorld = async (environment: Environment = {}): Promise<
   };
 };
 
-/** The status of a small page of our own, which tells nothing but what to do. */
+/** Checks a small page of the service's own, which only says what to do. Returns its status. */
 export const ownPage = ({ status, headers, text }: Page): number => {
   expect(headers).toMatchObject({
     "content-type": "text/html; charset=utf-8",

@@ -1,4 +1,6 @@
-/** The real service as a process of its own on embedded defaults, for tests that kill it and look from outside. */
+/**
+ * The real service in a process of its own with embedded defaults, for tests that kill it and observe it from outside.
+ */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -14,7 +16,7 @@ import { processesIn } from "./processes-in.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
-/** Programs that are the same one, and can be told something. */
+/** Variants of the program that accept messages. */
 const TOLD_MAINS = {
   armed: path.join(import.meta.dirname, "armed-main.ts"),
   measured: path.join(import.meta.dirname, "measured-main.ts"),
@@ -23,7 +25,10 @@ export type Program = "plain" | keyof typeof TOLD_MAINS;
 
 export type Json = Record<string, unknown>;
 
-/** One installation: a data directory, a sample repository to import, the scripted model; service lives come and go. */
+/**
+ * One installation: a data directory, a sample repository to import, the scripted model. Lives of the service come and
+ * go.
+ */
 export class Installation {
   readonly #guarded = guardedDirectory("platform-e2e-");
   readonly directory = this.#guarded.directory;
@@ -42,9 +47,9 @@ export class Installation {
   /**
    * Starts a life of the service and waits for its `ready` line.
    *
-   * @param program `armed` is the same one with fault points that can be armed (armed-main.ts), `measured` tells of its
-   * memory (measured-main.ts).
-   * @param spawned hears of the process before it is ready.
+   * @param program `armed` has fault points that can be armed (armed-main.ts), `measured` reports its memory
+   * (measured-main.ts).
+   * @param spawned gets the process before it is ready.
    */
   async start(
     settings: Readonly<Record<string, string>> = {},
@@ -73,7 +78,7 @@ export class Installation {
     if (stdout === null || stderr === null) throw new Error("the service's output is piped");
     const errors = createInterface({ input: stderr }).on("line", (line) => log.push(line));
     child.once("exit", (code) => {
-      // Nobody asked for this end: whoever reads of the failed test wants the service's last words.
+      // An unexpected end: the failed test's report needs the service's last output.
       if (code !== null && code !== 0)
         process.stderr.write(`a service ended with ${code}:\n${log.slice(-20).join("\n")}\n`);
     });
@@ -95,18 +100,18 @@ export class Installation {
     return directory;
   }
 
-  /** Processes of its lives that are left. */
+  /** The remaining processes of its lives. */
   processes(): readonly number[] {
     return processesIn(this.directory);
   }
 
-  /** Clears everything away, also what a life left that was killed. */
+  /** Cleans up everything, including the leftovers of a killed life. */
   async close(): Promise<void> {
     for (const pid of this.processes()) {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended with the one before it.
+        // It ended together with the one before it.
       }
     }
     await this.#model?.close();
@@ -131,9 +136,9 @@ export class Life {
   }
 
   /**
-   * Has an armed service send itself the signal at the point's next pass.
+   * Makes an armed service send itself the signal at the point's next pass.
    *
-   * @returns once it is armed: what it says when it is there, and how it ends.
+   * @returns once it is armed: its output at that point, and its end.
    */
   async arm(arming: Arming): Promise<{ readonly reached: Promise<string>; readonly died: Promise<unknown> }> {
     const exit = once(this.#child, "exit");
@@ -156,15 +161,15 @@ export class Life {
     return memory;
   }
 
-  /** Has it stand still (SIGSTOP), or go on (SIGCONT). */
+  /** Pauses it (SIGSTOP), or continues it (SIGCONT). */
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
     this.#child.kill(signal);
   }
 
-  /** Ends it with a signal; resolves with its exit code, null where the signal itself ended it. */
+  /** Ends it with a signal. Resolves with its exit code, or null if the signal itself ended it. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const { exitCode, signalCode } = this.#child;
-    // One that is gone already tells nobody of its end again.
+    // A process that has already ended emits no further exit event.
     if (exitCode !== null || signalCode !== null) return exitCode;
     const exit = once(this.#child, "exit");
     this.#child.kill(signal);
@@ -221,7 +226,7 @@ export class Life {
     if (reader === undefined) throw new Error("the event stream has no body");
     try {
       for (;;) {
-        // Asked after the stream is open: what happens from here on is announced there.
+        // Read after the stream is open, so that every later change is announced there.
         const session = await this.call("GET", target);
         if (statuses.includes(String(session["status"]))) return session;
         const { done } = await reader.read();

@@ -1,4 +1,4 @@
-/** Processes by the directory in which they work. */
+/** Finds processes by their working directory. */
 import { readdirSync, readlinkSync } from "node:fs";
 import path from "node:path";
 
@@ -13,10 +13,10 @@ const link = (pid: string, name: string): string => {
 export const programOf = (pid: number): string => path.basename(link(String(pid), "exe"));
 
 /**
- * Processes that work in the directory or below it: those of a service and of its Postgres. `initdb` works in `/` and holds
- * its directory open.
+ * Processes that work in the directory or below it: those of a service and of its Postgres. `initdb` works in `/` and
+ * has its directory open.
  *
- * @param directory its real path; it may be removed already.
+ * @param directory its real path; it may have been removed.
  */
 export const processesIn = (directory: string): readonly number[] => {
   const isWithin = (place: string) => place === directory || place.startsWith(`${directory}${path.sep}`);

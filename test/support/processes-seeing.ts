@@ -1,15 +1,18 @@
-/** Processes by what is mounted for them: a coarser look than the provider's own, so that it tells what that one misses. */
+/**
+ * Finds processes by their mounts. It is coarser than the provider's own search, so that it finds what the provider
+ * misses.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 
 const mounts = (pid: number): string => {
   try {
     return readFileSync(`/proc/${pid}/mountinfo`, "utf8");
   } catch {
-    return ""; // It ended while it was looked at.
+    return ""; // It ended during the look.
   }
 };
 
-/** @param sandboxId of any installation of this machine */
+/** @param sandboxId of any installation on this machine */
 export const processesOfSandbox = (sandboxId: string): number[] =>
   readdirSync("/proc")
     .map(Number)

@@ -1,7 +1,7 @@
-/** Bytes on a bare connection: for what no HTTP client would send. */
+/** Bytes on a bare connection, for requests that no HTTP client would send. */
 import { connect } from "node:net";
 
-/** Writes the bytes and reads until the other side closes. @returns everything that came, as latin1 text. */
+/** Writes the bytes and reads until the other side closes. @returns all received bytes, as latin1 text. */
 export const exchange = (port: number, bytes: string | Uint8Array): Promise<string> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -12,7 +12,7 @@ export const exchange = (port: number, bytes: string | Uint8Array): Promise<stri
     };
     socket.on("data", (chunk) => chunks.push(chunk));
     socket.on("end", done);
-    // A connection that is cut has said what it had to say; one that never stood has not.
+    // A connection that is cut after it was open still has a result. One that never opened is an error.
     socket.on("error", (error) => (socket.bytesWritten > 0 ? done() : reject(error)));
   });
 
@@ -22,7 +22,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** The first answer of what came; status 0 where there is none. */
+/** The first answer in the received text. Status 0 without one. */
 export const parseAnswer = (text: string): RawAnswer => {
   const [head = "", ...rest] = text.split("\r\n\r\n");
   const [first = "", ...lines] = head.split("\r\n");

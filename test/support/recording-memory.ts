@@ -1,8 +1,8 @@
-/** A memory in front of another one: notes what is asked of it, and lets a test come between. */
+/** A memory in front of another one. It records the calls, and lets a test intercept them. */
 import * as Effect from "effect/Effect";
 import type { Change, Memory } from "../../src/store/ports/journal.ts";
 
-/** What a test puts before or after the operations of the memory behind; each may fail or wait. */
+/** A test's code before or after the operations of the memory behind. It may fail or wait. */
 export interface Between<S, Event, Command> {
   readonly load?: (
     load: ReturnType<Memory<S, Event, Command>["load"]>,

@@ -1,14 +1,14 @@
-/** An upstream on a bare socket: it keeps the bytes that reach it, and answers as the test says. */
+/** An upstream on a bare socket: it records the bytes that reach it, and answers as the test says. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 export const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 export class Recording {
-  /** One element a connection, as latin1 text. */
+  /** One element for each connection, as latin1 text. */
   readonly connections: string[] = [];
   readonly sockets: Socket[] = [];
-  /** Called with each piece that comes; the first one of a connection is answered by default. */
+  /** Called with each received piece. By default the first one of a connection is answered. */
   onBytes: (socket: Socket, soFar: string) => void = (socket, soFar) => {
     if (soFar.includes("\r\n\r\n")) socket.write(OK);
   };
@@ -27,7 +27,7 @@ export class Recording {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Everything that came, over all connections. */
+  /** All received bytes, over all connections. */
   get bytes(): string {
     return this.connections.join("");
   }
@@ -51,7 +51,7 @@ export class Recording {
   }
 }
 
-/** Reads recorded bytes as the requests that a parser of the letter finds in them; throws where it cannot. */
+/** Reads recorded bytes as a strict parser would. Throws if they are not valid requests. */
 export const requestsIn = (bytes: string): { readonly head: string; readonly body: string }[] => {
   const found: { head: string; body: string }[] = [];
   for (let rest = bytes; rest !== "";) {

@@ -11,7 +11,7 @@ interface Suite {
   readonly children: { readonly allTests: () => readonly object[] };
 }
 
-/** What the reporter looks at of a file that ran: one suite, and vitest's own word on the whole. */
+/** The parts of a finished file that the reporter reads: one suite, and vitest's own result for the whole. */
 const ran = (relativeModuleId: string, states: readonly State[], ok = !states.includes("failed")) => {
   const suite: Suite = {
     type: "suite",

@@ -1,8 +1,8 @@
 /**
- * Ends a run's output with one plain line, `N passed, N failed` with `, N skipped` where there are any, so that whoever
- * runs the tests need not know vitest's colours and columns. Above it every skipped test, or suite, stands by name.
+ * Ends a run's output with one plain line, `N passed, N failed`, with `, N skipped` if tests were skipped, so that
+ * readers need not know vitest's colours and columns. The lines above it name every skipped test or suite.
  *
- * Where CI is set a skipped test fails the run: there everything a test may miss on a machine has been installed.
+ * If CI is set, a skipped test fails the run, because CI has everything installed that a test may lack elsewhere.
  */
 import { writeSync } from "node:fs";
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
@@ -11,15 +11,15 @@ const STANDARD_OUTPUT = 1;
 
 interface Tally {
   readonly passed: number;
-  /** Failed tests, files that could not be loaded, and errors that no test caught. */
+  /** Failed tests, files that could not be loaded, and errors outside of tests. */
   readonly failed: number;
-  /** `file > describe > test` of each; a suite of which no test ran stands for its tests. */
+  /** `file > describe > test` of each. A suite whose tests were all skipped represents them. */
   readonly skipped: ReadonlyMap<string, number>;
 }
 
 const isSkipped = (test: TestCase): boolean => test.result().state === "skipped";
 
-/** The outermost suite of the test that was skipped as a whole, else the test. */
+/** The outermost suite that was skipped as a whole, otherwise the test. */
 const skippedWhole = (test: TestCase): TestCase | TestSuite => {
   let whole: TestCase | TestSuite = test;
   for (let above = test.parent; above.type === "suite"; above = above.parent) {
@@ -50,13 +50,13 @@ const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
 };
 
 export interface Closing {
-  /** What was skipped by name, then the one line. */
+  /** The names of skipped tests, then the one line. */
   readonly lines: readonly string[];
-  /** Tests were skipped where none may be. */
+  /** Tests were skipped although that is forbidden. */
   readonly isRefused: boolean;
 }
 
-/** @param ci the variable CI: anything but the empty text or `false` makes a skipped test an error. */
+/** @param ci the variable CI: any value except the empty text and `false` makes a skipped test an error. */
 export const closing = (
   modules: readonly TestModule[],
   uncaught: number,
@@ -80,7 +80,7 @@ export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
     const { lines, isRefused } = closing(modules, uncaught.length, process.env["CI"]);
     if (isRefused) process.exitCode = 1;
-    // Global tear-downs and vitest's own warnings come after the reporters: the line waits for the very end.
+    // Global tear-downs and vitest's own warnings come after the reporters, so the line waits for the very end.
     process.once("exit", () => writeSync(STANDARD_OUTPUT, `${lines.join("\n")}\n`));
   }
 }

@@ -1,8 +1,8 @@
-/** What a test needs of the machine. On a bare one the tests that lack it are skipped by name; CI has it all. */
+/** The programs that tests need. On a machine without them, the tests are skipped by name. CI has all of them. */
 import { existsSync } from "node:fs";
 import path from "node:path";
 
-/** Where Debian has the programs of administrators, which not everybody's PATH names. */
+/** Debian's directory of administrators' programs, which is not on every PATH. */
 const ALSO = ["/usr/sbin"];
 
 const program = (name: string): string | undefined =>
@@ -10,7 +10,7 @@ const program = (name: string): string | undefined =>
     .map((directory) => path.join(directory, name))
     .find((file) => existsSync(file));
 
-/** `local` sandboxes run on Linux with bubblewrap; the weaker form without it has its own tests. */
+/** `local` sandboxes run on Linux with bubblewrap. The weaker form without it has its own tests. */
 export const sandboxesStartHere = process.platform === "linux" && program("bwrap") !== undefined;
 
 /** nginx, as an upstream behind the proxy. */

@@ -1,6 +1,7 @@
 /**
- * A database's schema as text, the same for the same schema whatever made it: types, tables with their columns and
- * constraints, indexes, all in order of their names. The embedded Postgres brings no pg_dump; the catalogs say it all.
+ * A database's schema as text: types, tables with their columns and constraints, indexes, all in order of their names.
+ * The same schema always gives the same text, however it was created. The embedded Postgres has no pg_dump, but the
+ * catalogs contain everything.
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -38,7 +39,7 @@ export const dumpSchema = Effect.gen(function* () {
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
     WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
     ORDER BY relname::text COLLATE "C", attnum`;
-  // Since Postgres 18 NOT NULL is a constraint, too; the columns say it already.
+  // Since Postgres 18 NOT NULL is also a constraint. The columns already show it.
   const constraints = yield* sql<Definition>`
     SELECT relname::text AS "table", conname::text AS name, pg_get_constraintdef(pg_constraint.oid) AS definition
     FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid

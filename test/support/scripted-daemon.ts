@@ -1,4 +1,4 @@
-/** The daemon of every simulated sandbox, as a test wants it to answer. */
+/** The daemon of every simulated sandbox, with the answers that a test chooses. */
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -23,15 +23,15 @@ const ready: DaemonHealth = {
 };
 
 export type DaemonMood =
-  /** Up at once, its prompt taken. */
+  /** Ready at once, with its prompt accepted. */
   | "ready"
-  /** The same in the middle of a turn. */
+  /** The same during a turn. */
   | "busy"
-  /** Answers, and never gets further than its clone. */
+  /** Answers, but never finishes its clone. */
   | "cloning"
-  /** Nothing answers. */
+  /** Does not answer. */
   | "unreachable"
-  /** Says that it has given up, with this sentence. */
+  /** Reports a permanent failure with this sentence. */
   | { readonly failed: string };
 
 const answerOf = (mood: DaemonMood): Effect.Effect<DaemonHealth, DaemonUnreachable> => {
@@ -45,22 +45,22 @@ const answerOf = (mood: DaemonMood): Effect.Effect<DaemonHealth, DaemonUnreachab
   );
 };
 
-/** What every daemon's log says, while it can be followed. */
+/** Every daemon's log, as a stream. */
 export class ScriptedLog {
   readonly #lines: LogLine[] = [];
   readonly #streams = new Set<Queue.Queue<LogLine, DaemonUnreachable>>();
-  /** How many follow it now. */
+  /** How many readers follow it now. */
   get followers(): number {
     return this.#streams.size;
   }
 
-  /** One more line. */
+  /** Adds a line. */
   say(line: LogLine): void {
     this.#lines.push(line);
     for (const stream of this.#streams) Queue.offerUnsafe(stream, line);
   }
 
-  /** Every daemon hangs up, and has said nothing. */
+  /** Every daemon hangs up, and its log is empty. */
   forget(): void {
     this.#lines.length = 0;
     const failure = new DaemonUnreachable({ message: "the daemon closed the connection" });
@@ -80,7 +80,7 @@ export class ScriptedLog {
   }
 }
 
-/** One `env` that a daemon was asked for, whether it took it or not. */
+/** One `env` call to a daemon, accepted or not. */
 export interface AskedEnv extends EnvironmentChange {
   readonly context: string;
 }
@@ -88,13 +88,13 @@ export interface AskedEnv extends EnvironmentChange {
 export interface DaemonScript {
   readonly log: ScriptedLog;
   readonly layer: Layer.Layer<DaemonClient>;
-  /** From now on every daemon answers so. */
+  /** From now on, every daemon behaves this way. */
   readonly become: (mood: DaemonMood) => void;
-  /** How often health was asked for. */
+  /** How often health was requested. */
   readonly asked: () => number;
   /** Changes of the environment, oldest first. */
   readonly envs: readonly AskedEnv[];
-  /** This many changes are taken by the daemon, and their answers lost. */
+  /** The daemon accepts this many changes, but their answers are lost. */
   readonly loseAnswers: (count: number) => void;
 }
 

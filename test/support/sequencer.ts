@@ -1,7 +1,7 @@
 /**
- * The order of a run's files. What starts real parts (sandboxes, services, browsers) takes long and mostly waits: it
- * begins first, beside what computes, and does not stand alone at the end. Where former runs are remembered their times
- * decide among equals, as vitest does it.
+ * The order of a run's files. Files with real parts (sandboxes, services, browsers) take long and mostly wait. So they
+ * start first, in parallel with files that compute, and do not run alone at the end. Among equals, the times of former
+ * runs decide, if they are known, as in vitest.
  */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 

@@ -1,7 +1,7 @@
 /**
- * The real service in the test's own process: every endpoint, actor and table of it, over Postgres and hosted
- * repositories, with simulated sandboxes and a scripted daemon. Time is real: a test waits on an event or asks again
- * (`eventually`), never for a span of time.
+ * The real service in the test's own process: all its endpoints, actors and tables, over Postgres and hosted
+ * repositories, with simulated sandboxes and a scripted daemon. Time is real: a test waits for an event or retries
+ * (`eventually`), never for a duration.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
@@ -37,24 +37,24 @@ import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { freshDatabase } from "./postgres.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
 
-/** What a test may ask directly, beside the API. */
+/** Ports that a test may use directly, in addition to the API. */
 export type Inside = Ports | SimulatedSandboxes | SqlClient.SqlClient;
 
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** The body as JSON; null where it is none. */
+  /** The body as JSON. Null if it is not JSON. */
   readonly json: unknown;
 }
 
 export interface RequestOptions {
-  /** An object is sent as JSON; text and bytes as they are, without a content type. */
+  /** An object is sent as JSON. Text and bytes are sent unchanged, without a content type. */
   readonly body?: unknown;
-  /** A body as it is, without a length where it is a stream. */
+  /** An unchanged body. A stream has no length. */
   readonly stream?: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The bearer; null sends none. The default is the account's first token. */
+  /** The bearer token. Null sends none. The default is the account's first token. */
   readonly token?: string | null;
 }
 
@@ -68,24 +68,24 @@ export interface TestService {
   /** The bootstrap account's account-wide user token. */
   readonly token: string;
   readonly daemon: DaemonScript;
-  /** What was logged so far, a line an entry. */
+  /** The log so far, one line for each entry. */
   readonly logs: readonly string[];
-  /** Where repositories may be imported from, and where the service keeps its own files. */
+  /** The allowed root of imports, and the directory of the service's own files. */
   readonly importRoot: string;
   readonly dataDir: string;
-  /** Sends `target` exactly as it is written. */
+  /** Sends `target` exactly as written. */
   readonly request: Ask;
-  /** Asks a port. */
+  /** Uses a port. */
   readonly inside: <A, E>(use: Effect.Effect<A, E, Inside>) => Promise<A>;
   readonly close: () => Promise<void>;
 }
 
 export interface TestOptions {
-  /** How long a body may take; the service's own 30 s are no test's to wait for. */
+  /** How long a body may take. The service's own 30 s are too long for a test. */
   readonly bodyTime?: Duration.Input;
-  /** Where the daemon of a sandbox is reached; nowhere by default. */
+  /** Where the daemon of a sandbox is reached. Default: nowhere. */
   readonly link?: (sandboxId: string) => DaemonLink;
-  /** Sessions need a model, as where a provider runs them for real. */
+  /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
@@ -147,7 +147,7 @@ const makePlace = (): Place => {
   return place;
 };
 
-/** The simulated provider is known by its name: under another one it passes for real. */
+/** The simulated provider is recognised by its name: under another name it counts as real. */
 const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: boolean) =>
   isRenamed
     ? Layer.effectContext(
@@ -160,7 +160,7 @@ const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: bool
       )
     : provider;
 
-/** Everything the service stands on, built in the caller's scope. */
+/** The service's dependencies, built in the caller's scope. */
 const stage = Effect.fnUntraced(function* (
   config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
@@ -182,7 +182,7 @@ const stage = Effect.fnUntraced(function* (
 });
 
 /**
- * Starts a service on a database, a data directory and a port of its own.
+ * Starts a service with its own database, data directory and port.
  *
  * @param environment settings as an operator would give them, e.g. PLATFORM_TIER_CAPS.
  */

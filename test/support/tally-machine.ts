@@ -1,11 +1,11 @@
-/** The smallest machine that has everything the host cares for: a tally that counts each piece of work once. */
+/** The smallest machine with every feature that the host handles: a tally that counts each piece of work once. */
 import type { PureMachine, Snapshot } from "../../src/machines/step.ts";
 
 export type TallySnapshot = Snapshot<"open" | "closed", { readonly total: number }>;
 export type TallyEvent =
-  /** Asks for work worth this much. */
+  /** Requests work of this worth. */
   | { readonly type: "work.requested"; readonly worth: number }
-  /** The work is done: it counts. */
+  /** The work is done, and counts. */
   | { readonly type: "work.finished"; readonly worth: number }
   | { readonly type: "work.failed"; readonly reason: string }
   | { readonly type: "close.requested" };

@@ -1,12 +1,13 @@
 /**
- * Vitest's global set-up: the run's temporary files lie in memory where the machine has plenty, and are gone with it. Tests
- * make and remove hundreds of databases and repositories: on a disk that was a fifth of the CPU time of `test/http`.
+ * Vitest's global set-up: if the machine has plenty of memory, the run's temporary files are kept there, and are
+ * removed at its end. Tests create and remove hundreds of databases and repositories: on a disk that was a fifth of the
+ * CPU time of `test/http`.
  */
 import { chmodSync, readFileSync, statfsSync } from "node:fs";
 import { guardedDirectory } from "./guard.ts";
 
 const IN_MEMORY = "/dev/shm";
-/** Far more than was seen of a run: 286 MiB in its middle. */
+/** Far more than the measured use in the middle of a run: 286 MiB. */
 const MIN_SPACE_BYTES = 4 * 1024 ** 3;
 const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
 
@@ -26,10 +27,10 @@ const hasPlenty = (): boolean => {
 };
 
 export const setup = (): (() => void) => {
-  // Whoever names a place means it.
+  // An explicitly set directory is used as it is.
   if (process.env["TMPDIR"] !== undefined || !mayExecute() || !hasPlenty()) return () => undefined;
   const { directory, remove } = guardedDirectory("test-", IN_MEMORY);
-  // As open as /tmp: some tests are another user.
+  // As open as /tmp, because some tests run as another user.
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
   return remove;

@@ -1,6 +1,6 @@
 /**
- * Webhooks sent to the real service while it is killed again and again, and what it has in the end. Sandboxes are
- * simulated: they go with the process, so that each life finds its sessions lost and starts waiting fires in their place.
+ * Sends webhooks to the real service while it is killed again and again, and reads its state at the end. Its simulated
+ * sandboxes end with the process, so each life finds its sessions lost and starts waiting fires in their place.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Installation, type Life } from "./process-service.ts";
@@ -14,7 +14,7 @@ const SETTINGS = {
   PLATFORM_TIER_CAPS: '{"free": 50}',
   PLATFORM_QUEUE_MAX: "1000000",
 } as const;
-/** Kills fall into this part of the traffic, so that each meets requests on their way. */
+/** Kills happen during this part of the traffic, so that each one hits requests under way. */
 const KILLED_SHARE = 0.9;
 
 export interface Traffic {
@@ -25,15 +25,15 @@ export interface Traffic {
 
 export interface Survival {
   readonly log: RequestLog;
-  /** Requests that the kills cut off. */
+  /** Requests that the kills interrupted. */
   readonly unanswered: number;
 }
 
-/** A run's own, or the one that WEBHOOK_KILLS_SEED names, to have a run again. */
+/** A random seed, or the one in WEBHOOK_KILLS_SEED, to repeat a run. */
 export const seedOfRun = (): number =>
   Number(process.env["WEBHOOK_KILLS_SEED"] ?? Math.trunc(performance.timeOrigin + performance.now()));
 
-/** Xorshift: the same seed draws the same numbers, from 0 up to 1. */
+/** Xorshift: the same seed gives the same numbers, from 0 up to 1. */
 const drawing = (seed: number): (() => number) => {
   let state = seed | 0 || 1;
   return () => {
@@ -65,7 +65,10 @@ export class KilledService {
     return new KilledService(installation, life, projectId);
   }
 
-  /** Sends all of it through the kills; each falls at a random point and is followed by a start on the same port. */
+  /**
+   * Sends all of it through the kills. Each kill happens at a random point, and the service then starts again on the
+   * same port.
+   */
   async survive({ deliveries, kills, seed }: Traffic): Promise<Survival> {
     const random = drawing(seed);
     let up: Promise<unknown> = Promise.resolve();
@@ -83,7 +86,7 @@ export class KilledService {
     const killing = async (): Promise<void> => {
       for (const point of points.toSorted((a, b) => a - b)) {
         await sender.reached(point);
-        // Anywhere between a request's arrival and its answer.
+        // At any time between a request's arrival and its answer.
         await delay(random() * sender.latencyMs);
         const dead = this.#kill();
         up = dead.then(() => this.#start());
@@ -105,7 +108,9 @@ export class KilledService {
     this.#isUp = true;
   }
 
-  /** What the API tells. Fires only go forward: where none did between two readings, what lies between belongs to both. */
+  /**
+   * The API's view. Fires only move forward: if none moved between two readings, the state in between belongs to both.
+   */
   async ledger(): Promise<Ledger & { readonly waiting: number }> {
     const project = `/v1/projects/${this.#projectId}`;
     let fires = await this.#life.everyPage<FireRow>(`${project}/fires`, "fires");
@@ -119,14 +124,14 @@ export class KilledService {
     }
   }
 
-  /** Ends the service in order. @returns its exit code, and the processes that are left of all its lives. */
+  /** Shuts the service down cleanly. @returns its exit code, and the remaining processes of all its lives. */
   async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
     this.#isUp = false;
     const code = await this.#life.end("SIGTERM");
     return { code, left: this.#installation.processes() };
   }
 
-  /** Clears everything away, also after a failure half-way. */
+  /** Cleans up everything, also after a failure half-way. */
   async close(): Promise<void> {
     if (this.#isUp) await this.#life.end("SIGTERM");
     await this.#installation.close();

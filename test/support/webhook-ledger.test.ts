@@ -6,7 +6,7 @@ const QUEUED = { status: "queued", reason: "account_session_cap" };
 const fired = (session: string) => ({ status: "fired", session_id: session });
 
 let clock = 0;
-/** An answer that began after every one made before it had ended. */
+/** An answer that began after all earlier ones had ended. */
 const answer = (body: object, status = 202): Answer => {
   clock += 2;
   return { status, body: { ...body }, begun: clock - 1, ended: clock };
@@ -25,7 +25,7 @@ const session = (id: string, fire: string | null): SessionRow => ({ id, fire_id:
 const GOOD: Ledger = { fires: [row("f1")], sessions: [session("s1", "f1")] };
 const WAITING: Ledger = { fires: [row("f1", { status: "queued", session_id: null })], sessions: [] };
 
-/** What is found where one delivery got these answers. */
+/** The findings if one delivery got these answers. */
 const found = (answers: readonly Answer[], ledger: Ledger) => unaccounted(new Map([["d1", answers]]), ledger);
 
 test("accounts for a delivery that fired, one that waits, and one that waited and fired", () => {

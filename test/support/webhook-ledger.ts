@@ -1,7 +1,7 @@
-/** Whether every webhook that was accepted can be accounted for, and whether anything is there that none accounts for. */
+/** Checks that every accepted webhook is accounted for, and that the service has nothing without a cause. */
 import type { Answer, RequestLog } from "./webhook-sender.ts";
 
-/** A row of `GET …/fires`, as far as it is looked at. */
+/** The fields of a row of `GET …/fires` that are checked. */
 export interface FireRow {
   readonly id: string;
   readonly status: string;
@@ -9,7 +9,7 @@ export interface FireRow {
   readonly session_id: string | null;
 }
 
-/** One of `GET …/sessions`. */
+/** A session of `GET …/sessions`. */
 export interface SessionRow {
   readonly id: string;
   readonly fire_id: string | null;
@@ -34,7 +34,7 @@ const grouped = <A>(items: readonly A[], key: (item: A) => string | null): Map<s
 const sessionNamed = ({ body }: Answer): string | null =>
   body["status"] === "fired" ? String(body["session_id"]) : null;
 
-/** What is wrong among the answers that one delivery got (api.md 4 "Webhook"). */
+/** Contradictions among the answers that one delivery got (api.md 4 "Webhook"). */
 const contradictions = (accepted: readonly Answer[]): string[] => {
   const found: string[] = [];
   const named = new Set(accepted.map(sessionNamed).filter((id) => id !== null));
@@ -49,7 +49,7 @@ const contradictions = (accepted: readonly Answer[]): string[] => {
   return found;
 };
 
-/** What is wrong between a delivery's answers and its rows. */
+/** Contradictions between a delivery's answers and its rows. */
 const mismatches = (accepted: readonly Answer[], rows: readonly FireRow[]): string[] => {
   const [row] = rows;
   if (row === undefined || rows.length > 1) return [`has ${rows.length} rows in the ledger`];
@@ -82,9 +82,9 @@ const orphans = (log: RequestLog, { fires, sessions }: Ledger): string[] => {
 };
 
 /**
- * Compares what the sender was told with what the service has: threats.md I4 and I5.
+ * Compares the answers to the sender with the service's state: threats.md I4 and I5.
  *
- * @returns a sentence for everything that is lost, doubled or without a cause; none where all is accounted for.
+ * @returns a sentence for everything that is lost, doubled or without a cause. Empty if all is accounted for.
  */
 export const unaccounted = (log: RequestLog, ledger: Ledger): readonly string[] => {
   const rows = grouped(

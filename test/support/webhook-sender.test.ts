@@ -1,4 +1,4 @@
-/** The sender against a receiver that refuses, cuts and goes away as it is told. */
+/** The sender against a receiver that refuses, cuts and disappears on request. */
 import { createHmac } from "node:crypto";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,7 +21,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A receiver that reacts by turns, and accepts when the turns are over; and what it was sent. */
+/** A receiver that reacts in turn, then accepts everything; and the requests that it got. */
 const receiver = async (...reactions: readonly Reaction[]) => {
   const turns = [...reactions];
   const ids: string[] = [];

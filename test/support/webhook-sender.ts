@@ -1,14 +1,14 @@
 /**
- * A sender of signed webhooks as a code host is one: it goes on until each delivery is answered, over a service that may
- * die and come back under the same address at any time, and remembers every answer under its delivery id.
+ * A sender of signed webhooks that behaves like a code host. It retries until each delivery is answered, although the
+ * service may die and come back at the same address at any time, and records every answer under its delivery id.
  *
- *  A1 A delivery that met a lost connection or a 5xx is sent again later under its own id; one that was answered is not.
- *  A2 Chosen deliveries are sent twice at once and a third time later; one is sent in a burst of many.
- *  A3 Nothing is waited for but answers and `whenUp`: an attempt while the service is down is made once it is up.
+ *  A1 A delivery that met a lost connection or a 5xx is sent again later under its own id. An answered one is not.
+ *  A2 Chosen deliveries are sent twice at once and a third time later. One is sent in a burst of many.
+ *  A3 It waits only for answers and `whenUp`: an attempt while the service is down is made once it runs.
  */
 import { createHmac } from "node:crypto";
 
-/** One answer; `begun` and `ended` count on one clock, so that of two answers it is known which was first. */
+/** One answer. `begun` and `ended` come from one clock, so that the order of two answers is known. */
 export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
@@ -24,17 +24,17 @@ export interface SenderOptions {
   readonly url: string;
   readonly secret: string;
   readonly deliveries: number;
-  /** What its delivery ids begin with; where it is left out, "delivery". */
+  /** The prefix of its delivery ids. Default: "delivery". */
   readonly prefix?: string;
-  /** From 0 to 1: how many of them are sent more than once. */
+  /** The share of deliveries that are sent more than once, from 0 to 1. */
   readonly duplicateShare: number;
   /** How often the first one is sent at once. */
   readonly burst: number;
-  /** Requests on their way at the same time. */
+  /** How many requests may be under way at the same time. */
   readonly concurrency: number;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Completes when the service can be reached; a rejection ends the sending. */
+  /** Completes when the service is reachable. A rejection ends the sending. */
   readonly whenUp: () => Promise<unknown>;
 }
 
@@ -45,7 +45,7 @@ interface Task {
   attempts: number;
 }
 
-/** A delivery that is not answered in so many attempts never will be. */
+/** A delivery without an answer after this many attempts will never get one. */
 const ATTEMPTS_MAX = 100;
 
 export class WebhookSender {
@@ -64,12 +64,12 @@ export class WebhookSender {
     this.#tasks = planned(options);
   }
 
-  /** Attempts that are sure to be made: more are where answers are lost. */
+  /** How many attempts are certain. There are more if answers are lost. */
   get planned(): number {
     return this.#tasks.length;
   }
 
-  /** Attempts that got no answer, or not all of it. */
+  /** Attempts without a complete answer. */
   get unanswered(): number {
     return this.#unanswered;
   }
@@ -79,7 +79,7 @@ export class WebhookSender {
     return this.#latencyMs;
   }
 
-  /** Completes when so many attempts were begun. */
+  /** Completes when this many attempts have begun. */
   reached(attempts: number): Promise<void> {
     if (this.#attempts >= attempts) return Promise.resolve();
     return new Promise((resolve) => {
@@ -87,7 +87,7 @@ export class WebhookSender {
     });
   }
 
-  /** Sends all of it; completes when each delivery is answered as often as it was to be sent. */
+  /** Sends all of it. Completes when each delivery is answered as often as it was sent. */
   async send(): Promise<RequestLog> {
     await Promise.all(Array.from({ length: this.#options.concurrency }, () => this.#work()));
     return this.#log;
@@ -114,7 +114,7 @@ export class WebhookSender {
     this.#tasks.push(task);
   }
 
-  /** Sends it once; null when no whole answer came. */
+  /** Sends it once. Null without a complete answer. */
   async #attempt({ id, body, signature }: Task): Promise<Answer | null> {
     const begun = this.#tick();
     const begunAt = performance.now();
@@ -140,7 +140,7 @@ export class WebhookSender {
       this.#log.set(id, [...(this.#log.get(id) ?? []), answer]);
       return answer;
     } catch (error) {
-      // What fetch throws where a connection is refused, reset or ends inside the answer.
+      // fetch throws this if a connection is refused, reset, or ends inside the answer.
       if (!(error instanceof TypeError)) throw error;
       this.#unanswered += 1;
       return null;
@@ -158,7 +158,7 @@ export class WebhookSender {
   }
 }
 
-/** What is sent, in its order (A2). */
+/** The planned requests, in order (A2). */
 const planned = (options: SenderOptions): Task[] => {
   const { secret, deliveries, prefix = "delivery", duplicateShare, burst, random } = options;
   const later = new Map<number, Task[]>();

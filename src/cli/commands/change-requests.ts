@@ -1,4 +1,4 @@
-/** `platform cr`: how work is proposed, looked at and merged. */
+/** `platform cr`: proposes, shows and merges work. */
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
@@ -66,7 +66,7 @@ const shown = (request: Detail): string => {
   return parts.filter((part) => part !== "").join("\n\n");
 };
 
-/** The branch: by its session, by its name, or that of the session in whose sandbox this runs. */
+/** The branch: a session's, one by name, or that of the session in whose sandbox this runs. */
 const head = (
   { session, head: branch }: { readonly session: string | undefined; readonly head: string | undefined },
   environment: Readonly<Record<string, string | undefined>>,

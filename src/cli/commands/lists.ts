@@ -1,4 +1,4 @@
-/** What every list has: pages, newest first. */
+/** Parts that all lists share: pages, newest first. */
 import type { Outcome } from "../command.ts";
 import type { Answered } from "../client.ts";
 import { count } from "../words.ts";
@@ -17,7 +17,7 @@ export const page = (options: {
   ...(options.cursor !== undefined && { cursor: options.cursor }),
 });
 
-/** A page with what comes after it. */
+/** A page, with the cursor of the next one. */
 export const pageOutcome = (
   { value, text }: Answered<{ readonly next_cursor: string | null }>,
   rows: string,

@@ -1,4 +1,7 @@
-/** `platform projects`. Credentials of a repository come from files: arguments are seen by every program of the machine. */
+/**
+ * `platform projects`. Credentials of a repository come from files, because every program on the machine can see
+ * arguments.
+ */
 import type { Answer, Request } from "../contract.ts";
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
@@ -98,7 +101,7 @@ const githubRepository = async (
   };
 };
 
-/** Which options go with which kind of repository: one that would be passed over is said. */
+/** Which options belong to which kind of repository. An option of another kind is an error. */
 const BELONGING = {
   git: ["username", "password-file", "ssh-key-file", "known-hosts-file"],
   github: ["token-file", "api-url", "pull-requests"],

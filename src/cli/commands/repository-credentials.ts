@@ -1,6 +1,6 @@
 /**
- * `platform projects credential`: what opens a repository that is elsewhere. It comes from files or standard input:
- * arguments are seen by every program of the machine.
+ * `platform projects credential`: the credential of an external repository. It comes from a file or standard input,
+ * because every program on the machine can see arguments.
  */
 import { command } from "../command.ts";
 import type { Request } from "../contract.ts";
@@ -9,7 +9,7 @@ import type { Input } from "../input.ts";
 import { visible } from "../terminal.ts";
 import { projectId } from "../words.ts";
 
-/** What `projects create` takes of it for a repository at any git server. */
+/** The options of `projects create` for a repository at any git server. */
 export const gitCredentialOptions = {
   username: { value: "NAME", about: "with --git over http(s)" },
   "password-file": { value: "FILE", about: "with --git over http(s)" },
@@ -19,7 +19,7 @@ export const gitCredentialOptions = {
 
 type GitOptions = { readonly [Name in keyof typeof gitCredentialOptions]: string | undefined };
 
-/** A password or token as its file has it, without the line break that editors put at the end. */
+/** A password or token from its file, without the line break that editors add at the end. */
 export const oneLine = async (input: Input, file: string): Promise<string> =>
   (await input.file(file)).replace(/\r?\n$/, "");
 

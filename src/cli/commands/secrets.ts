@@ -1,4 +1,7 @@
-/** `platform secrets`. A value comes from standard input or a file: arguments are seen by every program of the machine. */
+/**
+ * `platform secrets`. A value comes from standard input or a file, because every program on the machine can see
+ * arguments.
+ */
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
 import { table, time, timeOrDash, visible } from "../terminal.ts";
@@ -47,7 +50,7 @@ const set = command({
   run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
-    // The project first: a person does not type a secret for nothing.
+    // The project comes first, so that an error in it comes before a person types the secret.
     const pid = await project();
     const value = await secretValue();
     if (value === "") throw usage("The value is empty.");

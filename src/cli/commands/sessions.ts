@@ -19,7 +19,7 @@ const STATUSES = [
   "completed",
 ] as const;
 
-/** The one that is named, else the one in whose sandbox this runs. */
+/** The named session, otherwise the one in whose sandbox this runs. */
 const sessionOf = (named: string | undefined, environment: Environment): string => {
   const text = named ?? environment["PLATFORM_SESSION_ID"] ?? "";
   if (text === "") throw usage("SESSION is missing, and PLATFORM_SESSION_ID is not set.");
@@ -180,7 +180,7 @@ const remove = command({
   },
 });
 
-/** The data of the lines in a stream of server-sent events, as they come. */
+/** The data of each line event in a stream of server-sent events. */
 async function* lineEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

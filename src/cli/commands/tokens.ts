@@ -84,7 +84,7 @@ const whoami = command({
   },
 });
 
-/** A token that others on the way can read is theirs as well. */
+/** Over plain http, others on the network can read the token. */
 const isInTheClear = (apiUrl: string): boolean => {
   const { protocol, hostname } = new URL(apiUrl);
   return protocol === "http:" && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname);

@@ -1,4 +1,4 @@
-/** `platform triggers`, and `platform queue`: what starts sessions, what it started, and what waits. */
+/** `platform triggers` and `platform queue`: triggers, their fires, and the waiting fires. */
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
@@ -16,7 +16,7 @@ const STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled"
 const stateOf = ({ enabled }: Listing["triggers"][number], paused: boolean): string =>
   enabled ? (paused ? "paused" : "on") : "off";
 
-/** What a delivery must match, in one line. */
+/** A filter in one line. */
 const filterOf = ({ filter }: Listing["triggers"][number]): string => {
   if (filter === undefined) return "";
   const conditions = Object.entries(filter.if ?? {}).map(([path, value]) => `${path} = ${String(value)}`);
@@ -30,7 +30,7 @@ const filterOf = ({ filter }: Listing["triggers"][number]): string => {
 const PAUSED =
   "All triggers of this project are paused. Webhook deliveries get a 404 response; see `platform triggers refused`.";
 
-/** The triggers, and below them what is wrong with the others. */
+/** The triggers, and below them the errors of invalid entries. */
 export const listed = ({
   triggers,
   errors,
@@ -99,7 +99,7 @@ const fire = command({
 
 const FORM = "application/x-www-form-urlencoded";
 
-/** A form's body is text; any other is JSON. */
+/** A form's body is text. Any other is JSON. */
 const parsedBody = (text: string, contentType: string | undefined): unknown => {
   if (contentType?.startsWith(FORM) === true) return text;
   try {

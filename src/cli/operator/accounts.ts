@@ -1,4 +1,4 @@
-/** What `platform admin` does: accounts, users, their tokens and tiers, in the installation's database (api.md 2). */
+/** The work of `platform admin`: accounts, users, their tokens and tiers, in the installation's database (api.md 2). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
@@ -46,7 +46,7 @@ const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
 
 type Stores = Accounts | Identity | Projects;
 
-/** Performs something on the store of the installation that the environment names. */
+/** Runs an effect on the store of the installation that the environment names. */
 const onStore = <A, E>(environment: Environment, use: Effect.Effect<A, E, Stores>) =>
   Effect.suspend(() => Effect.provide(use, installedStore(readConfig(environment, process.cwd())))).pipe(
     Effect.mapError((error) =>
@@ -136,11 +136,11 @@ interface TokenWish {
   readonly name: string;
   readonly userId: string;
   readonly projectId: string | null;
-  /** ms since the epoch; null: it does not end. */
+  /** ms since the epoch. Null: it does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** A token as `POST /v1/tokens` makes it, for any user. */
+/** Creates a token like `POST /v1/tokens`, but for any user. */
 export const createToken = (environment: Environment, { name, userId, projectId, expiresAt }: TokenWish) =>
   onStore(
     environment,

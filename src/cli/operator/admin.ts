@@ -1,4 +1,7 @@
-/** `platform admin`: the operator's commands over accounts. What performs them (accounts.ts) is loaded when it is needed. */
+/**
+ * `platform admin`: the operator's commands on accounts. Their implementation (accounts.ts) is loaded only when it is
+ * needed.
+ */
 import { command, type Command, type Outcome } from "../command.ts";
 import { page, pageOptions } from "../commands/lists.ts";
 import { usage } from "../failure.ts";
@@ -6,7 +9,7 @@ import { table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, oneOf } from "../words.ts";
 import type { Tier } from "../../domain/tier.ts";
 
-/** As domain/tier.ts has them, which would bring effect with it into the start of every call. */
+/** As in domain/tier.ts, which would load effect at the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
 
 const NOTES = `The command works on the installation's database. Run it on the service's machine, as its user, with the service's own settings
@@ -22,7 +25,7 @@ const request = (options: Parameters<typeof page>[0]) => {
   return { limit, cursor };
 };
 
-/** What the API takes for a name too. */
+/** The API's rule for names. */
 const named = (name: string): string => {
   if (name === "" || name.length > NAME_MAX || name.includes("\0") || !name.isWellFormed())
     throw usage(`NAME must have 1 to ${NAME_MAX} characters.`);
@@ -39,7 +42,7 @@ interface Listed<A> {
   readonly next_cursor: string | null;
 }
 
-/** A page as the API writes its own. */
+/** A page in the API's format. */
 const listing = <A>(
   plural: string,
   { items, next_cursor: next }: Listed<A>,

@@ -1,6 +1,6 @@
 /**
- * The file of a backup: a compressed tar archive, which `tar -tzf` reads on any machine. Its last entry holds the length and
- * the SHA-256 of every other one, so that a file that is cut off anywhere, or changed, is known for it.
+ * The file of a backup: a compressed tar archive, which `tar -tzf` reads on any machine. Its last entry contains the
+ * length and the SHA-256 of every other one, so that a truncated or changed file is detected.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -12,10 +12,10 @@ import * as Schema from "effect/Schema";
 import { extract, pack } from "tar-stream";
 
 const LAST = "checksums.json";
-/** What is kept of one entry's text at most: a hundred thousand names of the last one. */
+/** The longest text of one entry that is kept in memory: a hundred thousand names of the last one. */
 const TEXT_MAX_BYTES = 64 * 1024 * 1024;
 
-/** A file that is no whole and unchanged backup; `message` says which way. */
+/** The file is not a complete and unchanged backup. `message` gives the reason. */
 export class ArchiveRefused extends Schema.TaggedError<ArchiveRefused>()("ArchiveRefused", {
   message: Schema.String,
 }) {}
@@ -33,29 +33,29 @@ interface Sum {
 }
 type Sums = Readonly<Record<string, Sum>>;
 
-/** Writes an archive, entry after entry. */
+/** Writes an archive, entry by entry. */
 export class ArchiveWriter {
   readonly #pack = pack();
   readonly #written: Promise<void>;
   readonly #sums: Record<string, Sum> = {};
 
-  /** @param file a path that is not there yet; only this process's user may read it. */
+  /** @param file a new path. Only this process's user may read the file. */
   constructor(file: string) {
     this.#written = pipeline(
       this.#pack,
-      // Repositories come packed, and rows shrink by the first pass.
+      // Repositories are already packed, and rows shrink most at the first level.
       createGzip({ level: constants.Z_BEST_SPEED }),
       createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }),
     );
     this.#written.catch(() => undefined);
   }
 
-  /** @param bytes how many the content will be. */
+  /** @param bytes the length of the content. */
   async add(name: string, bytes: number, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
     const hash = createHash("sha256");
     const entry = this.#pack.entry({ name, size: bytes, mode: 0o600 });
     const ended = once(entry, "close");
-    // Whoever waits hears of it; a disk that is full ends the waiting for the entry too.
+    // The waiting caller gets the error. A full disk also ends the wait for the entry.
     ended.catch(() => undefined);
     for await (const chunk of content) {
       hash.update(chunk);
@@ -84,13 +84,13 @@ export class ArchiveWriter {
     await this.#written;
   }
 
-  /** Gives it up; the file is the caller's to remove. */
+  /** Gives up. The caller removes the file. */
   abandon(): void {
     this.#pack.destroy();
   }
 }
 
-/** What the readers below say of a file, in an operator's words; what is wrong with the disk stays as it is. */
+/** The readers' errors about a file in an operator's words. Errors of the disk stay unchanged. */
 const refusal = (error: unknown): unknown => {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? error.code : undefined;
@@ -103,11 +103,11 @@ const refusal = (error: unknown): unknown => {
 
 export interface Entry {
   readonly name: string;
-  /** To be read before the next entry is asked for; what is not read is passed over, and counted all the same. */
+  /** Read it before the next entry. Unread content is skipped, but still counted. */
   readonly content: AsyncIterable<Buffer>;
 }
 
-/** An entry's content, which adds its sum to `sums` when it was read to its end. */
+/** An entry's content. Adds its sum to `sums` when it is read to its end. */
 async function* counted(
   name: string,
   content: AsyncIterable<Buffer>,
@@ -122,7 +122,7 @@ async function* counted(
       yield chunk;
     }
   } catch (error) {
-    // It is the entry's reader who meets it, not who goes from entry to entry.
+    // The entry's reader gets this error, not the loop over the entries.
     throw refusal(error);
   }
   sums.set(name, { bytes, sha256: hash.digest("hex") });
@@ -140,7 +140,7 @@ export const entryText = async ({ content }: Pick<Entry, "content">): Promise<st
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** Where the sums of what was read are not those that the last entry tells. */
+/** Throws if the sums of the entries differ from those of the last entry. */
 const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
   const expected = JSON.parse(told) as Sums;
   for (const name of new Set([...found.keys(), ...Object.keys(expected)])) {
@@ -151,9 +151,9 @@ const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
 };
 
 /**
- * The entries of an archive in their order; it ends when all of them were as the last one tells, and throws otherwise.
+ * The entries of an archive in order. Completes only if all of them match the last entry.
  *
- * @throws ArchiveRefused for a file that is no archive of ours, is cut off or damaged.
+ * @throws ArchiveRefused for a file that is not our archive, is truncated or damaged.
  */
 export async function* entriesOf(file: string): AsyncGenerator<Entry> {
   const [input, gunzip, archive] = [createReadStream(file), createGunzip(), extract()];
@@ -166,7 +166,7 @@ export async function* entriesOf(file: string): AsyncGenerator<Entry> {
     for await (const entry of archive) {
       const { name } = entry.header;
       const bytes = entry as AsyncIterable<Buffer>;
-      // The last one is the last.
+      // No entry may follow the last one.
       if (told !== null) throw damaged();
       if (name === LAST) {
         told = await entryText({ content: bytes });

@@ -1,4 +1,4 @@
-/** `platform backup` and `platform restore`. What performs them is loaded when it is needed. */
+/** `platform backup` and `platform restore`. Their implementation is loaded only when it is needed. */
 import path from "node:path";
 import { command, type Command } from "../command.ts";
 import { visible } from "../terminal.ts";

@@ -1,12 +1,12 @@
 /**
- * `platform backup <file>`: an embedded installation as one file, also while its service runs.
+ * `platform backup <file>`: an embedded installation as one file, even while its service runs.
  *
- *  B1 Rows come first, of one snapshot; repositories are read after it. A row names a branch or a commit only after git has
- *     it, or stands beside the command that makes the branch, and the service takes no ref away: whatever a row of the backup
- *     names, the backup has, or makes when it is started. Repositories may be newer than the rows: as after a kill, a branch
- *     that no row names yet is found by whoever makes it again.
- *  B2 The file appears under its name when it is whole and on the disk.
- *  B3 It holds the master key, so nobody else may read it.
+ *  B1 Rows come first, from one snapshot. Repositories are read after it. Git has a branch or a commit before a row
+ *     names it, or the row's command creates the branch later, and the service never removes a ref. So the backup
+ *     contains everything that its rows name, or creates it at its start. Repositories may be newer than the rows: as
+ *     after a kill, a retry finds a branch that no row names yet.
+ *  B2 The file gets its name only when it is complete and on the disk.
+ *  B3 It contains the master key, so no other user may read it.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, realpath, rename, rm, stat } from "node:fs/promises";
@@ -24,7 +24,7 @@ import { openSnapshot, type Snapshot } from "../../store/postgres/rows.ts";
 import { ArchiveWriter } from "./archive.ts";
 import { type BackupManifest, ENTRY, FORMAT, MANIFEST } from "./manifest.ts";
 
-/** There is no backup; `message` says why. */
+/** The backup failed. `message` gives the reason. */
 export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", {
   message: Schema.String,
 }) {}
@@ -32,7 +32,7 @@ export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFail
 export interface BackupRequest {
   readonly dataDir: string;
   readonly file: string;
-  /** PLATFORM_MASTER_KEY, null where the installation keeps its key itself. */
+  /** PLATFORM_MASTER_KEY. Null if the installation stores its own key. */
   readonly masterKey: string | null;
 }
 
@@ -61,7 +61,7 @@ const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
     ),
   );
 
-/** The address of the installation's database: the running service's, else one that is started for as long as it takes. */
+/** The address of the installation's database: the running service's, otherwise one that is started for this backup. */
 const database = Effect.fnUntraced(function* (dataDir: string) {
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
     return yield* failed(`${dataDir} has no installation with an embedded database.`);
@@ -78,11 +78,11 @@ const database = Effect.fnUntraced(function* (dataDir: string) {
 interface Installation {
   readonly installationId: string;
   readonly nodeId: string;
-  /** Null where the operator gives it at each start. */
+  /** Null if the operator provides it at each start. */
   readonly masterKey: string | null;
 }
 
-/** Ids and key as files have them; a key that does not open the database's secrets would make a backup of no use. */
+/** Ids and key in their file form. The key must open the database's secrets, or the backup would be useless. */
 const installationOf = Effect.fnUntraced(function* (
   { dataDir, masterKey: given }: BackupRequest,
   { keyCheck }: Snapshot,
@@ -92,7 +92,7 @@ const installationOf = Effect.fnUntraced(function* (
     return yield* failed(
       `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
-  // A rotation that was killed may have left the right one as the next (installation.ts M1).
+  // After a killed rotation, the right key may be the next one (installation.ts M1).
   const texts =
     given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
   const right = texts.find((text) => {
@@ -137,7 +137,7 @@ const addRepository = Effect.fnUntraced(function* (
   });
 });
 
-/** All of it, in the order of B1. */
+/** Writes all parts, in the order of B1. */
 const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: BackupRequest, aside: string) {
   const { rows, installation, projects } = yield* Effect.scoped(
     Effect.gen(function* () {
@@ -176,7 +176,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
   return { rows, repositories, includesKey: installation.masterKey !== null };
 });
 
-/** Makes the backup; the file must not be there yet. */
+/** Creates the backup. The file must not exist yet. */
 export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
   const file = path.resolve(request.file);
   if (existsSync(file)) return yield* failed(`${file} already exists. Choose another file.`);

@@ -1,6 +1,6 @@
 /**
- * The operator's commands, which work on the service's own machine. What performs them is loaded when it is needed: the
- * other commands start without it.
+ * The operator's commands, which work on the service's own machine. Their implementation is loaded only when it is
+ * needed, so that the other commands start without it.
  */
 import { command, type Command, type Outcome } from "../command.ts";
 import { EXIT, usage } from "../failure.ts";
@@ -46,7 +46,7 @@ running service. Run the command as the service's user, or as root to include al
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));
-    // Beside what was found: a person wants to read why.
+    // The report is still printed, because it contains the reasons.
     if (!report.usable) process.exitCode = EXIT.refused;
     return { json: JSON.stringify(report), text: readable(report) };
   },

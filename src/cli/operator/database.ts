@@ -1,11 +1,12 @@
 /**
- * The way from an operator's command to the installation's database, whether or not the service runs.
+ * Connects an operator's command to the installation's database, whether or not the service runs.
  *
- *  Q1 DATABASE_URL, where the service has it: then the same one.
- *  Q2 Else the embedded Postgres of the data directory. One that a service runs is used beside it, by its socket.
- *  Q3 Where no service runs, the command owns the data directory and runs the database itself until it is done. A service
- *     that is started meanwhile is told who is there.
- * Nothing is migrated and no directory is made: both are the service's.
+ *  Q1 If DATABASE_URL is set, as for the service, that database is used.
+ *  Q2 Otherwise the embedded Postgres of the data directory. If a service runs it, the command shares it through its
+ *     socket.
+ *  Q3 If no service runs, the command owns the data directory and runs the database itself until it is done. A service
+ *     that starts meanwhile gets the name of the owner. The command migrates nothing and creates no directory: only the
+ *     service does.
  */
 import { realpath } from "node:fs/promises";
 import * as Effect from "effect/Effect";
@@ -17,7 +18,7 @@ import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { postgresStore } from "../../store/postgres/layer.ts";
 
-/** Beside a service that has its own ten. */
+/** In addition to the service's own ten. */
 const CONNECTIONS = { maxConnections: 2, applicationName: "platform operator" } as const;
 
 const noInstallation = (dataDir: string): Failure =>
@@ -30,7 +31,7 @@ const notReady = (dataDir: string): Failure =>
     message: `The database of ${dataDir} cannot be reached. The service is starting, it uses DATABASE_URL, or it runs as another user.`,
   });
 
-/** The real path of the data directory of an installation that is there. */
+/** The real path of an existing installation's data directory. */
 export const installedDirectory = Effect.fnUntraced(function* ({ dataDir }: Config) {
   return yield* Effect.tryPromise({ try: () => realpath(dataDir), catch: () => noInstallation(dataDir) });
 });

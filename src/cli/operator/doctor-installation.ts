@@ -1,4 +1,7 @@
-/** What `platform doctor` says of an installation beside its sandboxes: directory, database, programs, addresses and ports. */
+/**
+ * The checks of `platform doctor` on an installation other than its sandboxes: directory, database, programs, addresses
+ * and ports.
+ */
 import { readFile, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
@@ -15,7 +18,7 @@ export interface Finding {
   readonly name: string;
   readonly state: "ok" | "warn" | "fail";
   readonly text: string;
-  /** What to do about it; null where all is well. */
+  /** The remedy. Null if nothing is wrong. */
   readonly todo: string | null;
 }
 
@@ -43,7 +46,7 @@ export const databaseFinding = ({ major, pending, refusal }: DatabaseState): Fin
   return pending === 0 ? ok("database", text) : warn("database", text, "Start the service. It applies them.");
 };
 
-/** The directory itself, or the nearest one above it that exists. */
+/** The directory itself, or its nearest existing parent. */
 const existing = async (directory: string): Promise<string> =>
   (await stat(directory).catch(() => null)) === null ? existing(path.dirname(directory)) : directory;
 
@@ -144,7 +147,7 @@ const portFindings = async (config: Config): Promise<readonly Finding[]> => {
     { setting: "PLATFORM_PORT", host: config.host, port: config.port },
     { setting: "PLATFORM_NODE_PORT", host: config.nodeHost, port: config.nodePort },
   ];
-  // 0 is any free port.
+  // 0 means any free port.
   return Promise.all(ports.filter(({ port }) => port !== 0).map((port) => portFinding(port, owner)));
 };
 
@@ -159,7 +162,7 @@ export const installationFindings = Effect.fnUntraced(function* (config: Config)
   ];
 });
 
-/** For a person: a line each, and what to do under it. */
+/** For a person: one line for each finding, with its remedy below. */
 export const findingLines = (findings: readonly Finding[]): readonly string[] => {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
   return findings.flatMap(({ name, state, text, todo }) => [

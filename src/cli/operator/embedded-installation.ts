@@ -1,10 +1,10 @@
-/** What works on an installation that keeps its own database alone: its settings, or why there are none. */
+/** For commands that need an installation with an embedded database: its settings, or the reason for refusing. */
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { readConfig, type Config } from "../../config.ts";
 
-/** Fails where the settings name a database of somebody else's; one that is misread is the caller's to hear. */
+/** Fails if the settings name an external database. The caller handles invalid settings. */
 export const ofEmbedded = <A, E>(
   environment: Environment,
   use: (config: Config) => Effect.Effect<A, E>,

@@ -1,7 +1,7 @@
-/** The first entry of a backup: what it is of, and what it takes to restore it. */
+/** The first entry of a backup: its origin, and the requirements of a restore. */
 import * as Schema from "effect/Schema";
 
-/** Of the archive's layout: a program reads the formats that it knows. */
+/** The version of the archive's layout. A program reads the formats that it knows. */
 export const FORMAT = 1;
 export const MANIFEST = "backup.json";
 
@@ -10,18 +10,18 @@ export const BackupManifest = Schema.Struct({
   created_at: Schema.String,
   installation_id: Schema.String,
   node_id: Schema.String,
-  /** `given`: the installation has it from PLATFORM_MASTER_KEY, and the backup does not. */
+  /** `given`: the installation gets it from PLATFORM_MASTER_KEY, and the backup does not contain it. */
   master_key: Schema.Literals(["included", "given"]),
   migrations: Schema.Array(Schema.Struct({ name: Schema.String, checksum: Schema.String })),
 });
 export type BackupManifest = typeof BackupManifest.Type;
 
-/** Where the parts of an installation stand in the archive. */
+/** The paths of an installation's parts in the archive. */
 export const ENTRY = {
   masterKey: "installation/master-key",
   installationId: "installation/installation-id",
   nodeId: "installation/node-id",
-  /** Portions of a table, each a JSON list of its rows' texts. */
+  /** Portions of a table. Each is a JSON list of its rows' texts. */
   rows: (table: string, portion: number) => `database/${table}/${portion}`,
   head: (projectId: string) => `repositories/${projectId}/head`,
   bundle: (projectId: string) => `repositories/${projectId}/bundle`,
@@ -32,7 +32,7 @@ export type Part =
   | { readonly kind: "rows"; readonly table: string }
   | { readonly kind: "head" | "bundle"; readonly projectId: string };
 
-/** What an entry's name says; null for a name that no backup has. */
+/** The part that an entry's name refers to. Null for an unknown name. */
 export const partOf = (name: string): Part | null => {
   const [, file] = /^installation\/(master-key|installation-id|node-id)$/.exec(name) ?? [];
   if (file === "master-key" || file === "installation-id" || file === "node-id")

@@ -1,12 +1,12 @@
 /**
- * `platform admin master-key rotate`: a new master key takes the place of the present one, and everything that lies sealed is
- * sealed with it. The service is stopped meanwhile.
+ * `platform admin master-key rotate`: replaces the master key, and seals all sealed values with the new one. The
+ * service must be stopped.
  *
- *  T1 The new key is on the disk before the database knows it, and the database changes from one key to the other in one
- *     transaction. After a kill at any point the service starts with the key that the database knows: with its own files
- *     by itself, with PLATFORM_MASTER_KEY when it is given the right one of the two.
- *  T2 Sandboxes that run keep their tokens, which derive from the former key: it is kept, sealed with the new one, for as long
- *     as one of them runs.
+ *  T1 The new key is on the disk before the database knows it, and one transaction changes the database from one key to
+ *     the other. After a kill at any point, the service starts with the key that the database knows: by itself with its
+ *     own files, or with PLATFORM_MASTER_KEY set to the right one of the two.
+ *  T2 Running sandboxes keep their tokens, which derive from the former key. That key is kept, sealed with the new one,
+ *     while one of them runs.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -34,14 +34,14 @@ import { postgresStore } from "../../store/postgres/layer.ts";
 import { type Found, resealAll, type SealedRow } from "../../store/postgres/reseal.ts";
 import { installedDirectory } from "./database.ts";
 
-/** A node that was silent for so long is stopped: it gives a sign of life every second. */
+/** A node that was silent for this long is stopped: a running node sends a heartbeat every second. */
 const SILENT_MS = 10_000;
 
 export interface Rotated {
   readonly version: number;
   readonly secrets: number;
   readonly repository_credentials: number;
-  /** `file`: the service finds it by itself. `given`: it is to be started with it. */
+  /** `file`: the service finds it by itself. `given`: the service must be started with it. */
   readonly key: "file" | "given";
   readonly data_dir: string;
 }
@@ -73,11 +73,11 @@ const resealed = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
     );
   });
 
-/** Sandboxes are told apart by the instants in their ids, whose clocks may be ahead of this one. */
+/** The instants in sandboxes' ids decide, and the clocks behind them may be ahead of this one. */
 const retiredAt = ({ newest }: Found, now: number): number =>
   Math.max(now, newest === null ? 0 : (uuidInstant(newest) ?? 0)) + 1;
 
-/** T2; null: no sandbox runs whose tokens are older than `at`. */
+/** T2: the former keys that running sandboxes still need. */
 const stillUsed = (keys: readonly FormerKey[], { oldestLive }: Found): readonly FormerKey[] => {
   const since = oldestLive === null ? null : uuidInstant(oldestLive);
   return since === null ? [] : keys.filter((key) => since < key.retiredAt);
@@ -126,7 +126,7 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
   if (given !== null && Buffer.from(given).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
     return yield* misused(`The file ${keyFile} contains the current key. Write a new key to it.`);
   const done = given === null ? null : keyProvedBy(given, known.check);
-  // The former call was ended after its commit.
+  // An earlier call was killed after its commit.
   if (done !== null)
     return { version: done.version, secrets: 0, repository_credentials: 0, key, data_dir: dataDir };
   const keys = yield* openMasterKeys(dataDir, config);
@@ -135,7 +135,9 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
   return { ...rotated, key, data_dir: dataDir } satisfies Rotated;
 });
 
-/** Refuses while the service owns the data directory. With a database and a key that are given, it need not be here. */
+/**
+ * Refuses while the service owns the data directory. If database and key are both given, the directory may be missing.
+ */
 const stoppedDirectory = Effect.fnUntraced(function* (config: Config) {
   if (config.databaseUrl !== null && config.masterKey !== null && !existsSync(config.dataDir))
     return config.dataDir;
@@ -147,7 +149,7 @@ const stoppedDirectory = Effect.fnUntraced(function* (config: Config) {
   );
 });
 
-/** @param keyFile holds the new key, where the service is given its key; else null */
+/** @param keyFile contains the new key, if the service is given its key; otherwise null */
 export const rotateMasterKey = Effect.fnUntraced(function* (
   environment: Environment,
   keyFile: string | null,

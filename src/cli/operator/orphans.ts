@@ -1,6 +1,7 @@
 /**
- * `platform doctor --orphans`: what services that do not run left on this machine, and its end. A service that runs owns its
- * run directory and its data directory; both are owned here while something of them is ended, so that none starts meanwhile.
+ * `platform doctor --orphans`: lists and removes leftovers of stopped services on this machine. A running service owns
+ * its run directory and its data directory. This command owns both while it removes something of them, so that no
+ * service starts meanwhile.
  */
 import { rm } from "node:fs/promises";
 import path from "node:path";
@@ -24,28 +25,28 @@ export interface Orphan {
   readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link";
   /** An id, a path or a process id. */
   readonly what: string;
-  /** The data directory it belonged to, where that is known. */
+  /** The data directory to which it belonged, if it is known. */
   readonly data_dir: string | null;
   readonly pids: readonly number[];
-  /** Null: it was not asked for, or it was ended. */
+  /** Null: removal was not requested, or succeeded. */
   readonly problem: string | null;
 }
 
 export interface OrphanWish {
   readonly end: boolean;
-  /** Only what belongs to this data directory or run directory; null: everything. */
+  /** Only leftovers of this data directory or run directory. Null: all. */
   readonly of: string | null;
 }
 
-/** Things that are ended together, or stay together. */
+/** Leftovers that are removed together or not at all. */
 interface Group {
-  /** A directory that names it for `of`. */
+  /** Directories by which `of` selects it. */
   readonly places: readonly (string | null)[];
   readonly orphans: readonly Orphan[];
   readonly end: () => Promise<void>;
 }
 
-/** Performs it while no service can start there. @throws DataDirectoryOwned where one runs after all */
+/** Runs the work while no service can start there. @throws DataDirectoryOwned if one is running after all */
 const owning = async (directory: string | null, work: () => Promise<void>): Promise<void> => {
   const lock = directory === null ? null : await acquire(directory).catch(ifGone);
   try {
@@ -61,7 +62,7 @@ const ifGone = (error: unknown): null => {
 };
 
 const runDirectoryGroup = async (runDir: string): Promise<Group | null> => {
-  // One that goes meanwhile is nobody's.
+  // A directory that disappears meanwhile has no owner.
   if ((await livingOwner(runDir).catch(() => 0)) !== null || (await isServed(runDir))) return null;
   const home = await homeOf(runDir);
   const sandboxes = leftSandboxes(runDir).map(({ id, pids }): Orphan => ({
@@ -131,7 +132,7 @@ const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
   }
 };
 
-/** Lists what is left, and ends it where that is wished. */
+/** Lists the leftovers, and removes them if requested. */
 export const findOrphans = Effect.fnUntraced(function* ({ end, of }: OrphanWish) {
   const nowMs = yield* Clock.currentTimeMillis;
   const wanted = of === null ? null : path.resolve(of);

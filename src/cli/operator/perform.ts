@@ -1,4 +1,4 @@
-/** Runs an operator's command; what it fails with becomes a sentence. */
+/** Runs an operator's command. Its failure becomes a sentence. */
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";

@@ -1,4 +1,4 @@
-/** What `platform branches prune --merged` does (api.md 6). */
+/** The work of `platform branches prune --merged` (api.md 6). */
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
@@ -22,7 +22,7 @@ export interface PruneWish {
   readonly isDryRun: boolean;
 }
 
-/** What became of the branch of a session with a merged change request. */
+/** The outcome for the branch of a session with a merged change request. */
 export interface Pruned {
   readonly project_id: string;
   readonly session_id: string;
@@ -62,12 +62,12 @@ const projectsToLook = Effect.fnUntraced(function* (projectId: string | null) {
 });
 
 interface Place {
-  /** Of the hosted repositories. */
+  /** The directory of the hosted repositories. */
   readonly directory: string;
   readonly isDryRun: boolean;
 }
 
-/** Looks at one session with a merged change request; null where its branch is gone already. */
+/** Checks one session with a merged change request. Null if its branch is already gone. */
 const pruned = Effect.fnUntraced(function* (place: Place, { projectId, headRef, baseRef }: ChangeRequest) {
   const kept = (reason: string): Pruned => ({
     project_id: projectId,
@@ -93,7 +93,7 @@ const inProject = Effect.fnUntraced(function* (place: Place, { id }: Project) {
   const requestsOf = (status: string) => every((request) => list(id, { ...request, status }));
   const open = new Set((yield* requestsOf("open")).map(({ headRef }) => headRef));
   const merged = (yield* requestsOf("merged")).filter(
-    // Branches that people made are theirs; the newest request of a branch speaks for it.
+    // People's own branches are left alone. The newest request of a branch decides about it.
     ({ sessionId, headRef }, index, all) =>
       sessionId !== null &&
       !open.has(headRef) &&
@@ -103,7 +103,7 @@ const inProject = Effect.fnUntraced(function* (place: Place, { id }: Project) {
   return outcomes.filter((outcome) => outcome !== null);
 });
 
-/** What another user writes into a repository the service could not change any more. */
+/** The service could not change files that another user writes into a repository. */
 const checkUser = Effect.fnUntraced(function* (dataDir: string) {
   const { uid } = yield* Effect.promise(() => stat(dataDir));
   if (uid === process.geteuid?.()) return;

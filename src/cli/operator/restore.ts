@@ -1,10 +1,11 @@
 /**
- * `platform restore <file>`: an installation made of a backup, in a data directory that holds nothing yet.
+ * `platform restore <file>`: creates an installation from a backup, in an empty data directory.
  *
- *  E1 The whole file is read and checked before anything is written, and checked again while it is.
- *  E2 The installation is made beside its place and moved there when it is whole and on the disk.
- *  E3 It is another installation with its own id, unless the operator says that the old one is gone for good: two services
- *     of one id on one machine would take each other's sandboxes for their own. The node keeps its id, for rows name it.
+ *  E1 The whole file is read and checked before anything is written, and checked again during the restore.
+ *  E2 The installation is built beside its place and moved there when it is complete and on the disk.
+ *  E3 It is a new installation with its own id, unless the operator states that the old one is gone for good: two
+ *     services with one id on one machine would take each other's sandboxes. The node keeps its id, because rows name
+ *     it.
  */
 import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -25,7 +26,7 @@ import { TAKEN_OVER } from "../../store/run-directory-claim.ts";
 import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
 import { BackupManifest, MANIFEST, partOf } from "./manifest.ts";
 
-/** Nothing was restored; `message` says why. */
+/** Nothing was restored. `message` gives the reason. */
 export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreFailed", {
   message: Schema.String,
 }) {}
@@ -33,7 +34,7 @@ export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreF
 export interface RestoreRequest {
   readonly dataDir: string;
   readonly file: string;
-  /** Keep the installation's id (E3). */
+  /** Keeps the installation's id (E3). */
   readonly takeOver: boolean;
 }
 
@@ -51,7 +52,7 @@ const decodeRows = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(S
 const FormatOnly = Schema.fromJsonString(Schema.Struct({ format: Schema.Finite }));
 const decodeFormat = Schema.decodeUnknownResult(FormatOnly);
 
-/** Turns what is thrown by a step of the restore into its one error. */
+/** Turns any error of a step into the restore's one error. */
 const step = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, RestoreFailed> =>
   Effect.tryPromise({
     try: run,
@@ -67,7 +68,7 @@ const refuse = (message: string): never => {
   throw new ArchiveRefused({ message });
 };
 
-/** The first entry; what is no backup, or one of a newer program, is refused by it. */
+/** The first entry. It refuses a file that is not a backup, or is from a newer program. */
 const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
   if (entry.name !== MANIFEST) return refuse(NO_BACKUP);
   const text = await entryText(entry);
@@ -108,13 +109,13 @@ interface Unpacked {
 
 interface Place {
   readonly file: string;
-  /** The installation in the making. */
+  /** The directory in which the installation is built. */
   readonly draft: string;
-  /** Holds bundles until they are unpacked. */
+  /** Contains the bundles until they are unpacked. */
   readonly bundles: string;
 }
 
-/** Second reading: rows into the database, files into their places. */
+/** The second reading: rows go into the database, files into their places. */
 const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promise<Unpacked> => {
   let rows = 0;
   const repositories = new Map<string, { head: string; bundle: string | null }>();
@@ -143,7 +144,7 @@ const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promis
   return { rows, repositories };
 };
 
-/** Makes the installation in `draft`; its database is stopped again when this completes. */
+/** Builds the installation in `draft`. When this completes, its database is stopped. */
 const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[]) {
   const { repositories, rows } = yield* Effect.scoped(
     Effect.gen(function* () {
@@ -167,7 +168,7 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
   return { rows, repositories: repositories.size };
 });
 
-/** Refuses a place that holds anything: an installation is never written over. */
+/** Refuses a directory with any content: an installation is never overwritten. */
 const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
   if (!existsSync(dataDir)) return;
   const owner = yield* Effect.promise(() => livingOwner(dataDir));
@@ -180,13 +181,13 @@ const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
     return yield* failed(`${dataDir} is not empty. Restore into an empty or new directory.`);
 });
 
-/** A directory's own entries are on the disk. */
+/** Writes a directory's own entries to the disk. */
 const sync = async (directory: string): Promise<void> => {
   await using handle = await open(directory, "r");
   await handle.sync();
 };
 
-/** Restores; what was begun and not finished leaves nothing. */
+/** Restores. An unfinished restore leaves nothing behind. */
 export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }: RestoreRequest) {
   yield* expectEmpty(dataDir);
   const known = yield* loadMigrations;
@@ -203,11 +204,11 @@ export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }:
   );
   const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length));
   yield* step(file, async () => {
-    // Without its id the first start makes another one.
+    // Without the file, the first start creates a new id.
     if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });
     else await rm(path.join(place.draft, "installation-id"), { force: true });
     await sync(place.draft);
-    // Over an empty directory or none; over anything else it fails.
+    // Works only if the target is empty or missing.
     await rename(place.draft, dataDir);
     await sync(parent);
   });

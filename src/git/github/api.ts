@@ -1,10 +1,11 @@
 /**
- * Calls to a code host's REST API: in the credential's turn, within a deadline, tried again where that is harmless, and
- * at no cost where nothing has changed.
+ * Calls to a code host's REST API: within the credential's rate limits, with a deadline, retried if that is harmless,
+ * and conditional, so that unchanged data costs nothing.
  *
- *  A1 a call that may not be made twice is made once: what became of it without an answer is the caller's to find out.
- *  A2 a token that the host does not take any more is renewed once a call.
- *  A3 what an answer holds is taken by a schema; nothing of it, and no token, is in an error but the host's own sentence.
+ *  A1 A call that is not repeatable is made once. If there is no answer, the caller must find out what happened.
+ *  A2 A token that the host no longer accepts is renewed once in each call.
+ *  A3 A schema reads each answer. An error contains the host's own sentence, but no other part of the answer and no
+ *     token.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -16,30 +17,30 @@ import { isLimited, makeLimits } from "./limits.ts";
 import { hostMessage, refusalOf, type Trouble, troubleOf } from "./trouble.ts";
 import type { Wire, WireAnswer } from "./wire.ts";
 
-/** Whose calls they are. */
+/** Where a call goes, and with which credential. */
 export interface Access {
   readonly host: CodeHost;
-  /** Names the credential without being it: limits and answers are kept under it. */
+  /** Identifies the credential without containing it. Limits and answers are stored under it. */
   readonly key: string;
-  /** The token to send now. `stale`: one that the host refused; where another can be had, that one comes. */
+  /** The token to send now. `stale`: a token that the host refused; a different one is returned if there is one. */
   readonly token: (stale: string | null) => Effect.Effect<string, GitError>;
 }
 
 export interface ApiCall<A> {
   readonly method: "GET" | "POST" | "PATCH" | "PUT";
-  /** Behind the API's base, segments encoded. */
+  /** Follows the API's base, with encoded segments. */
   readonly path: string;
   readonly body?: unknown;
-  /** What an answer of 2xx holds. */
+  /** The content of a 2xx answer. */
   readonly answer: Schema.Decoder<A>;
-  /** Statuses that are the caller's to understand; others that are not 2xx are errors. */
+  /** Statuses that the caller handles. Any other status outside 2xx is an error. */
   readonly known?: readonly number[];
-  /** May be made twice; reading always may. */
+  /** Whether the call may be repeated. Reading always may. */
   readonly repeatable?: boolean;
   readonly maxBytes?: number;
 }
 
-/** An answer of 2xx as its schema reads it, or a status from `known` with the host's sentence. */
+/** A decoded 2xx answer, or a status from `known` with the host's sentence. */
 export type ApiAnswer<A> =
   | { readonly ok: true; readonly value: A }
   | { readonly ok: false; readonly status: number; readonly message: string };
@@ -47,11 +48,11 @@ export type ApiAnswer<A> =
 export type Api = <A>(access: Access, call: ApiCall<A>) => Effect.Effect<ApiAnswer<A>, GitError>;
 
 export interface ApiOptions {
-  /** ms for one exchange. */
+  /** Deadline of one exchange, ms. */
   readonly exchangeMs?: number;
-  /** ms before the second try; each further one waits twice as long, give or take a half. */
+  /** Wait before the second attempt, ms. Each further one waits twice as long, plus or minus a half. */
   readonly backoffMs?: number;
-  /** Longest wait for a limit, ms: beyond, whoever asked is told until when it lasts. */
+  /** The longest wait for a limit, ms. Beyond that, the caller gets an error that says when the limit ends. */
   readonly patienceMs?: number;
 }
 
@@ -60,11 +61,11 @@ const EXCHANGE_MS = 15_000;
 const BACKOFF_MS = 400;
 const PATIENCE_MS = 5_000;
 const MAX_BYTES = 1024 * 1024;
-/** Answers kept for conditional requests, each some hundred bytes when it is read. */
+/** How many answers are kept for conditional requests. Each takes some hundred bytes once decoded. */
 const ANSWERS_KEPT = 5_000;
 const VERSION = "2022-11-28";
 
-/** Answers by credential and address, the one asked for longest ago first. */
+/** Answers by credential and address, the least recently used first. */
 const makeMemory = () => {
   const kept = new Map<string, { readonly etag: string; readonly value: unknown }>();
   return {
@@ -84,7 +85,7 @@ const parsed = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
     catch: () => troubleOf("did not answer with JSON"),
   });
 
-/** What all calls of one client share. */
+/** State that all calls of one client share. */
 interface Client {
   readonly wire: Wire;
   readonly options: ApiOptions;
@@ -94,7 +95,7 @@ interface Client {
 
 interface Exchanged {
   readonly answer: WireAnswer;
-  /** What an answer of 304 stands for. */
+  /** The stored answer that a 304 refers to. */
   readonly known: { readonly value: unknown } | null;
 }
 
@@ -127,7 +128,7 @@ const exchange = <A>(
   );
 };
 
-/** Waits where a limit ends soon; fails where it does not. */
+/** Waits if a limit ends soon. Otherwise fails. */
 const untilOpen = Effect.fnUntraced(function* ({ limits, options }: Client, key: string) {
   const until = yield* limits.closedUntil(key);
   if (until === null) return;
@@ -141,7 +142,7 @@ const read = Effect.fnUntraced(function* <A>(
   { place, call }: { readonly place: string; readonly call: ApiCall<A> },
   { answer, known }: Exchanged,
 ): Effect.fn.Return<ApiAnswer<A>, Trouble> {
-  // Kept under the same call, which has the same schema.
+  // Stored under the same call, which has the same schema.
   // oxlint-disable-next-line typescript/consistent-type-assertions -- see above
   if (answer.status === 304 && known !== null) return { ok: true, value: known.value as A };
   const json = yield* parsed(answer);
@@ -153,7 +154,7 @@ const read = Effect.fnUntraced(function* <A>(
   return { ok: true, value };
 });
 
-/** One exchange, or two where the token had to be renewed. */
+/** One exchange, or two if the token had to be renewed. */
 const once = Effect.fnUntraced(function* <A>(
   client: Client,
   access: Access,
@@ -168,7 +169,7 @@ const once = Effect.fnUntraced(function* <A>(
   const message = hostMessage(answer, token);
   const limited = isLimited(answer.status, answer.headers, message);
   yield* client.limits.heard(key, answer.headers, limited);
-  // Refused before anything was done: any call may be made again.
+  // Refused before any effect, so any call may be repeated.
   if (limited) return yield* Effect.fail(troubleOf("has a limit on requests", { afterRefusal: true }));
   if (call.known?.includes(answer.status) === true) return { ok: false, status: answer.status, message };
   if (answer.status === 401 && stale === null) return yield* once(client, access, { call, stale: token });

@@ -1,12 +1,12 @@
 /**
- * The `github` backend: a code host's API for branches (spec, branch model 3), and the mirror of the `git` backend for
- * everything that needs objects: files, comparisons, clones and pushes. To the mirror the host is a git server whose
- * password is the token of the moment.
+ * The `github` backend. It uses a code host's API for branches (spec, branch model 3), and the mirror of the `git`
+ * backend for everything that needs objects: files, comparisons, clones and pushes. For the mirror, the host is a git
+ * server whose password is the current token.
  *
- * Merges are the mirror's too. It works them out for one tip and pushes them under the condition that this is the tip
- * still, so G4 of git/port.ts holds to the letter: as a fast-forward or the platform's own commit, and a second merge at the same time is
- * worked out anew. The host's merge API takes no tip to compare with, and makes neither. Where the host's rules want a
- * pull request, it merges the open one of that head itself, by its commit id.
+ * The mirror also merges. It computes a merge for one tip and pushes it on the condition that the tip is unchanged, so
+ * G4 of git/port.ts holds exactly: the result is a fast-forward or the platform's own commit, and a concurrent merge is computed
+ * again. The host's merge API cannot compare with a tip, and produces neither. If the host's rules require a pull
+ * request, the open one of that head is merged there, by its commit id.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -30,25 +30,25 @@ export interface GithubOptions {
   readonly upstreams: Upstreams["Service"];
   /** Lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. */
   readonly allowHosts: readonly string[];
-  /** The `git` backend, with mirrors of its own, over what it is told of upstreams. */
+  /** The `git` backend, with its own mirrors, over the given remotes. */
   readonly mirrored: (remoteOf: RemoteOf) => Effect.Effect<Repositories, GitError, Scope.Scope>;
   readonly api?: ApiOptions;
 }
 
-/** How git reaches an upstream; null for one of another kind. */
+/** How git reaches an upstream. Null for an upstream of another kind. */
 export type RemoteOf = (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
 
 export interface GithubRepositories extends Repositories {
   readonly pulls: PullRequestsPort;
 }
 
-/** The host asks for some name beside a token. */
+/** The host requires a user name beside the token, but ignores it. */
 const USERNAME = "x-access-token";
 
 const notGithub = (): GitError =>
   new GitError({ code: "unknown_repository", message: "The project has no repository at a code host." });
 
-/** What is asked of the host's API about projects' repositories. */
+/** Requests to the host's API about projects' repositories. */
 interface Host {
   readonly placeOf: (
     source: GithubSource,
@@ -90,19 +90,21 @@ const asGit =
         )
       : Effect.succeed(null);
 
-/** Whether there is another token than the one that the host did not take over git. */
+/** Whether there is another token than the one that the host refused over git. */
 const renewal = ({ at }: Host, repository: Repository): Effect.Effect<boolean, GitError> =>
   at(
     repository,
     Effect.fnUntraced(function* (place) {
       const before = yield* place.access.token(null);
-      // Whether it is the token is the API's to say, which renews it then.
+      // The API finds out whether the token is the reason, and then renews it.
       yield* Effect.ignore(requireRepository(place));
       return before !== (yield* place.access.token(null));
     }),
   );
 
-/** Runs what uses the token over git once more where the host did not take it and another could be had. */
+/**
+ * Runs work that uses the token over git. If the host refuses the token and there is another one, runs it once more.
+ */
 const renewing = <A>(
   host: Host,
   repository: Repository,
@@ -125,12 +127,12 @@ const resolveBase = Effect.fnUntraced(function* (
   const { name, commit } = parsed.success;
   const found = yield* at(repository, (place) => namedCommit(place, name));
   if (found !== null) return found;
-  // Reachability is the mirror's to know: the host serves commits of forks too, which no branch here has.
+  // The mirror decides reachability: the host also serves commits of forks, which are on no branch here.
   if (commit !== null) return yield* mirror.resolveBase(repository, ref);
   return yield* unknownRef(`${name} is not a branch, a tag or a reachable commit.`);
 });
 
-/** The merge by the host's own hand, where a pull request of exactly this head and branch is open. */
+/** Merges on the host, if a pull request of exactly this head and branch is open. */
 const mergeByPull = Effect.fnUntraced(function* (
   place: Place,
   pulls: PullRequestsPort,
@@ -149,12 +151,12 @@ const mergeByPull = Effect.fnUntraced(function* (
   return { outcome: "merged", base: parents?.[0] ?? commit, commit };
 });
 
-/** The repository as the host shows it to a credential that is good for it. */
+/** The repository as the host shows it, if the credential is sufficient. */
 const checked = Effect.fnUntraced(function* ({ placeOf }: Host, { source, credential }: Upstream) {
   if (source.kind !== "github") return yield* notGithub();
   const place = yield* placeOf(source, credential);
   const found = yield* requireRepository(place);
-  // Of an app the host shows no permissions here.
+  // For an app, the host shows no permissions here.
   if (credential?.kind === "token" && found.permissions?.push === false) {
     return yield* new GitError({
       code: "refused",
@@ -176,7 +178,7 @@ const create = Effect.fnUntraced(function* (
   return yield* mirror.create({ ...request, defaultBranch: defaultBranch ?? found.default_branch });
 });
 
-/** Repositories at code hosts: the port to them, the smart protocol over them, and their pull requests. */
+/** Repositories at code hosts: their backend, the smart protocol over them, and their pull requests. */
 export const githubRepositories = Effect.fnUntraced(function* (
   options: GithubOptions,
 ): Effect.fn.Return<GithubRepositories, GitError, Scope.Scope> {
@@ -184,7 +186,7 @@ export const githubRepositories = Effect.fnUntraced(function* (
   const mirrored = yield* options.mirrored(asGit(host));
   const mirror = mirrored.backend;
   const pulls = githubPulls(host.at);
-  /** The mirror has what the API moved before anybody is told: a clone that begins then is not behind. */
+  /** Updates the mirror before the caller gets its answer, so that a clone that begins then is up to date. */
   const follow = (repository: Repository, branch: string) =>
     Effect.ignore(mirror.branchTip(repository, branch));
   const over = <A>(repository: Repository, work: Effect.Effect<A, GitError>) =>
@@ -218,7 +220,8 @@ export const githubRepositories = Effect.fnUntraced(function* (
   const endpoint: SmartHttp = {
     advertise: Effect.fnUntraced(function* (call) {
       const answer = yield* mirrored.endpoint.advertise(call);
-      // What the host refuses is an answer there, and the failed fetch is everybody's for a while: it is made anew.
+      // A refused credential appears as an answer here, and the mirror shares a failed fetch for a while. So the fetch
+      // is repeated.
       if (answer.status !== 502) return answer;
       if (!(yield* Effect.orElseSucceed(renewal(host, call.repository), () => false))) return answer;
       yield* follow(call.repository, "HEAD");

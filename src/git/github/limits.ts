@@ -1,24 +1,24 @@
 /**
- * What a code host lets a credential do in a time, kept per credential: calls that would be over it are not made.
+ * A code host's rate limits for each credential. Calls over a limit are not made.
  *
- *  L1 what the host says counts: no call before the instant that it named, measured by its own clock.
- *  L2 one write at a time, and few calls at once: the host takes more for abuse.
+ *  L1 The host's own answer decides: no call before the instant that it named, measured by its own clock.
+ *  L2 One write at a time, and few concurrent calls: the host treats more as abuse.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Semaphore from "effect/Semaphore";
 
 const AT_ONCE = 8;
-/** Where the host says neither how long nor until when. */
+/** The wait if the host names neither a duration nor an instant. */
 const UNTOLD_MS = 60_000;
-/** A host that names a later instant than its hourly window has one is wrong, or lies. */
+/** The host's window is an hour, so a longer wait is an error or a lie. */
 const LONGEST_MS = 2 * 60 * 60_000;
-/** Credentials that are remembered; the one that was asked about longest ago goes. */
+/** How many credentials are remembered. The least recently used one is dropped. */
 const CREDENTIALS_KEPT = 10_000;
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Milliseconds until the host wants to be asked again; null where the answer tells of no limit. */
+/** The wait in milliseconds that the host asks for. Null if the answer names no limit. */
 export const waitOf = (headers: Headers, now: number): number | null => {
   const after = Number(headers["retry-after"]);
   if (headers["retry-after"] !== undefined && Number.isFinite(after)) return bounded(after * 1000);
@@ -30,7 +30,7 @@ export const waitOf = (headers: Headers, now: number): number | null => {
 
 const bounded = (ms: number): number => Math.min(Math.max(ms, 0), LONGEST_MS);
 
-/** Whether a 403 or 429 is about a limit, and not about what may be done. */
+/** Whether a 403 or 429 is about a rate limit, as opposed to a permission. */
 export const isLimited = (status: number, headers: Headers, message: string): boolean =>
   status === 429 ||
   (status === 403 &&
@@ -46,11 +46,11 @@ interface Budget {
 }
 
 export interface Limits {
-  /** Until when nothing may be asked with this credential; null where something may. */
+  /** When this credential may be used again. Null if it may be used now. */
   readonly closedUntil: (key: string) => Effect.Effect<number | null>;
   /** Runs a call in its turn. */
   readonly inTurn: <A, E>(key: string, isWrite: boolean, call: Effect.Effect<A, E>) => Effect.Effect<A, E>;
-  /** Takes notice of an answer's headers. @returns ms to wait. */
+  /** Records the limits in an answer's headers. @returns ms to wait. */
   readonly heard: (key: string, headers: Headers, isRefusal: boolean) => Effect.Effect<number>;
 }
 

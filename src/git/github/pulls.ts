@@ -1,4 +1,4 @@
-/** Pull requests by a code host's API: see PullRequests. */
+/** Pull requests through a code host's API: see PullRequests. */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { cutText } from "../../domain/text.ts";
@@ -16,23 +16,23 @@ const Pull = Schema.Struct({
   base: Schema.Struct({ ref: Schema.String }),
 });
 
-/** Some 25 kB each, with the text of up to 64 KiB that each may have. */
+/** About 25 kB each, and up to 64 KiB of text. */
 const PAGE = 50;
 const PAGES = 10;
 const LIST_BYTES = 8 * 1024 * 1024;
-/** What the host takes, in characters. */
+/** The host's limits, in characters. */
 const MAX_TITLE = 256;
 const MAX_BODY = 65_536;
 
 const pullOf = ({ access }: Place, pull: typeof Pull.Type): PullRequest => ({
   number: pull.number,
-  // Made up, not taken from the answer: people follow it.
+  // Built here and not taken from the answer, because people follow it.
   url: `${access.host.git.replace(/\.git$/, "")}/pull/${pull.number}`,
   status: pull.merged_at === null ? pull.state : "merged",
   head: pull.head.sha,
   baseRef: pull.base.ref,
   body: pull.body ?? "",
-  // Of an open one it is the host's trial.
+  // For an open one, the field is the host's test merge.
   mergeCommit: pull.merged_at === null ? null : pull.merge_commit_sha,
 });
 
@@ -50,7 +50,7 @@ const list = Effect.fnUntraced(function* (place: Place, query: Readonly<Record<s
 const open = Effect.fnUntraced(function* (place: Place) {
   const pulls: PullRequest[] = [];
   for (let page = 1; page <= PAGES; page += 1) {
-    // Oldest first: a new one moves no other to another page, whose answers stay as they were.
+    // Oldest first: a new one does not move the others to another page, so their answers stay cached.
     const found = yield* list(place, {
       state: "open",
       sort: "created",
@@ -73,7 +73,7 @@ const get = Effect.fnUntraced(function* (place: Place, number: number) {
   return answer.ok ? pullOf(place, answer.value) : null;
 });
 
-/** Of a branch that is not there the host says no more than the first two words. */
+/** For a missing branch, the host answers only the first two words. */
 const nothingToOpen = /^Validation Failed(?: A pull request already exists.*| No commits between.*)?$/;
 
 type CreateRequest = Parameters<PullRequestsPort["create"]>[1];
@@ -105,11 +105,11 @@ const close = Effect.fnUntraced(function* (place: Place, number: number) {
     repeatable: true,
   });
   if (answer.ok) return pullOf(place, answer.value);
-  // A merged one is not closed any more.
+  // A merged one cannot be closed.
   return yield* get(place, number);
 });
 
-/** Merges by the host itself, which knows its rules; null where it does not (yet). */
+/** Merges on the host, which knows its own rules. Null if it does not merge (yet). */
 export const mergePull = Effect.fnUntraced(function* (
   place: Place,
   pull: PullRequest,
@@ -130,7 +130,7 @@ export const mergePull = Effect.fnUntraced(function* (
   });
 });
 
-/** @param at where a project's repository is, and who asks. */
+/** @param at the place of a project's repository, with the access to it. */
 export const githubPulls = (
   at: <A>(
     repository: Repository,

@@ -1,6 +1,6 @@
 /**
- * Branches and tags by a code host's API (spec, branch model 3): read conditionally, made create-only. What a call
- * without an answer did is read from the host (threats.md G12).
+ * Branches and tags through a code host's API (spec, branch model 3): read conditionally, created create-only. If a
+ * call has no answer, its effect is read from the host (threats.md G12).
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -11,7 +11,7 @@ import { unknownRef } from "../repository/refs.ts";
 import type { Access, Api } from "./api.ts";
 import type { GithubSource } from "./tokens.ts";
 
-/** One repository at the host, and who asks. */
+/** One repository at the host, with the access to it. */
 export interface Place {
   readonly api: Api;
   readonly access: Access;
@@ -30,14 +30,14 @@ const RepositoryAnswer = Schema.Struct({
   permissions: Schema.optionalKey(Schema.Struct({ push: Schema.Boolean })),
 });
 
-/** Tags that point to tags; nobody has more. */
+/** How many tags that point to tags are followed. Real repositories have fewer. */
 const TAGS_DEEP = 8;
 
-/** Below the repository; each segment of a path is encoded by itself. */
+/** A path below the repository. Each segment is encoded by itself. */
 export const pathIn = ({ source }: Pick<Place, "source">, ...segments: readonly string[]): string =>
   ["", "repos", source.owner, source.name, ...segments].map(encodeURIComponent).join("/");
 
-/** What a full ref without `refs/` points to; null where there is none. */
+/** The object to which a full ref without `refs/` points. Null if the ref does not exist. */
 const refTarget = Effect.fnUntraced(function* (place: Place, ref: string) {
   const answer = yield* place.api(place.access, {
     method: "GET",
@@ -45,11 +45,11 @@ const refTarget = Effect.fnUntraced(function* (place: Place, ref: string) {
     answer: Ref,
     known: [404],
   });
-  // Old hosts answered with a ref that begins with the one asked for.
+  // Old hosts also answered with refs that begin with the requested one.
   return answer.ok && answer.value.ref === `refs/${ref}` ? answer.value.object : null;
 });
 
-/** A repository that is not there answers as a ref does that is not there: told apart where it matters. */
+/** A missing repository answers like a missing ref. This call distinguishes them where it matters. */
 export const requireRepository = Effect.fnUntraced(function* (place: Place) {
   const answer = yield* place.api(place.access, {
     method: "GET",
@@ -60,7 +60,7 @@ export const requireRepository = Effect.fnUntraced(function* (place: Place) {
   return yield* new GitError({ code: "git_failed", message: answer.message });
 });
 
-/** The branch's tip; null where there is none, and for what is no branch's name. */
+/** The branch's tip. Null if the branch does not exist, or the name is not valid. */
 export const branchTip = Effect.fnUntraced(function* (place: Place, branch: string) {
   if (Result.isFailure(parseBranchName(branch))) return null;
   const target = yield* refTarget(place, `heads/${branch}`);
@@ -69,7 +69,10 @@ export const branchTip = Effect.fnUntraced(function* (place: Place, branch: stri
   return null;
 });
 
-/** The commit of a branch, else of a tag (peeled); null where neither is there. `unknown_ref` for a tag of no commit. */
+/**
+ * The commit of a branch, otherwise of a tag (peeled). Null if neither exists. `unknown_ref` for a tag that names no
+ * commit.
+ */
 export const namedCommit = Effect.fnUntraced(function* (place: Place, name: string) {
   const branch = yield* refTarget(place, `heads/${name}`);
   if (branch !== null) return branch.sha;
@@ -87,7 +90,7 @@ export const namedCommit = Effect.fnUntraced(function* (place: Place, name: stri
   return yield* unknownRef(`The tag ${name} does not point to a commit.`);
 });
 
-/** A commit's parents; null where there is no such commit. */
+/** A commit's parents. Null if the commit does not exist. */
 export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: string) {
   const answer = yield* place.api(place.access, {
     method: "GET",
@@ -98,7 +101,7 @@ export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: stri
   return answer.ok ? answer.value.parents.map(({ sha }) => sha) : null;
 });
 
-/** Makes the branch at exactly that commit, create-only (git/port.ts G1). */
+/** Creates the branch at exactly that commit, create-only (git/port.ts G1). */
 export const createBranch = Effect.fnUntraced(function* (
   place: Place,
   { branch, commit }: { readonly branch: string; readonly commit: string },
@@ -117,7 +120,7 @@ export const createBranch = Effect.fnUntraced(function* (
     }),
   );
   if (Result.isSuccess(made) && made.success.ok) return;
-  // What the host says of it is not what it did: the branch itself is asked.
+  // The host's answer may differ from the effect, so the branch itself is read.
   const tip = yield* branchTip(place, branch);
   if (tip === commit) return;
   if (tip !== null) {

@@ -1,10 +1,10 @@
 /**
- * What is sent as a token: the one that was given, or one that an app's installation has minted (api.md 2). Minted ones
- * reach one repository and live in memory alone.
+ * The token to send: either the configured one, or one that an app's installation has minted (api.md 2). Minted tokens
+ * reach one repository and are only kept in memory.
  *
- *  T1 one is minted at a time for an installation and a repository; whoever asks meanwhile gets the same.
- *  T2 none is handed out that is about to expire, with time to spare for clocks that differ.
- *  T3 a token that the host refused is not handed out again.
+ *  T1 One token is minted at a time for an installation and a repository. Concurrent callers get the same one.
+ *  T2 No token is handed out shortly before it expires. The margin also covers clocks that differ.
+ *  T3 A token that the host refused is not handed out again.
  */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 import * as Clock from "effect/Clock";
@@ -22,11 +22,11 @@ export type GithubSource = Extract<Upstream["source"], { kind: "github" }>;
 
 /** Long enough for a clone that begins with it. */
 const LEFT_MS = 10 * 60_000;
-/** Minted tokens that are kept. */
+/** How many minted tokens are kept. */
 const TOKENS_KEPT = 10_000;
-/** As long one is used in any case: where the clocks are far apart, each call would mint one. */
+/** A token is used at least this long: otherwise, with very different clocks, every call would mint one. */
 const AT_LEAST_MS = 60_000;
-/** The host takes ten minutes at most; its clock may be behind or ahead of ours. */
+/** The host allows ten minutes at most, and its clock may differ from ours. */
 const ASSERTION = { beforeS: 60, afterS: 9 * 60 };
 
 const digest = (...parts: readonly string[]): string =>
@@ -34,7 +34,7 @@ const digest = (...parts: readonly string[]): string =>
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** What an app proves itself with: a JSON web token, RS256. @param now ms since the epoch. */
+/** The JSON web token (RS256) with which an app authenticates itself. @param now ms since the epoch. */
 export const appAssertion = ({ appId, privateKey }: App, now: number): string => {
   const at = Math.floor(now / 1000);
   const claims = { iat: at - ASSERTION.beforeS, exp: at + ASSERTION.afterS, iss: appId };
@@ -52,7 +52,7 @@ interface Entry {
   renewAt: number;
 }
 
-/** Accesses by a repository's source and credential. `refused` where there is nothing to get in with. */
+/** Accesses by a repository's source and credential. `refused` if there is no usable credential. */
 export type Accesses = (
   source: GithubSource,
   credential: RepositoryCredential | null,
@@ -75,7 +75,7 @@ const mint = Effect.fnUntraced(function* (
     body: { repositories: [name] },
     answer: Minted,
     known: [401, 404, 422],
-    repeatable: true, // one that got lost expires unused
+    repeatable: true, // a lost one expires unused
   });
   if (answer.ok) return answer.value;
   const said = answer.message === "" ? "" : ` It says: ${answer.message}`;
@@ -89,7 +89,7 @@ const mint = Effect.fnUntraced(function* (
   }
 });
 
-/** Within the entry's turn. */
+/** Called within the entry's turn. */
 const renewed = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<typeof mint>) {
   const { token, expires_at } = yield* making;
   const now = yield* Clock.currentTimeMillis;

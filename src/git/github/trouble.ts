@@ -1,17 +1,17 @@
-/** What a code host says instead of an answer, in sentences a person can act on. */
+/** Errors from a code host, as sentences that a person can act on. */
 import { cutText, storableText } from "../../domain/text.ts";
 import { GitError } from "../port.ts";
 import type { WireAnswer } from "./wire.ts";
 
 export interface Trouble {
-  /** Another try may go better. */
+  /** A retry may succeed. */
   readonly passes: boolean;
-  /** The host did not do what it was asked: any call may be made again. */
+  /** The host did not perform the call, so any call may be repeated. */
   readonly afterRefusal: boolean;
   readonly error: (host: string) => GitError;
 }
 
-/** A host that cannot be reached, or does not do its work. @param why what follows on its name in a sentence. */
+/** The error of a host that is unreachable or fails. @param why follows the host's name in a sentence. */
 export const troubleOf = (
   why: string,
   { afterRefusal }: { readonly afterRefusal: boolean } = { afterRefusal: false },
@@ -40,7 +40,7 @@ const jsonOf = (text: string): unknown => {
   }
 };
 
-/** The host's own sentence of an answer; empty where it has none. A token that it repeats is taken out. */
+/** The host's own sentence in an answer. Empty if it has none. A token in it is removed. */
 export const hostMessage = ({ status, text }: WireAnswer, token: string): string => {
   if (status < 400) return "";
   const said = storableText(textsOf(jsonOf(text)).join(" ")).replaceAll(token, "[token]");
@@ -58,7 +58,7 @@ const refusal = (sentence: string, said: string): Trouble => ({
     }),
 });
 
-/** A status that is neither an answer nor one the caller knows. */
+/** A status that is neither a success nor one that the caller handles. */
 export const refusalOf = (status: number, said: string): Trouble => {
   if (status >= 500 || status === 408) return troubleOf(`failed with status ${status}`);
   switch (status) {

@@ -1,7 +1,6 @@
 /**
- * One HTTP exchange with a code host's API, and nothing that is decided by it: the address that was checked is the one
- * that is dialled (threats.md G03), no redirect is followed, and neither the time nor the bytes of an answer are without
- * a bound.
+ * One HTTP exchange with a code host's API, without any decision. The checked address is the one that is dialled
+ * (threats.md G03), no redirect is followed, and an answer's time and size are bounded.
  */
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
@@ -22,12 +21,12 @@ export interface WireRequest {
 
 export interface WireAnswer {
   readonly status: number;
-  /** Lower-case names; of a repeated one the first. */
+  /** Names in lower case. For a repeated header, the first value. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** Why there is no answer, as a part of a sentence. Whether the host did what it was asked is not known. */
+/** Why there is no answer, as part of a sentence. The host may or may not have performed the call. */
 export interface NoAnswer {
   readonly _tag: "NoAnswer";
   readonly why: string;
@@ -35,13 +34,13 @@ export interface NoAnswer {
 
 export type Wire = (request: WireRequest) => Effect.Effect<WireAnswer, NoAnswer>;
 
-/** As many as a browser would open to one host, and some for those who wait long. */
+/** As many as a browser opens to one host, and some for slow requests. */
 const CONNECTIONS = 16;
 const CONNECT_MS = 10_000;
 
 const privateAddress = "EPRIVATE";
 
-/** Looks a host up for whoever connects, which then dials what is handed over and nothing else. */
+/** Resolves a host for the connection, which then dials exactly the checked address. */
 const checkedLookup =
   (allowHosts: ReadonlySet<string>): LookupFunction =>
   (host, options, found) => {
@@ -58,7 +57,7 @@ const checkedLookup =
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** Undici's and the system's codes as a person reads them; others are named. */
+/** Error codes of undici and the system in readable words. Unknown codes are named as they are. */
 const reasonOf = (error: unknown): string => {
   const code = codeOf(error);
   switch (code) {

@@ -1,4 +1,4 @@
-/** How a repository comes to be in its directory, and how it goes: whatever has a project's name is whole. */
+/** Creates and removes repositories in their directory: a repository with a project's name is always complete. */
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { access, rename, rm, utimes } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { GitError, type Repository } from "../port.ts";
 import { repositoryPath } from "./repository-path.ts";
 import { runGit } from "../run.ts";
 
-/** Work on files beside git's own, its failure told as the port tells failures. */
+/** Work on files other than git's own. A failure becomes one of the port's. */
 export const filesystem = <A>(doing: string, work: () => Promise<A>): Effect.Effect<A, GitError> =>
   Effect.tryPromise({
     try: work,
@@ -34,7 +34,9 @@ export const initBare = (path: string): Effect.Effect<void, GitError> =>
     }),
   );
 
-/** Builds a repository beside its place and renames it there; where another call was quicker, that one's stands. */
+/**
+ * Builds a repository beside its place and renames it there. If a concurrent call finished first, its repository stays.
+ */
 export const builtInPlace = <R>(
   directory: string,
   path: string,
@@ -44,11 +46,11 @@ export const builtInPlace = <R>(
   return build(aside).pipe(
     Effect.andThen(
       filesystem("Putting the repository in its place", async () => {
-        // Its age is counted from here (kept.ts), however long the building took.
+        // The repository's age counts from here (kept.ts), however long building it took.
         const now = new Date();
         await utimes(aside, now, now);
         await rename(aside, path).catch(async (error: unknown) => {
-          // A directory is never renamed over one that has something in it.
+          // A rename never replaces a directory that has content.
           await access(join(path, "HEAD")).catch(() => Promise.reject(error));
         });
       }),
@@ -57,7 +59,7 @@ export const builtInPlace = <R>(
   );
 };
 
-/** Removes a project's repository; one that is not there is no error. */
+/** Removes a project's repository. Idempotent. */
 export const removeRepository = (
   directory: string,
   repository: Repository,

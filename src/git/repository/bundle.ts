@@ -1,22 +1,22 @@
 /**
- * A hosted repository as one file of git's own, and back. Git reads its refs first and then what they lead to, so a bundle is
- * whole whatever is pushed meanwhile.
+ * Packs a hosted repository into one git bundle file, and unpacks it. Git reads the refs first and then their objects,
+ * so a bundle is complete even if pushes come meanwhile.
  */
 import * as Effect from "effect/Effect";
 import { isCommitId } from "../../domain/git-ref.ts";
 import type { GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 
-/** Milliseconds that packing or unpacking one repository may take. */
+/** How long packing or unpacking one repository may take, in milliseconds. */
 const DEADLINE_MS = 30 * 60_000;
 
-/** The ref that HEAD leads to, e.g. `refs/heads/main`. */
+/** The ref that HEAD points to, e.g. `refs/heads/main`. */
 export const headOf = (repository: string): Effect.Effect<string, GitError> =>
   Effect.map(runGit({ repository, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
     stdout.toString("utf8").trim(),
   );
 
-/** Writes all refs and what they lead to into `file`. False where there is no ref, which makes no bundle. */
+/** Writes all refs and their objects into `file`. False if the repository has no ref, so that no bundle is possible. */
 export const bundleInto = Effect.fnUntraced(function* (repository: string, file: string) {
   const any = yield* runGit({ repository, args: ["for-each-ref", "--count=1", "--format=%(objectname)"] });
   if (!isCommitId(any.stdout.toString("utf8").trim())) return false;
@@ -28,7 +28,9 @@ export const bundleInto = Effect.fnUntraced(function* (repository: string, file:
   return true;
 });
 
-/** Makes the bare repository `repository` with HEAD as it was, and all that is in the bundle, where there is one. */
+/**
+ * Creates the bare repository `repository` with its former HEAD, and with the content of the bundle, if there is one.
+ */
 export const unbundleInto = Effect.fnUntraced(function* (
   repository: string,
   { head, bundle }: { readonly head: string; readonly bundle: string | null },
@@ -50,7 +52,7 @@ export const unbundleInto = Effect.fnUntraced(function* (
       "+refs/*:refs/*",
     ],
     environment: { GIT_ALLOW_PROTOCOL: "file" },
-    // What was taken once is taken again, whatever this git thinks of its history.
+    // The repository was accepted once, so it is accepted again even if this git version would object.
     config: { "transfer.fsckObjects": "false" },
     deadlineMs: DEADLINE_MS,
   });

@@ -1,12 +1,12 @@
 /**
- * What a change request shows, computed in a bare repository without a work tree (api.md 6). Both sides are full commit
- * ids that the caller has resolved.
+ * Comparisons for change requests, computed in a bare repository without a work tree (api.md 6). Both sides are full
+ * commit ids that the caller has resolved.
  */
 import * as Effect from "effect/Effect";
 import { type CommitSummary, type Comparison, GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 
-/** Commits and files one comparison lists; `commitsTotal` and `filesTotal` say how many there are. */
+/** How many commits and files one comparison lists. `commitsTotal` and `filesTotal` give the total numbers. */
 export const maxCommits = 250;
 export const maxFiles = 3000;
 
@@ -20,7 +20,7 @@ interface Sides {
 
 const fields = (output: Buffer): string[] => output.toString("utf8").split("\0").slice(0, -1);
 
-/** The best common ancestor; null where the histories have none. */
+/** The best common ancestor. Null if the histories have none. */
 export const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
   Effect.map(
     runGit({ repository: path, args: ["merge-base", base, head], expect: [0, 1] }),
@@ -48,7 +48,7 @@ const commitCount = ({ path, base, head }: Sides): Effect.Effect<number, GitErro
     Number(stdout.toString("utf8").trim()),
   );
 
-/** `numstat -z`: `added TAB deleted TAB path NUL`, and for a rename an empty path, then the old and the new one. */
+/** `numstat -z`: `added TAB deleted TAB path NUL`; for a rename an empty path, then the old and the new one. */
 const filesOf = (
   path: string,
   from: string,
@@ -77,15 +77,15 @@ const filesOf = (
   );
 
 interface MergedTrees {
-  /** Null where git could not merge alone. */
+  /** Null if git could not merge automatically. */
   readonly tree: string | null;
   readonly conflicts: readonly string[];
 }
 
-/** Paths of one call to git: a path has up to 4 KiB, and a command line 2 MiB. */
+/** How many paths one call to git gets: a path has up to 4 KiB, and a command line up to 2 MiB. */
 const pathsAtOnce = 200;
 
-/** Those of the paths that are in the commit. */
+/** The paths among these that exist in the commit. */
 const pathsIn = (
   { path, base, head }: Sides,
   asked: readonly string[],
@@ -104,25 +104,25 @@ const pathsIn = (
   );
 };
 
-/** What `merge-tree -z` prints after the tree: paths, an empty field, and messages, which name paths too. */
+/** After the tree, `merge-tree -z` prints paths, an empty field, and messages, which also name paths. */
 const conflictPaths = (printed: readonly string[], { base, head }: Sides): readonly string[] => {
   const end = printed.indexOf("");
   const paths = end === -1 ? [...printed] : printed.slice(0, end);
   const messages = end === -1 ? [] : printed.slice(end + 1);
   for (let at = 0; at < messages.length;) {
-    // How many paths, the paths, the kind, the sentence.
+    // A message is: the number of paths, the paths, the kind, the sentence.
     const kindAt = at + 1 + Number(messages[at]);
     if (messages[kindAt]?.startsWith("CONFLICT") === true) paths.push(...messages.slice(at + 1, kindAt));
     at = kindAt + 2;
   }
-  // What cannot be where it is on a branch, git puts beside it, under a name with the commit's id.
+  // If a file cannot stay at its path, git puts it beside it, under a name with the branch's commit id.
   const aside = new RegExp(`~(?:${base}|${head})(?:_\\d+)?$`);
   return [...new Set(paths.map((name) => name.replace(aside, "")))];
 };
 
 /**
- * Merges two commits' trees. The objects git writes on the way are the same ones for the same commits, so asking again
- * adds nothing; git's own housekeeping removes what no merge took up. Conflicts are named by paths of the two commits.
+ * Merges two commits' trees. The same commits always produce the same objects, so repeating this adds nothing. Git's
+ * own housekeeping removes objects of merges that were not used. Conflicts are named by paths of the two commits.
  */
 export const mergeTrees = Effect.fnUntraced(function* (
   sides: Sides,
@@ -133,7 +133,7 @@ export const mergeTrees = Effect.fnUntraced(function* (
     expect: [0, 1],
   });
   const [tree = "", ...printed] = fields(stdout);
-  // Git that was stopped in the middle of its list has no exit code of its own.
+  // If git was stopped in the middle of its list, its exit code is meaningless.
   if (exitCode === 0 && !truncated) return { tree, conflicts: [] };
   const named = conflictPaths(printed, sides);
   const known = yield* pathsIn(sides, named);

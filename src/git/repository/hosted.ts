@@ -1,10 +1,10 @@
 /**
- * The `hosted` backend: one bare repository a project, in the service's data directory. Nothing here has a work tree,
- * and nothing but git itself, under run.ts, writes into a repository.
+ * The `hosted` backend: one bare repository for each project, in the service's data directory. No repository has a work
+ * tree, and only git itself, started by run.ts, writes into it.
  *
- * A repository is built beside its place and renamed into it, so whatever has the name is whole; what a dead service
- * left half built is swept when the layer starts. Refs change one at a time in git's own compare-and-swap, so any number
- * of operations may run at once.
+ * A repository is built beside its place and renamed into it, so a repository with a project's name is complete. When
+ * the layer starts, it removes what a dead service left half built. Refs change one at a time, by git's own
+ * compare-and-swap, so any number of operations may run concurrently.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -28,9 +28,9 @@ import { requireGit, runGit } from "../run.ts";
 import { sweepLeftovers } from "./sweep.ts";
 
 export interface HostedOptions {
-  /** Holds the repositories; made, for the service's user alone, where it is missing. */
+  /** The directory of the repositories. If it is missing, it is created for the service's user alone. */
   readonly directory: string;
-  /** Lower-case hosts whose private addresses, or plain http, an import may use (PLATFORM_GIT_ALLOW_HOSTS). */
+  /** Lower-case hosts for which an import may use private addresses or plain http (PLATFORM_GIT_ALLOW_HOSTS). */
   readonly allowHosts?: readonly string[];
 }
 
@@ -56,7 +56,7 @@ const createBranch = Effect.fnUntraced(function* (path: string, branch: string, 
 
 const beginning = Date.UTC(2000, 0, 1);
 
-/** Everything about it is fixed, so that it has one id everywhere (`initialCommit`). */
+/** All its fields are fixed, so that it has the same id everywhere (`initialCommit`). */
 const writeInitialCommit = Effect.fnUntraced(function* (path: string, branch: string) {
   const tree = yield* runGit({ repository: path, args: ["mktree"] });
   const args = ["commit-tree", "-m", "Initial commit", tree.stdout.toString("utf8").trim()];
@@ -100,8 +100,8 @@ const create = Effect.fnUntraced(function* (options: HostedOptions, request: Cre
 });
 
 /**
- * The backend over `directory`. Starting it refuses an unfit git, installs the push hooks and sweeps what a dead service
- * left: one service owns the directory.
+ * The backend over `directory`. At its start it refuses an unsuitable git, installs the push hooks and removes
+ * leftovers of a dead service: one service owns the directory.
  */
 export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, GitError> =>
   Layer.effect(
@@ -134,7 +134,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           at(repository, (path) =>
             Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request.maxBytes)),
           ),
-        // Of merges that collide one goes through each time: more at once than this are turned away.
+        // In each round of concurrent merges one succeeds. So more concurrent merges than this are refused.
         merge: (repository, request) =>
           at(repository, (path) => mergeInto(path, request, { attempts: 10, swap: swapIn(path) })),
       });

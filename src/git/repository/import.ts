@@ -1,7 +1,7 @@
 /**
- * Fills a new repository from another one: branches and tags, as `git fetch` brings them, every object checked. The
- * source is read by git's `upload-pack`, which runs none of its hooks and heeds none of its dangerous settings, and its
- * objects are copied, never linked (threats.md G03, G06).
+ * Fills a new repository from another one: branches and tags through `git fetch`, with every object checked. Git's
+ * `upload-pack` reads the source. It does not run the source's hooks and ignores its dangerous settings. Objects are
+ * copied, never linked (threats.md G03, G06).
  */
 import * as Effect from "effect/Effect";
 import { GitError } from "../port.ts";
@@ -12,23 +12,23 @@ import { checkSource, type Source } from "../upstream/source.ts";
 interface Import {
   /** The empty bare repository to fill. */
   readonly path: string;
-  /** An absolute path the caller has allowed, or a URL. */
+  /** An absolute path that the caller has allowed, or a URL. */
   readonly source: string;
   readonly defaultBranch: string | null;
   readonly allowHosts: readonly string[];
 }
 
-/** Milliseconds one import may take. */
+/** How long one import may take, in milliseconds. */
 const importDeadlineMs = 30 * 60_000;
 
-/** Faults of old tools that are common in the history of sound repositories and harm nobody. */
+/** Harmless faults of old tools that are common in the history of sound repositories. */
 export const toleratedFaults: Readonly<Record<string, string>> = {
   "fetch.fsck.zeroPaddedFilemode": "ignore",
   "fetch.fsck.badTimezone": "ignore",
   "fetch.fsck.missingSpaceBeforeDate": "ignore",
 };
 
-// The checker of who owns a repository is meant for people who step into a directory; here an operator named it.
+// Git's ownership check protects people who enter a directory. Here an operator has named the directory.
 const uploadPack = "--upload-pack=git -c 'safe.directory=*' upload-pack";
 
 const fetch = [
@@ -40,7 +40,7 @@ const fetch = [
   "--update-head-ok", // HEAD's branch is still unborn
 ];
 
-/** The repository's own default branch has a name that cannot be taken. */
+/** The source's own default branch has a name that the platform cannot accept. */
 export const defaultUnfit = ({ code, message }: GitError): GitError =>
   code === "reserved_branch"
     ? new GitError({ code, message })
@@ -67,7 +67,7 @@ const fromSource = (
 const headOf = (advertised: string): string | null =>
   /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(advertised)?.[1] ?? null;
 
-/** @returns the default branch: the asked one, else the source's HEAD, else `main`. */
+/** @returns the default branch: the requested one, otherwise the source's HEAD, otherwise `main`. */
 export const importInto = Effect.fnUntraced(function* (request: Import) {
   const source = yield* checkSource(request.source, request.allowHosts);
   const reader = source.protocol === "file" ? [uploadPack] : [];

@@ -1,4 +1,4 @@
-/** What is kept in this node's directories (kept.ts), by files: hosted repositories, and mirrors. */
+/** Repositories in this node's directories (kept.ts): hosted ones and mirrors, found by their files. */
 import * as Effect from "effect/Effect";
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const MARK = "unclaimed";
 export const markUnclaimed = (path: string): Effect.Effect<void, GitError> =>
   filesystem("Marking the repository", () => writeFile(join(path, MARK), ""));
 
-/** The projects in a directory of whose repository this file, or the whole, was not written to for so long. */
+/** Projects in a directory whose repository, or this file in it, was not written for that long. */
 const standing = (directory: string, file: string, ageMs: number): Effect.Effect<readonly string[]> =>
   Effect.flatMap(repositoriesIn(directory), (ids) =>
     Effect.filter(
@@ -39,7 +39,7 @@ export const keptHosted = (directory: string): KeptHere => ({
   remove: (repository) => removeRepository(directory, repository),
 });
 
-/** @param remove knows what else there is of a mirror. */
+/** @param remove also removes the mirror's other files. */
 export const keptMirrors = (
   directory: string,
   { remove }: Pick<GitBackend["Service"], "remove">,

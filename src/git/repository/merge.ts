@@ -1,9 +1,8 @@
 /**
  * Merging in a bare repository, without a work tree (api.md 6: by compare-and-swap on the branch's tip).
  *
- * Everything a merge makes before the ref moves is loose objects that nothing points to: whoever dies before has changed
- * nothing, and the swap of one ref is all or nothing. What was worked out for a tip that is no longer the tip is thrown
- * away and worked out again.
+ * Before the ref moves, a merge only writes loose objects that nothing points to: a crash before that changes nothing,
+ * and the swap of one ref is atomic. If the tip moved meanwhile, the merge is discarded and computed again.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -14,26 +13,26 @@ import { GitError, type Merge, type MergeRequest } from "../port.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { runGit } from "../run.ts";
 
-/** Moves the branch. @returns false where it was not at `from` any more. */
+/** Moves the branch. @returns false if it was no longer at `from`. */
 export type Swap = (
   branch: string,
   move: { readonly from: string; readonly to: string },
 ) => Effect.Effect<boolean, GitError>;
 
-/** The swap of a branch of the repository's own. */
+/** Swaps a branch of the repository itself. */
 export const swapIn = (path: string): Swap =>
   Effect.fnUntraced(function* (branch, { from, to }) {
     const swapped = yield* Effect.result(
       runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, to, from] }),
     );
     if (Result.isSuccess(swapped)) return true;
-    // What git says of it is not what it did: the ref itself is asked (threats.md G12).
+    // Git's answer may differ from the effect, so the ref itself is read (threats.md G12).
     const tip = yield* branchTip(path, branch);
     if (tip === from) return yield* swapped.failure;
     return tip === to;
   });
 
-/** The commit the branch goes to: the head itself where the branch has nothing of its own, else a new one over both. */
+/** The branch's new commit: the head itself if the branch has no commits of its own, otherwise a new merge commit. */
 const mergedCommit = Effect.fnUntraced(function* (
   path: string,
   sides: { readonly mergeBase: string; readonly base: string; readonly head: string },
@@ -52,7 +51,7 @@ const mergedCommit = Effect.fnUntraced(function* (
   return { commit: stdout.toString("utf8").trim(), conflicts };
 });
 
-/** One try against the tip as it is now. @returns null where the tip moved meanwhile. */
+/** One attempt at the current tip. @returns null if the tip moved meanwhile. */
 const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest, swap: Swap) {
   const { branch, head } = request;
   const base = yield* branchTip(path, branch);
@@ -70,7 +69,7 @@ const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest
 interface Merging {
   readonly attempts: number;
   readonly swap: Swap;
-  /** Run before each attempt: after it the branch's tip is as it is now. */
+  /** Runs before each attempt and updates the branch's tip. */
   readonly refresh?: Effect.Effect<unknown, GitError>;
 }
 

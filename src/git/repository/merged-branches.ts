@@ -1,10 +1,10 @@
 /**
- * The operator's removal of session branches whose work is in the branch that it was merged into (api.md 6,
- * `platform branches prune --merged`). The service itself never removes one. It works on hosted repositories, beside a
- * service that runs: a ref changes in git's own compare-and-swap.
+ * The operator's removal of session branches that are merged into a given branch (api.md 6, `platform branches prune
+ * --merged`). The service itself never removes a session branch. This works on hosted repositories, beside a running
+ * service: a ref changes by git's own compare-and-swap.
  *
- *  B1 A branch goes only while its tip is a commit that the other branch has, and only from that very tip: what is pushed
- *     after the look stays, and no commit is lost.
+ *  B1 A branch is removed only if the other branch contains its tip, and only at that tip. Later pushes stay, and no
+ *     commit is lost.
  */
 import * as Effect from "effect/Effect";
 import { GitError, type Repository } from "../port.ts";
@@ -14,13 +14,13 @@ import { runGit } from "../run.ts";
 
 export interface MergedBranch {
   readonly branch: string;
-  /** The branch that is to have all of its commits. */
+  /** The branch that must contain all of its commits. */
   readonly into: string;
-  /** Only tell what would be done. */
+  /** Report what would be removed, and change nothing. */
   readonly isDryRun: boolean;
 }
 
-/** `unmerged`: it has a commit that the other branch has not. */
+/** `unmerged`: it has a commit that the other branch lacks. */
 export type Removal = "removed" | "absent" | "unmerged";
 
 /** @param directory of the hosted repositories */

@@ -1,4 +1,4 @@
-/** What is read of a bare repository, and which branch it shows first: the same for hosted ones and for mirrors. */
+/** Reads a bare repository, and its default branch: the same for hosted repositories and mirrors. */
 import * as Effect from "effect/Effect";
 import type { WritePolicy } from "../server/ref-policy.ts";
 import * as Result from "effect/Result";
@@ -15,7 +15,7 @@ const isReachable = (path: string, commit: string): Effect.Effect<boolean, GitEr
     runGit({
       repository: path,
       args: ["for-each-ref", "--count=1", "--format=%(refname)", `--contains=${commit}`, "refs/heads/"],
-      expect: [0, 128, 129], // not an object here, or no commit
+      expect: [0, 128, 129], // not an object here, or not a commit
     }),
     ({ exitCode, stdout }) => exitCode === 0 && stdout.length > 0,
   );
@@ -43,7 +43,7 @@ interface FileRequest {
 
 export const readFile = Effect.fnUntraced(function* (path: string, { commit, file, maxBytes }: FileRequest) {
   if (!isCommitId(commit)) return yield* unknownRef("A file is read at a full commit id.");
-  // No tree holds such a path, and git would read a trailing slash as "what is below".
+  // No tree contains these paths, and git would read a trailing slash as the directory's content.
   if (file.includes("\0") || file.split("/").some((part) => part === "" || part === "." || part === ".."))
     return null;
   const listing = yield* runGit({ repository: path, args: ["ls-tree", "-z", "-l", commit, "--", file] });
@@ -69,7 +69,7 @@ export const readFile = Effect.fnUntraced(function* (path: string, { commit, fil
   return new Uint8Array(content.stdout);
 });
 
-/** A branch or a full commit id, as the two sides of a comparison are given. */
+/** A side of a comparison: a branch or a full commit id. */
 const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
   const tip = yield* branchTip(path, side);
   if (tip !== null) return tip;
@@ -88,19 +88,19 @@ const branchIn = (symbolic: string): string => symbolic.trim().replace(/^refs\/h
 
 /** The branch that a plain clone checks out. */
 export const headBranch = (path: string): Effect.Effect<string, GitError> =>
-  // Not `--short`, which says `heads/main` where a tag is called main too.
+  // Not `--short`, which prints `heads/main` if there is a tag called main too.
   Effect.map(runGit({ repository: path, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
     branchIn(stdout.toString("utf8")),
   );
 
-/** The same, without a process: a push asks for it at each of its refs. */
+/** The same without a process, because a push needs it for each of its refs. */
 export const readHead = (path: string): Effect.Effect<string, GitError> =>
   Effect.map(
     filesystem("Reading HEAD", () => readFileAt(join(path, "HEAD"), "utf8")),
     (text) => branchIn(text.replace(/^ref: /, "")),
   );
 
-/** Whether a branch may be a default branch, by its name. */
+/** Whether the branch's name is allowed for a default branch. */
 export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitError> => {
   const parsed = parseDefaultBranch(branch);
   if (Result.isSuccess(parsed)) return Effect.succeed(parsed.success);
@@ -116,7 +116,7 @@ export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branc
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });
 
-/** A hosted repository's HEAD says first that the default branch changes: the project's row says it a moment later. */
+/** When the default branch changes, a hosted repository's HEAD changes first, and the project's row a moment later. */
 export const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
   writer,
   protection: Effect.zipWith(protection, readHead(path), (now, head) => ({

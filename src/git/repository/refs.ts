@@ -1,4 +1,4 @@
-/** Questions about a bare repository's refs and objects. Whoever asks has checked the path. */
+/** Queries on a bare repository's refs and objects. The caller has checked the path. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { parseBranchName } from "../../domain/git-ref.ts";
@@ -7,7 +7,7 @@ import { runGit } from "../run.ts";
 
 export const unknownRef = (message: string): GitError => new GitError({ code: "unknown_ref", message });
 
-/** What a ref that is written out in full points to, tags peeled; null where there is none. */
+/** The object to which a full ref name points, tags peeled. Null if the ref does not exist. */
 export const refTarget = (path: string, ref: string): Effect.Effect<string | null, GitError> =>
   Effect.map(
     runGit({
@@ -25,6 +25,6 @@ export const isCommit = (path: string, object: string): Effect.Effect<boolean, G
     ({ stdout }) => stdout.toString("utf8").trim() === "commit",
   );
 
-/** The branch's tip; null where there is none, and for what is no branch's name. */
+/** The branch's tip. Null if the branch does not exist, or the name is not valid. */
 export const branchTip = (path: string, branch: string): Effect.Effect<string | null, GitError> =>
   Result.isFailure(parseBranchName(branch)) ? Effect.succeed(null) : refTarget(path, `refs/heads/${branch}`);

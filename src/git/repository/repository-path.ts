@@ -1,6 +1,6 @@
 /**
- * Where hosted repositories lie: `<directory>/<project id>.git`, and beside them the hooks and what is being built or
- * thrown away. Names that begin with a dot are never a project's.
+ * Paths of hosted repositories: `<directory>/<project id>.git`. Beside them are the hooks, and repositories that are
+ * being built or removed. Names that begin with a dot never belong to a project.
  */
 import * as Effect from "effect/Effect";
 import { access, readdir } from "node:fs/promises";
@@ -10,7 +10,10 @@ import { GitError, type Repository } from "../port.ts";
 
 export const hooksDirectory = (directory: string): string => join(directory, ".hooks");
 
-/** The repository's path, whether or not it is there; null for what is no project id, which could name any path. */
+/**
+ * The repository's path, whether or not it exists. Null for text that is not a project id, because it could name any
+ * path.
+ */
 export const repositoryPath = (directory: string, projectId: string): string | null =>
   parseUuid(projectId) === null ? null : join(directory, `${projectId}.git`);
 
@@ -20,7 +23,7 @@ export const unknownRepository = (): GitError =>
     message: "This service does not host a repository for the project.",
   });
 
-/** The path of a repository that is there, else `unknown_repository`. */
+/** The path of an existing repository, otherwise `unknown_repository`. */
 export const existingRepository = (
   directory: string,
   repository: Repository,

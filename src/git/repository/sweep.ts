@@ -1,24 +1,24 @@
 /**
- * What a service or a machine that died may leave in the repositories' directory: repositories half built or half
- * removed, lock files of refs, quarantines of pushes, packs half fetched. Looked for at start, before anything else uses the
- * directory. A service that is started again at once finds them young: it looks at those again until they are old enough.
+ * Removes leftovers of a crash from the repositories' directory: repositories half built or half removed, lock files of
+ * refs, quarantines of pushes, partly fetched packs. It runs at start, before anything else uses the directory. After a
+ * quick restart some leftovers are too young, so it checks those again until they are old enough.
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A git that outlived the service holds its locks for milliseconds: older ones are nobody's. */
+/** A git that outlived the service holds its locks for milliseconds. Older locks have no owner. */
 const lockAgeMs = 10_000;
-/** A start must not open ten thousand directories at once. */
+/** Limits how many directories are open at once at the start. */
 const concurrency = 8;
 
-/** `.key-`: what ssh needs as files while it runs (remote.ts). */
+/** `.key-`: files that ssh needs while it runs (remote.ts). */
 const isAside = (name: string): boolean => /^\.(?:building|removing|key)-/.test(name);
 
 const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
-/** Removes what is old enough; what cannot be removed keeps nothing else. @returns what is not. */
+/** Removes leftovers that are old enough. A failed removal is ignored. @returns those that are too young. */
 const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> => {
   const young = await Promise.all(
     paths.map(async (path) => {
@@ -58,8 +58,8 @@ const sweepEntry = async (directory: string, name: string): Promise<readonly str
 };
 
 /**
- * Sweeps `directory`, and what was too young for it when it is not any more, in the caller's scope. What cannot be removed
- * stays until the next start and is in nobody's way.
+ * Sweeps `directory` and, in the caller's scope, later sweeps the leftovers that were too young. A leftover that cannot
+ * be removed stays until the next start and does no harm.
  */
 export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -74,7 +74,7 @@ export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Sc
         ),
       { concurrency },
     );
-    // Only what lay there at the start: what is made from now on is this service's own.
+    // Only leftovers from the start: later files belong to this service.
     const later = Effect.gen(function* () {
       for (let left: readonly string[] = young.flat(); left.length > 0;) {
         yield* Effect.sleep(lockAgeMs);

@@ -1,9 +1,9 @@
-/** Talking with what git starts, over descriptor 3: one line a question. */
+/** Talks with git's child processes over descriptor 3: one line for each question. */
 import type { Duplex } from "node:stream";
 
 /**
- * Hears the channel line by line. A line feed alone ends a line: names of refs hold what a client likes, and whatever
- * else some reader takes for a line's end would let it speak for the hook. A line longer than the limit ends the talk.
+ * Reads the channel line by line. Only a line feed ends a line: ref names may contain anything that a client likes, and
+ * with any other line end a client could speak for the hook. A line over the limit ends the talk.
  */
 export const listen = (channel: Duplex, maxLineBytes: number, hear: (line: string) => void): void => {
   let unread: Buffer = Buffer.alloc(0);

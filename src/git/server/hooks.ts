@@ -1,10 +1,11 @@
 /**
- * The hooks git runs in a push. They decide nothing: they put the question to the service over descriptor 3, which
- * only this push's `receive-pack` and its children hold, and do as they are told. Every doubt is a refusal.
+ * The hooks that git runs in a push. They decide nothing: they ask the service over descriptor 3, which only this
+ * push's `receive-pack` and its children hold, and obey its answer. Any doubt is a refusal.
  *
- * `pre-receive` runs while the pushed objects are in git's quarantine: refusing there leaves nothing behind, but refuses
- * all refs together. So it refuses where no ref may be written; where some may, `update` refuses the others one by one.
- * `post-receive` runs when refs are written and git has said so: it prints what the service has to say of them.
+ * `pre-receive` runs while the pushed objects are in git's quarantine. A refusal there leaves nothing behind, but
+ * refuses all refs together. So it refuses only if no ref may be written. If some may, `update` refuses the others one
+ * by one. `post-receive` runs after git has written the refs and reported it. It prints the service's messages about
+ * them.
  */
 import * as Effect from "effect/Effect";
 import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
@@ -24,7 +25,7 @@ const listen = `hear() {
 }
 `;
 
-// Old and new are checked to be plain hex before git sees them: they come from the client.
+// Old and new come from the client, so they are checked to be plain hex before git sees them.
 const preReceive = `#!/bin/sh
 ${listen}printf 'quarantine %s\\n' "\${GIT_QUARANTINE_PATH##*/}" >&3 || exit 1
 while read -r old new ref; do
@@ -63,7 +64,7 @@ const hooks = { "pre-receive": preReceive, update, "post-receive": postReceive }
 const broken = (cause: unknown): GitError =>
   new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
 
-/** Writes the hooks into `directory`, each complete before it gets its name. */
+/** Writes the hooks into `directory`. Each is complete before it gets its name. */
 export const installHooks = (directory: string): Effect.Effect<void, GitError> =>
   Effect.tryPromise({
     try: async () => {
@@ -80,8 +81,8 @@ export const installHooks = (directory: string): Effect.Effect<void, GitError> =
   }).pipe(Effect.andThen(checkHooks(directory)));
 
 /**
- * Git passes over a hook it may not execute (lost mode bits, a `noexec` mount) and takes the push: so this is asked
- * before every push, with the very system call git uses.
+ * Git ignores a hook that it may not execute (lost mode bits, a `noexec` mount) and accepts the push. So this is
+ * checked before every push, with the same system call as git's.
  */
 export const checkHooks = (directory: string): Effect.Effect<void, GitError> =>
   Effect.tryPromise({

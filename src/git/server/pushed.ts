@@ -1,7 +1,7 @@
 /**
- * What the service says of a push that git has taken: the third hook, `post-receive`, tells over the talk of the other two
- * (hooks.ts) which refs were written, and prints what it is told. Only refs that were written come here; by then they are,
- * and nothing said or not said changes that.
+ * The service's messages about an accepted push. The third hook, `post-receive`, reports the written refs over the same
+ * channel as the other two (hooks.ts), and prints the answer. The refs are already written, and no message or failure
+ * changes that.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -14,17 +14,19 @@ export interface WrittenRef {
   readonly commit: string;
 }
 
-/** Hears of written refs; what it answers stands behind `remote:` on the terminal of whoever pushed. */
+/** Receives written refs. Its answer appears after `remote:` on the pusher's terminal. */
 export type PushHeard = (written: readonly WrittenRef[]) => Effect.Effect<readonly string[]>;
 
-/** A person waits at the terminal, and can do without the words. */
+/** A person waits at the terminal, and the messages are optional. */
 const PATIENCE = "5 seconds";
 
 const line = /^written [0-9a-f]{40} ([0-9a-f]{40}) (.+)$/s;
 
 export const isDeleted = ({ commit }: WrittenRef): boolean => commit === absent;
 
-/** @returns what takes the hook's lines (false for the lines of others), and what answers when all were heard. */
+/**
+ * @returns a function that takes the hook's lines (false for other hooks' lines), and one that answers after the last.
+ */
 export const pushListener = (heard: PushHeard | undefined) => {
   const written: WrittenRef[] = [];
   const over = Deferred.makeUnsafe<void>();
@@ -37,7 +39,8 @@ export const pushListener = (heard: PushHeard | undefined) => {
       return true;
     },
     answer: (channel: Writable): Effect.Effect<void> =>
-      // Patience begins with the question: before it the other hooks talk here, for as long as a push takes.
+      // The time limit starts with the question. Before that, the other hooks use the channel for as long as a push
+      // takes.
       Effect.suspend(() => heard?.(written) ?? Effect.succeed([])).pipe(
         Effect.timeoutOrElse({ duration: PATIENCE, orElse: () => Effect.succeed([]) }),
         Effect.map((sentences) => void channel.write(sayings(sentences))),

@@ -1,4 +1,4 @@
-/** One push as `receive-pack` takes it in: its hooks ask here, and its first words say what kind of push it is. */
+/** One push, as `receive-pack` receives it: its hooks ask here, and its first bytes say which kind of push it is. */
 import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import type { Duplex } from "node:stream";
@@ -17,7 +17,7 @@ interface Talk {
   readonly pushed: PushHeard | undefined;
 }
 
-/** Lets the hooks of a push talk to its judge, and to who hears of written refs, for as long as the scope is open. */
+/** Connects a push's hooks with its judge and with the listener for written refs, while the scope is open. */
 export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, pushed }: Talk) {
   const run = yield* FiberSet.makeRuntime<never, void, never>();
   const written = pushListener(pushed);
@@ -34,18 +34,18 @@ export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, p
     if (typeof reply === "string") tell(reply);
     else if (reply === null) return;
     else if (isOver) tell(LEFT);
-    // A hook that is left without an answer would hold git until it is killed.
+    // A hook without an answer would block git until it is killed.
     else run(Effect.onInterrupt(Effect.map(reply, tell), () => Effect.sync(() => tell(LEFT))));
   });
   yield* Effect.forkScoped(written.answer(channel));
 });
 
-/** A packet's length is four hexadecimal digits, which count themselves. */
+/** A packet's length is four hexadecimal digits, and includes those four bytes. */
 const packetLength = (bytes: Buffer): number => Number.parseInt(bytes.toString("latin1", 0, 4), 16);
 
 /**
- * Reads in the commands of a push, as they pass, whether the client wants all of its refs or none: the capability stands
- * behind the first command, which follows the lines of a shallow clone.
+ * Reads from a push's commands, as they pass, whether the client wants all of its refs or none. The capability follows
+ * the first command, which follows the lines of a shallow clone.
  */
 export const atomicity = (): {
   readonly observe: (chunk: Uint8Array) => void;

@@ -1,16 +1,18 @@
 /**
- * Who may write which ref over git's HTTP (api.md 6, threats.md G09), and the talk between git's hooks and the service.
+ * Which refs a caller may write over git's HTTP (api.md 6, threats.md G09), and the protocol between git's hooks and
+ * the service.
  *
- *  W1 nothing but a merge writes the default branch. The one exception is `mayReplaceInitialCommit`: the empty commit a
- *     new repository starts with may be pushed away while it is the branch's only commit.
- *  W2 a session writes its own branch, forwards only, and its own `refs/wip/<sid>`; it deletes nothing.
- *  W3 a person writes any other branch and tags as they like. Branches named like a session id belong to sessions, whose
- *     sandboxes push to them without looking: a person may take them forward, and neither make, rewind nor delete them.
- *  W4 every verdict belongs to one ref and its exact old and new commit, which git compares again when it writes.
- *  W5 which branch is the default one is read when the hooks ask, not when the request began: a push may take an hour, and
- *     the default branch may change meanwhile.
- *  W6 no ref is made under a name that domain/git-ref.ts refuses, and none is touched whose name is not UTF-8: it would
- *     have another name at the repository's server.
+ *  W1 Only a merge writes the default branch. The one exception is `mayReplaceInitialCommit`: a push may replace the
+ *     empty commit of a new repository while it is the branch's only commit.
+ *  W2 A session writes its own branch, forwards only, and its own `refs/wip/<sid>`. It deletes nothing.
+ *  W3 A person writes any other branch and tags freely. Branches named like a session id belong to sessions, whose
+ *     sandboxes push to them without checking: a person may only fast-forward them, and may not create, rewind or
+ *     delete them.
+ *  W4 Every verdict is for one ref with its exact old and new commit. Git compares these again when it writes.
+ *  W5 The default branch is read when the hooks ask, not when the request begins: a push may take an hour, and the
+ *     default branch may change meanwhile.
+ *  W6 No ref is created under a name that domain/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
+ *     all: its name would differ at the repository's server.
  *
  * Reading is not limited here: every credential that reaches a repository may read all of it.
  */
@@ -19,14 +21,14 @@ import * as Result from "effect/Result";
 import { foldedName, isMangled, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
 import type { GitError } from "../port.ts";
 
-/** What a push must leave alone, as it is now. */
+/** What a push must not change, as of now. */
 export interface Protection {
-  /** Several while the default branch changes. */
+  /** More than one while the default branch changes. */
   readonly defaultBranches: readonly string[];
   readonly mayReplaceInitialCommit: boolean;
 }
 
-/** Who writes. */
+/** The author of a push. */
 export type Writer =
   | { readonly kind: "session"; readonly sessionId: string }
   | { readonly kind: "user" }
@@ -35,23 +37,23 @@ export type Writer =
 /** What a credential may write. */
 export interface WritePolicy {
   readonly writer: Writer;
-  /** Reads W5. */
+  /** See W5. */
   readonly protection: Effect.Effect<Protection, GitError>;
 }
 
-/** One ref of a push; forty zeros stand for "absent": an old one makes a creation, a new one a deletion. */
+/** One ref of a push. Forty zeros mean "absent": as the old commit they make a creation, as the new one a deletion. */
 export interface RefUpdate {
   readonly ref: string;
   readonly oldCommit: string;
   readonly newCommit: string;
-  /** Whether the new commit has the old one among its ancestors; false for creations and deletions. */
+  /** Whether the old commit is an ancestor of the new one. False for creations and deletions. */
   readonly fastForward: boolean;
 }
 
 export const absent = "0".repeat(40);
-/** The commit every new hosted repository starts with: no files, no parent, fixed author and date, so one id for all. */
+/** The first commit of every new hosted repository: no files, no parent, fixed author and date, so one id for all. */
 export const initialCommit = "ca89aa538e9ff24422381b6e1b6baab587ad24b8";
-/** Refs one push may carry: each costs a process. */
+/** How many refs one push may contain: each costs a process. */
 export const maxRefsPerPush = 1000;
 
 const branchPrefix = "refs/heads/";
@@ -100,7 +102,7 @@ const judgeUserBranch = (protection: Protection, branch: string, update: RefUpda
   return nameFault(branch, update);
 };
 
-/** @returns null where the update may be made, else the sentence that git shows to the person who pushes. */
+/** @returns null if the update is allowed, otherwise the sentence that git shows to the pusher. */
 export const judgeRefUpdate = (writer: Writer, protection: Protection, update: RefUpdate): string | null => {
   if (writer.kind === "none") return "This credential can read the repository but cannot push to it.";
   if (writer.kind === "session") return judgeSession(writer.sessionId, protection, update);
@@ -121,26 +123,29 @@ const words = (sentences: readonly string[], last: string): string =>
 const reply = (accept: boolean, sentences: readonly string[]): string =>
   words(sentences, accept ? "accept" : "refuse");
 
-/** Refuses what a hook asks about. */
+/** Refuses a hook's question. */
 export const refuseHook = (sentence: string): string => reply(false, [sentence]);
 
-/** What is said of a push that was taken. Its last word is no verdict: a hook that waits for one takes it for a refusal. */
+/**
+ * Messages about an accepted push. Their last word is not a verdict: a hook that waits for a verdict reads it as a
+ * refusal.
+ */
 export const sayings = (sentences: readonly string[]): string => words(sentences, "over");
 
 const question = /^(ref|update) ([0-9a-f]{40}) ([0-9a-f]{40}) (forward|other) (.+)$/s;
 
-/** What the server that keeps the repository made of a push. */
+/** The upstream server's answer to a push. */
 export interface Forwarded {
-  /** Why a ref was not taken, by its name; refs without one were. */
+  /** Why a ref was refused, by its name. Refs without an entry were accepted. */
   readonly refusals: ReadonlyMap<string, string>;
-  /** For whoever pushes. */
+  /** Messages for the pusher. */
   readonly said: readonly string[];
 }
 
-/** Hands the updates on to the server that keeps the repository, all of them together where they are `atomic`. */
+/** Forwards the updates to the upstream server, all of them together if they are `atomic`. */
 export type Forward = (
   updates: readonly RefUpdate[],
-  /** `quarantine`: the name of the directory in which their objects wait; empty for deletions, which bring none. */
+  /** `quarantine`: the name of the directory where their objects wait. Empty for deletions, which have none. */
   push: { readonly quarantine: string; readonly atomic: boolean },
 ) => Effect.Effect<Forwarded>;
 
@@ -165,7 +170,7 @@ const forwarded = (
   const allowed = announced.filter(({ refusal }) => refusal === null);
   const refused = announced.flatMap(({ refusal }) => refusal ?? []);
   if (allowed.length === 0) return verdict(announced, []);
-  // What is to be written together is not begun where a part of it is refused.
+  // If one ref of an atomic push is refused, nothing is written.
   if (push.atomic && refused.length > 0) return reply(false, [...new Set(refused)]);
   if (new Set(allowed.map(({ update }) => update.ref)).size < allowed.length) {
     return reply(false, ["A push must not name the same ref twice."]);
@@ -183,13 +188,14 @@ const forwarded = (
 };
 
 /**
- * Answers the hooks of one push (hooks.ts), line by line: `quarantine …` names where the objects wait, `ref …` announces
- * an update, `end` asks whether any may be made (if none may, git drops the push with its objects still in quarantine),
- * `update …` asks for one of them. What was not announced exactly so is refused. With `forward` the updates are the
- * other server's first: `end` is answered when it has taken them, and what it refused is refused.
+ * Answers the hooks of one push (hooks.ts), line by line. `quarantine …` names the directory where the objects wait.
+ * `ref …` announces an update. `end` asks whether any update is allowed; if none is, git drops the push with its
+ * objects still in quarantine. `update …` asks about one of them, and is refused unless exactly that update was
+ * announced. With `forward`, the upstream server gets the updates first: `end` is answered after it has accepted them,
+ * and its refusals are passed on.
  *
  * @param isAtomic whether the client asked for all refs or none; known before the hooks run.
- * @returns the answer to write back, null where the line asks nothing.
+ * @returns the answer to write back. Null if the line is not a question.
  */
 export const pushJudge = (
   { writer, protection }: WritePolicy,
@@ -198,14 +204,14 @@ export const pushJudge = (
 ): ((line: string) => string | Effect.Effect<string> | null) => {
   const announced = new Map<string, Announced>();
   let quarantine: string | null = null;
-  /** Answers by what stands now; where nobody can say, nothing is written. */
+  /** Answers by the current protection. If it cannot be read, nothing is written. */
   const judging = (
     entries: readonly Announced[],
     answer: () => string | Effect.Effect<string>,
   ): Effect.Effect<string> =>
     protection.pipe(
       Effect.flatMap((now) => {
-        // What was refused once stays refused.
+        // A refusal is final.
         for (const entry of entries) entry.refusal ??= judgeRefUpdate(writer, now, entry.update);
         const said = answer();
         return typeof said === "string" ? Effect.succeed(said) : said;
@@ -237,7 +243,7 @@ export const pushJudge = (
     const key = `${oldCommit} ${newCommit} ${ref}`;
     const known = announced.get(key);
     if (verb === "ref") {
-      // Announced twice, it is what the worse of the two says.
+      // If a ref is announced twice, the stricter result counts.
       const fastForward = course === "forward" && (known?.update.fastForward ?? true);
       const update = { ref, oldCommit, newCommit, fastForward };
       if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal: null });
@@ -246,7 +252,7 @@ export const pushJudge = (
     if (known === undefined)
       return reply(false, ["The push changed while the service checked it. Push again."]);
     const answer = (): string => (known.refusal === null ? reply(true, []) : reply(false, [known.refusal]));
-    // The other server has it already, or has refused it.
+    // The upstream server has already accepted or refused it.
     return forward === null ? judging([known], answer) : answer();
   };
 };

@@ -1,12 +1,13 @@
 /**
- * Git's smart HTTP protocol (v0 to v2) over a bare repository: native `upload-pack` and `receive-pack` do the work; this
- * file frames, streams and bounds it. The caller has authenticated and says what may be written (ref-policy.ts).
+ * Git's smart HTTP protocol (v0 to v2) over a bare repository. Native `upload-pack` and `receive-pack` do the work;
+ * this file frames, streams and bounds it. The caller has authenticated and decides what may be written
+ * (ref-policy.ts).
  *
- *  H1 nothing is buffered beyond one chunk and the pipes: a slow reader slows git down, and git slows the sender down.
- *  H2 git lives as long as somebody runs `body`, and not a minute longer than bytes flow.
- *  H3 a body that git did not finish ends as an error, never as a clean end.
- *  H4 nothing is written but by refs that the policy allows, one by one; a push of which no ref is allowed leaves no
- *     object behind. Nothing is written after the credential has ended (standing.ts).
+ *  H1 Nothing is buffered beyond one chunk and the pipes: a slow reader slows git down, and git slows the sender down.
+ *  H2 Git lives while `body` runs, and at most a minute longer than bytes flow.
+ *  H3 If git did not finish a body, it ends as an error, never as a clean end.
+ *  H4 Only refs that the policy allows are written, one by one. A push without an allowed ref leaves no object behind.
+ *     Nothing is written after the credential has ended (standing.ts).
  */
 import * as NodeStream from "@effect/platform-node/NodeStream";
 import * as Clock from "effect/Clock";
@@ -31,27 +32,27 @@ import { gitMessage, spawnGit } from "../run.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 
-/** What a request path asks for; `service` null: the file protocol of old clients, which is not served (403). */
+/** The target of a request path. `service` null: the file protocol of old clients, which is refused (403). */
 export interface GitRoute {
   readonly projectId: string;
   readonly kind: "advertise" | "serve";
   readonly service: GitService | null;
 }
 
-/** What the caller knows of a request when it has authenticated it. */
+/** The caller's knowledge about an authenticated request. */
 export interface GitCall {
   readonly repository: Repository;
   readonly service: GitService;
   readonly policy: WritePolicy;
-  /** Hears of the refs that a push has written, and may say something of them to whoever pushed. */
+  /** Receives the refs that a push has written, and may return messages for the pusher. */
   readonly pushed?: PushHeard;
-  /** Whether the credential still stands; absent: it does. */
+  /** Whether the credential is still valid. Absent: it is. */
   readonly standing?: Standing;
   /** The `Git-Protocol` header. */
   readonly protocol: string | undefined;
   /**
-   * Closes the client's connection. Run when no byte has moved for the idle time: a reader that has stopped reading
-   * learns of no other end, and what waits to write to it would wait for ever.
+   * Closes the client's connection, after the idle time without a byte. A reader that has stopped reading notices no
+   * other end, and a writer to it would wait for ever.
    */
   readonly disconnect: Effect.Effect<void>;
 }
@@ -65,30 +66,30 @@ export interface GitServeCall extends GitCall {
 export interface GitResponse {
   readonly status: 200 | 403 | 415 | 502 | 503;
   readonly headers: Readonly<Record<string, string>>;
-  /** Starts git when it is run and ends it when it is done, interrupted or failed. */
+  /** Starts git when it runs, and ends it when it is done, interrupted or failed. */
   readonly body: Stream.Stream<Uint8Array, GitError>;
 }
 
 export interface SmartHttpOptions {
-  /** A backend's directory; its layer has installed the hooks there. */
+  /** A backend's directory. Its layer has installed the hooks there. */
   readonly directory: string;
   /** Milliseconds without a byte in either direction after which git is ended (60 s, api.md 1). */
   readonly idleMs?: number;
-  /** Bytes one pushed pack may have (2 GiB). */
+  /** The largest pushed pack, in bytes (2 GiB). */
   readonly maxPackBytes?: number;
-  /** Milliseconds one push may take, however steadily its bytes flow (an hour). */
+  /** How long one push may take, even if its bytes flow steadily, in milliseconds (an hour). */
   readonly maxPushMs?: number;
-  /** Gits that may serve clients at the same time (places.ts). */
+  /** How many gits may serve clients at the same time (places.ts). */
   readonly places?: PlaceLimits;
-  /** Where the directory holds mirrors. */
+  /** Set if the directory contains mirrors. */
   readonly elsewhere?: Elsewhere;
 }
 
-/** What stands between a client and a repository that is kept at another server. */
+/** The steps between a client and a repository at another server. */
 export interface Elsewhere {
-  /** Brings the mirror up to date before a client is told its refs. */
+  /** Updates the mirror before a client gets its refs. */
   readonly freshen: (call: GitCall) => Effect.Effect<void, GitError>;
-  /** Opens the way to the server for one push; it is closed when git has ended. */
+  /** Opens the connection to the server for one push. It closes when git has ended. */
   readonly forwarding: (projectId: string) => Effect.Effect<Forward, never, Scope.Scope>;
 }
 
@@ -103,13 +104,13 @@ const idleMs = 60_000;
 const maxPackBytes = 2 * 1024 ** 3;
 const maxPushMs = 3_600_000;
 /**
- * Bytes that git may ask of the machine at once while it unpacks a push: a pack of a kilobyte can hold a file of many
- * gigabytes as a difference to a small one. Files that are sent whole may be larger, since they pass through.
+ * How much memory git may allocate at once while it unpacks a push: a pack of a kilobyte can contain a file of many
+ * gigabytes as a difference to a small one. Files that are sent whole may be larger, because they are streamed.
  */
 const pushAllocation = "256m";
 /** A fetch's request: wants and haves, which upload-pack keeps in memory. */
 const maxFetchRequestBytes = 32 * 1024 ** 2;
-/** Commands of a push before its pack. */
+/** The commands of a push before its pack. */
 const maxCommandBytes = 1024 ** 2;
 
 const noCache = {
@@ -122,8 +123,8 @@ const isService = (text: string | null): text is GitService =>
   text === "git-upload-pack" || text === "git-receive-pack";
 
 /**
- * Reads `/v1/git/{pid}.git/…` of a request target, still encoded: exactly the three addresses of the smart protocol,
- * and the file protocol's `info/refs`. Everything else is null (404).
+ * Reads `/v1/git/{pid}.git/…` in a request target, still encoded: exactly the three addresses of the smart protocol,
+ * and the file protocol's `info/refs`. Anything else is null (404).
  */
 export const parseGitPath = (target: string): GitRoute | null => {
   const [, project = "", rest, query = ""] =
@@ -140,7 +141,7 @@ export const parseGitPath = (target: string): GitRoute | null => {
 
 const failure = (message: string): GitError => new GitError({ code: "git_failed", message });
 
-/** An answer git shows to the user line by line behind `remote:`. */
+/** An answer that git shows to the user line by line after `remote:`. */
 const plain = (status: Exclude<GitResponse["status"], 200>, text: string): GitResponse => ({
   status,
   headers: { ...noCache, "content-type": "text/plain; charset=utf-8" },
@@ -149,12 +150,12 @@ const plain = (status: Exclude<GitResponse["status"], 200>, text: string): GitRe
 
 const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    // A git that has ended reads no more; what is left of the request is of no use to anybody.
+    // An ended git reads no more, so the rest of the request is discarded.
     if (sink.destroyed || sink.writableEnded) return resume(Effect.void);
     sink.write(chunk, () => resume(Effect.void));
   });
 
-/** The endpoint's options, where its gits queue, and what need not be asked of them again. */
+/** The endpoint's options, the places for its gits, and its cached greeting. */
 type Served = SmartHttpOptions & {
   readonly takePlace: TakePlace;
   readonly greeting: ReturnType<typeof makeGreeting>;
@@ -168,7 +169,7 @@ interface Exchange {
   readonly body: Stream.Stream<Uint8Array, GitError>;
 }
 
-/** Pushing has no second version: git itself answers a push in version 0. */
+/** Pushing has no version 2: git itself answers a push in version 0. */
 const protocolOf = ({ protocol }: GitCall): Readonly<Record<string, string>> => {
   const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? "")?.[1];
   return version === undefined ? {} : { GIT_PROTOCOL: `version=${version}` };
@@ -193,7 +194,7 @@ const start = ({ call, path, options, args }: Exchange) => {
   });
 };
 
-/** Ends git and the connection when no byte has moved for the given time. */
+/** Ends git and the connection if no byte has moved for the given time. */
 const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number) =>
   Effect.gen(function* () {
     for (;;) {
@@ -211,7 +212,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const { repository, policy, service, standing } = wanted.call;
       const over = untilEnded(standing);
       yield* Effect.raceFirst(wanted.options.takePlace(repository.projectId), over);
-      // Opened before git starts, and so closed after it has ended.
+      // Opened before git starts, so it closes after git has ended.
       const { elsewhere } = wanted.options;
       const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
       const git = yield* start(wanted);
@@ -232,8 +233,8 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
           return Effect.andThen(touch, write(git.stdin, chunk));
         }),
         Effect.andThen(Effect.sync(() => git.stdin.end())),
-        // A request that broke off does not look finished to git: a push says itself where it ends, and a fetch's git is
-        // ended by a signal.
+        // To git, a broken request must not look complete. A push marks its own end, and a fetch's git is ended by a
+        // signal.
         Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(broken, error))),
         Effect.forkScoped,
       );
@@ -256,10 +257,11 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         evaluate: () => git.stdout,
         onError: () => failure("The response of git was cut off."),
         chunkSize: 4,
-        closeOnDone: false, // spawnGit closes it: git that is hung up on still finishes its sentence
+        closeOnDone: false, // spawnGit closes it: a git that is hung up on still finishes its output
       });
-      // A code other than 0 is git's way of saying "no" and has been said in the protocol; a signal is not. Where git
-      // said it early, the rest of the request is read all the same: a client listens when it has spoken.
+      // A nonzero exit code is git's refusal, which it has already sent in the protocol; a signal is not. If git
+      // refused early, the rest of the request is still read, because a client only listens after it has sent
+      // everything.
       const ended = Effect.gen(function* () {
         yield* Fiber.await(request);
         const code = yield* git.exit;
@@ -298,10 +300,10 @@ const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8
   });
 
 /**
- * What git says in version 2 before it is asked for anything: what it is able to do. That is the same of every repository
- * here, which all have one object format and no configuration of their own, so git is started for it once; a clone of a
- * small repository has a third of its gits less. A git that was renewed beneath the service greets as before until the
- * service starts again.
+ * Git's capabilities, its first output in version 2. They are the same for every repository here, since all have one
+ * object format and no configuration of their own. So git is started for them once, which saves a third of the
+ * processes of a small clone. If git is upgraded under a running service, the old greeting stays until the service
+ * restarts.
  */
 const makeGreeting = (): ((
   said: Stream.Stream<Uint8Array, GitError>,
@@ -313,7 +315,7 @@ const makeGreeting = (): ((
       const chunks: Uint8Array[] = [];
       const keep = Effect.sync(() => {
         const whole = Buffer.concat(chunks);
-        // A git that could not read the repository ends as well, with less than that.
+        // A git that cannot read the repository also ends, but prints less.
         if (/^[0-9a-f]{4}version 2\n.*0000$/s.test(whole.toString("latin1"))) kept = whole;
       });
       return said.pipe(
@@ -354,7 +356,7 @@ const serve = (options: Served, call: GitServeCall, path: string): GitResponse =
   };
 };
 
-/** Git shows the sentence; a server that is away passes, one that says no does not. */
+/** Git shows the sentence. An unavailable server is temporary (503), a refusal is not. */
 const upstreamFailed = ({ code, message }: GitError): GitResponse | null => {
   if (code === "unavailable") {
     const answer = plain(503, message);

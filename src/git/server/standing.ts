@@ -1,6 +1,6 @@
 /**
- * Whether a credential still stands while its request is under way: a push or a fetch may take minutes. A push writes no
- * ref after its credential has ended (threats.md T03), even when every byte of it arrived before.
+ * Whether a credential is still valid while its request is under way: a push or a fetch may take minutes. A push writes
+ * no ref after its credential has ended (threats.md T03), even if all its bytes arrived before.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -10,7 +10,7 @@ import { refuseHook, type pushJudge } from "./ref-policy.ts";
 export interface Standing {
   /** Completes when the credential ends. */
   readonly ended: Deferred.Deferred<void>;
-  /** Asks now; false where nothing can be learned. */
+  /** Checks now. False if the check fails. */
   readonly holds: Effect.Effect<boolean>;
 }
 
@@ -18,20 +18,21 @@ type Judge = ReturnType<typeof pushJudge>;
 
 const ENDED = refuseHook("The credential of this push has expired. The remaining refs were not written.");
 
-/** Whether the answer to this line lets something be written. */
+/** Whether the answer to this line allows a write. */
 const isDecisive = (line: string): boolean => line === "end" || line.startsWith("update ");
 
 /**
- * The judge, asking first whether the credential stands.
+ * The judge, which first checks whether the credential is still valid.
  *
- * @param isForwarded the answer to `end` comes after another server took the push: from then on git only follows it.
+ * @param isForwarded true if the upstream server accepts a push before `end` is answered. After that, git only follows
+ * it.
  */
 export const standingJudge = (judge: Judge, standing: Standing | undefined, isForwarded: boolean): Judge => {
   if (standing === undefined) return judge;
   return (line) => {
     if (!isDecisive(line) || (isForwarded && line !== "end")) return judge(line);
     return Effect.flatMap(standing.holds, (holds) => {
-      // The connection may be being closed meanwhile: what has ended is not asked about again.
+      // The connection may be closing: an ended credential is not checked again.
       if (!holds || Deferred.isDoneUnsafe(standing.ended)) return Effect.succeed(ENDED);
       const answer = judge(line);
       if (typeof answer === "string") return Effect.succeed(answer);

@@ -1,12 +1,12 @@
 /**
- * The `git` backend: repositories that are kept at any git server, by URL, over http(s) or ssh. Their server is the truth
- * and the mirror beside it (mirror.ts) what is worked with:
+ * The `git` backend: repositories at any git server, by URL, over http(s) or ssh. The server is authoritative, and the
+ * service works with a mirror of it (mirror.ts):
  *
- *  E1 Every question about a branch is asked of the server; a commit that the mirror has is not asked for again.
- *  E2 A ref moves at the server first, only from where it is known to be, and then in the mirror: whoever dies between
- *     leaves a mirror that the next fetch puts right.
- *  E3 A push of a client's waits in quarantine until the server has answered for every ref of it (smart-http.ts). What it
- *     refused, or did not take, is refused to the client, and of a push that it took nothing of nothing stays here.
+ *  E1 Every question about a branch goes to the server. A commit that the mirror has is not fetched again.
+ *  E2 A ref first moves at the server, only from its known commit, and then in the mirror. After a crash in between,
+ *     the next fetch corrects the mirror.
+ *  E3 A client's push waits in quarantine until the server has answered for every ref (smart-http.ts). Refs that the
+ *     server refused or did not accept are refused to the client. If it accepted no ref, the push leaves nothing here.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -42,18 +42,18 @@ import { sweepLeftovers } from "../repository/sweep.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxPackBytes" | "places"> {
-  /** Holds the mirrors; made, for the service's user alone, where it is missing. */
+  /** The directory of the mirrors. If it is missing, it is created for the service's user alone. */
   readonly directory: string;
-  /** Lower-case hosts whose private addresses, or plain http, may be used (PLATFORM_GIT_ALLOW_HOSTS). */
+  /** Lower-case hosts for which private addresses or plain http are allowed (PLATFORM_GIT_ALLOW_HOSTS). */
   readonly allowHosts: readonly string[];
   readonly upstreams: Upstreams["Service"];
-  /** How git reaches an upstream; null for one of another kind. */
+  /** How git reaches an upstream. Null for an upstream of another kind. */
   readonly remoteOf: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
-  /** Milliseconds that a clone or a client's fetch may be behind the server (2 s). */
+  /** How far a clone or a client's fetch may lag behind the server, in milliseconds (2 s). */
   readonly freshMs?: number;
-  /** Milliseconds without a word from the server after which a call is given up (30 s). */
+  /** Milliseconds without a byte from the server after which a call is given up (30 s). */
   readonly stallMs?: number;
-  /** What git may take of the machine to receive what it asked the server for (4 GiB of memory, a pack of 10 GiB). */
+  /** Limits for git while it receives data from the server (4 GiB of memory, a pack of 10 GiB). */
   readonly bounds?: GitBounds;
 }
 
@@ -61,7 +61,7 @@ const freshMs = 2_000;
 const stallMs = 30_000;
 const bounds: GitBounds = { memoryBytes: 4 * 1024 ** 3, fileBytes: 10 * 1024 ** 3 };
 
-/** A `git` upstream is reached as it was given. */
+/** A `git` upstream is reached as configured. */
 export const plainRemote = ({ source, credential }: Upstream): Effect.Effect<RemoteRepository | null> => {
   if (source.kind !== "git" || credential?.kind === "token" || credential?.kind === "app")
     return Effect.succeed(null);
@@ -77,7 +77,7 @@ const ofAnotherKind = Effect.fail(
 const refusedBy = (reason: string): GitError =>
   failed("refused", `The repository's server refused the change: ${reason}.`);
 
-/** The one update of a push. */
+/** The outcome of a push with one update. */
 const outcomeOf = Effect.fnUntraced(function* (
   remote: Remote,
   repository: string,
@@ -86,11 +86,11 @@ const outcomeOf = Effect.fnUntraced(function* (
   const { outcomes, said } = yield* pushRefs(remote, { repository, updates: [update], atomic: false });
   const outcome = outcomes.get(update.ref);
   if (outcome === undefined) return yield* Effect.die(new Error("a pushed ref has no outcome"));
-  // What its hook said is more than git's summary of it.
+  // The server's hook says more than git's summary of it.
   return outcome.kind === "refused" ? { ...outcome, reason: [outcome.reason, ...said].join("; ") } : outcome;
 });
 
-/** The server has the ref: so has the mirror. What this cannot do the next fetch does. */
+/** The server has the ref, so the mirror gets it too. If this fails, the next fetch does it. */
 const follow = (path: string, ref: string, commit: string): Effect.Effect<void> =>
   Effect.ignore(runGit({ repository: path, args: ["update-ref", ref, commit] }));
 
@@ -133,7 +133,7 @@ const createBranch = Effect.fnUntraced(function* (
   }
 }, Effect.scoped);
 
-/** A merge's swap: at the server, by a lease on the tip it was worked out for. */
+/** A merge's swap: at the server, with a lease on the tip for which the merge was computed. */
 const swapAt =
   (mirrors: Mirrors, projectId: string, path: string): Swap =>
   (branch, { from, to }) =>
@@ -149,7 +149,7 @@ const swapAt =
       return true;
     }).pipe(Effect.scoped);
 
-/** The default branch of a new project: the asked one, else the server's HEAD. */
+/** The default branch of a new project: the requested one, otherwise the server's HEAD. */
 const chooseBranch = (asked: string | null) =>
   Effect.fnUntraced(function* (remote: Remote, path: string): Effect.fn.Return<string, GitError> {
     const branches = yield* runGit({
@@ -171,7 +171,7 @@ const chooseBranch = (asked: string | null) =>
 
 type Sides = Parameters<typeof sidesOf>[1];
 
-/** E1: the sides of a comparison, with a fetch where one of them is a branch, or a commit that is not here. */
+/** E1: resolves the sides of a comparison, with a fetch if one of them is a branch, or a commit that is not here. */
 const currentSides = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: string, sides: Sides) {
   const path = yield* mirrors.known(projectId);
   for (const side of [sides.base, sides.head]) {
@@ -224,7 +224,7 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
   });
 };
 
-/** The sentence a client is shown for a ref that its server did not take; null where it did. */
+/** The sentence for the client about a ref that its server did not accept. Null if it did. */
 const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | null => {
   switch (outcome?.kind) {
     case "taken":
@@ -240,12 +240,12 @@ const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | nu
   }
 };
 
-/** git reads a path that begins with a quote as one in C's notation: a colon in it then divides nothing. */
+/** Git reads a path that begins with a quote in C notation, where a colon is not a separator. */
 const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
 /**
- * The session's branch among these that the server shows first, null where there is none. The server's people may make
- * any branch the default one, and a session's push would then write it (spec 1). Asked of pushes to such branches alone.
+ * The session branch among these that is the server's default branch. Null if none is. The server's people may make any
+ * branch the default, and a session's push would then write it (spec 1). Checked only for pushes to session branches.
  */
 const sessionsDefault = Effect.fnUntraced(function* (remote: Remote, updates: readonly RefUpdate[]) {
   const own = updates.filter(({ ref }) => isSessionBranch(ref.replace("refs/heads/", "")));
@@ -301,7 +301,9 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
     };
   });
 
-/** A session's clone begins right after its branch was made, here or on another node: that branch must be seen. */
+/**
+ * A session's clone begins right after its branch was created, here or on another node, so that branch must be visible.
+ */
 const freshen = (mirrors: Mirrors, ageMs: number) =>
   Effect.fnUntraced(function* ({ repository: { projectId }, policy }: GitCall) {
     const path = yield* mirrors.fresh(projectId, ageMs);
@@ -310,7 +312,10 @@ const freshen = (mirrors: Mirrors, ageMs: number) =>
     yield* mirrors.fresh(projectId, 0);
   });
 
-/** Opens the backend. It refuses an unfit git, and sweeps what a dead service left: one service owns the directory. */
+/**
+ * Opens the backend. It refuses an unsuitable git, and removes leftovers of a dead service: one service owns the
+ * directory.
+ */
 export const openExternal = Effect.fnUntraced(function* (
   options: ExternalOptions,
 ): Effect.fn.Return<Repositories, GitError, Scope.Scope> {

@@ -1,6 +1,6 @@
 /**
- * When mirrors are fetched (mirror.ts, B2 and B3): one fetch of a mirror at a time, shared by all who waited for it, and
- * never a ref that is just being pushed.
+ * Decides when mirrors are fetched (mirror.ts, B2 and B3): one fetch of a mirror at a time, shared by all callers that
+ * waited for it, and never for a ref that is being pushed.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -9,31 +9,31 @@ import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import type { GitError } from "../port.ts";
 
-/** Of one mirror; instants are ms since the epoch. */
+/** The state of one mirror. Instants are ms since the epoch. */
 interface State {
   readonly turn: Semaphore.Semaphore;
-  /** Fetches that have begun so far. */
+  /** How many fetches have begun so far. */
   begun: number;
-  /** When the last fetch that succeeded began. */
+  /** When the last successful fetch began. */
   fetchedFrom: number;
-  /** The last fetch that failed, by its number. */
+  /** The last failed fetch, by its number. */
   failed: { readonly number: number; readonly error: GitError } | null;
-  /** A fetch that began no later may lack what a push has moved. */
+  /** A fetch that began no later than this may miss a push's change. */
   doubtedAt: number;
-  /** Refs that are being pushed, and by how many. */
+  /** Refs that are being pushed, each with the number of pushes. */
   readonly pushed: Map<string, number>;
 }
 
 export interface Freshness {
-  /** Ends when a fetch has succeeded that began after the instant; what has been fetched since is not fetched again. */
+  /** Completes after a successful fetch that began after the instant. An existing fetch counts. */
   readonly after: (projectId: string, instant: number) => Effect.Effect<void, GitError>;
-  /** Notes a fetch that was made otherwise. */
+  /** Records a fetch that was made elsewhere. */
   readonly note: (projectId: string, began: number) => void;
-  /** What was fetched is not here any more: the next one fetches all of it, and the others wait for that. */
+  /** The mirror is gone: the next caller fetches everything, and the others wait for that. */
   readonly lose: (projectId: string) => void;
-  /** There is no such repository any more. */
+  /** The repository no longer exists. */
   readonly forget: (projectId: string) => void;
-  /** Keeps fetches away from these refs until the scope closes; ends when none runs that does not know of it. */
+  /** Protects these refs from fetches until the scope closes. Completes when no older fetch is running. */
   readonly reserve: (projectId: string, refs: readonly string[]) => Effect.Effect<void, never, Scope.Scope>;
 }
 
@@ -42,11 +42,11 @@ const never = Number.NEGATIVE_INFINITY;
 const isFresh = ({ fetchedFrom, doubtedAt }: State, instant: number): Effect.Effect<boolean> =>
   Effect.map(
     Clock.currentTimeMillis,
-    // What was fetched in an hour that is still to come was fetched before the clock was set back.
+    // A fetch time in the future was recorded before the clock was set back.
     (now) => fetchedFrom <= now && fetchedFrom > Math.max(instant, doubtedAt),
   );
 
-/** @param fetch fetches everything but `except`. It goes on when nobody waits for it any more, until the scope closes. */
+/** @param fetch fetches everything except `except`. It continues without waiting callers, until the scope closes. */
 export const makeFreshness = Effect.fnUntraced(function* (
   fetch: (projectId: string, except: Iterable<string>) => Effect.Effect<void, GitError>,
 ): Effect.fn.Return<Freshness, never, Scope.Scope> {
@@ -70,7 +70,8 @@ export const makeFreshness = Effect.fnUntraced(function* (
     return state.turn.withPermit(
       Effect.gen(function* () {
         if (yield* isFresh(state, instant)) return;
-        // However old what it wants may be, a failure from before it asked is not its own: the credential may be another.
+        // A failure from before this call does not count, whatever age the caller accepts: the credential may have
+        // changed since.
         if (state.failed !== null && state.failed.number > before) return yield* state.failed.error;
         const began = yield* Clock.currentTimeMillis;
         const number = (state.begun += 1);

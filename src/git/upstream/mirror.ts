@@ -1,14 +1,14 @@
 /**
- * Mirrors of repositories that are kept at other servers: a bare repository each, below one directory, fetched on need,
- * so that clones, comparisons and merges cost their server no transfer of what is known here.
+ * Mirrors of repositories at other servers: a bare repository each, below one directory, fetched when needed. Known
+ * objects are not transferred again for clones, comparisons and merges.
  *
- *  B1 A mirror is a copy and nothing else: what is in no answer of the server's is in no ref of it. A lost one is made
- *     again when it is needed.
- *  B2 One fetch of a mirror runs at a time. Whoever asks while it runs waits for the next one, which all who wait share,
- *     its failure too: what they see began after they asked.
- *  B3 A ref that is being pushed is the push's own: no fetch moves it until the mirror has it as the server has.
- *  B4 A server that shows a web page takes no ref away here (remote.ts, R5): a fetch asks for the default branch by its
- *     name, and fails where it is not there. Then the server has to show that it speaks git.
+ *  B1 A mirror is only a copy: its refs contain nothing that the server did not send. A lost mirror is created again
+ *     when needed.
+ *  B2 One fetch of a mirror runs at a time. Callers that ask while it runs share the next one, including its failure.
+ *     So the result always began after they asked.
+ *  B3 While a ref is being pushed, no fetch moves it until the mirror has the server's commit.
+ *  B4 A server that returns a web page must not remove refs here (remote.ts, R5). A fetch asks for the default branch
+ *     by name, and fails if it is missing. Then the server must prove that it speaks git.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -34,45 +34,45 @@ import {
 import { existingRepository, repositoryPath, unknownRepository } from "../repository/repository-path.ts";
 import { runGit } from "../run.ts";
 
-/** Where a project's repository is kept, and which branch a plain clone of it checks out. */
+/** Where a project's repository is kept, and the branch that a plain clone of it checks out. */
 export type MirroredRepository = RemoteRepository & { readonly defaultBranch: string };
 
 export interface MirrorOptions extends RemoteOptions {
-  /** Null where the project has no repository of this kind. */
+  /** Null if the project has no repository of this kind. */
   readonly remoteOf: (projectId: string) => Effect.Effect<MirroredRepository | null, GitError>;
 }
 
 export interface Mirrors {
-  /** Makes the mirror of a new project. */
+  /** Creates the mirror of a new project. */
   readonly create: (
     projectId: string,
     remote: RemoteRepository,
     chooseBranch: (remote: Remote, path: string) => Effect.Effect<string, GitError>,
   ) => Effect.Effect<void, GitError>;
-  /** Whether the server lets it in: what `create` begins with. */
+  /** Whether the server accepts the credential: the first step of `create`. */
   readonly check: (remote: RemoteRepository) => Effect.Effect<void, GitError>;
   readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;
-  /** The mirror's path, after a fetch that began at most `ageMs` before now; 0: after now. */
+  /** The mirror's path, after a fetch that began at most `ageMs` before now. 0: after now. */
   readonly fresh: (projectId: string, ageMs: number) => Effect.Effect<string, GitError>;
-  /** The mirror's path, however old it is. */
+  /** The mirror's path, whatever its age. */
   readonly known: (projectId: string) => Effect.Effect<string, GitError>;
-  /** The project's server; closed with the scope. */
+  /** The connection to the project's server. Closed with the scope. */
   readonly open: (projectId: string) => Effect.Effect<Remote, GitError, Scope.Scope>;
   /** B3, until the scope closes. */
   readonly reserve: (projectId: string, refs: readonly string[]) => Effect.Effect<void, never, Scope.Scope>;
 }
 
-/** Milliseconds one fetch may take. */
+/** How long one fetch may take, in milliseconds. */
 const fetchDeadlineMs = 30 * 60_000;
-/** Fetches at a time: each is a git that unpacks. */
+/** How many fetches run at a time: each is a git that unpacks. */
 const FETCHES = 8;
-/** Housekeeping of a mirror that is in use. */
+/** How often a mirror in use gets its housekeeping. */
 const TIDY_EVERY_MS = 60 * 60_000;
 const tidyDeadlineMs = 30 * 60_000;
 
 const refspecs = ["heads", "tags", "wip"].map((kind) => `+refs/${kind}/*:refs/${kind}/*`);
 
-/** What a fetch that failed has left half received; nobody else writes there under that name. */
+/** Removes partly received packs of a failed fetch. No other writer uses these names there. */
 const sweepPacks = (path: string): Effect.Effect<void> =>
   Effect.ignore(
     filesystem("Sweeping", async () => {
@@ -83,7 +83,7 @@ const sweepPacks = (path: string): Effect.Effect<void> =>
   );
 
 interface FetchOptions extends Pick<RemoteOptions, "bounds"> {
-  /** Refs that stay as they are. */
+  /** Refs that must not change. */
   readonly except?: readonly string[];
   /** A ref without which the fetch fails. */
   readonly required?: string;
@@ -94,7 +94,7 @@ const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.
     repository: path,
     args: [
       "fetch",
-      "--progress", // so that a server that has stopped is told from one that is slow
+      "--progress", // to distinguish a server that has stopped from a slow one
       "--prune",
       "--no-tags", // the refspec brings them all
       "--no-write-fetch-head",
@@ -134,7 +134,7 @@ const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
   yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
 });
 
-/** Fetches, or makes the mirror where there is none. */
+/** Fetches into the mirror, or creates a missing one. */
 const makeFetch = (
   options: MirrorOptions,
   repositoryOf: (projectId: string) => Effect.Effect<Place, GitError>,
@@ -156,7 +156,7 @@ const makeFetch = (
   }, Effect.scoped);
 };
 
-/** Housekeeping of what many small fetches leave, now and then; nobody waits for it. */
+/** Housekeeping after many small fetches, from time to time, in the background. */
 const makeTidy = (scope: Scope.Scope) => {
   const tidied = new Map<string, number>();
   return Effect.fnUntraced(function* (path: string) {
@@ -181,7 +181,7 @@ interface Place {
   readonly repository: MirroredRepository;
 }
 
-/** Opens the mirrors below the options' directory; fetches that nobody waits for any more end with the scope. */
+/** Opens the mirrors below the options' directory. Fetches without waiting callers end with the scope. */
 export const openMirrors = Effect.fnUntraced(function* (
   options: MirrorOptions,
 ): Effect.fn.Return<Mirrors, never, Scope.Scope> {

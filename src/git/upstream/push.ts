@@ -1,7 +1,7 @@
 /**
- * Pushing refs to the server that keeps the repository, each only from the commit it is known to have there
- * (`--force-with-lease`). What the server did with a ref is what it says of it; where it said nothing, or that the ref is
- * elsewhere by now, it is asked (threats.md G12): a push is never repeated blindly, nor taken for lost.
+ * Pushes refs to the upstream server, each only from its known commit there (`--force-with-lease`). The server's report
+ * decides each ref's outcome. If there is no report, or it says that the ref has moved, the ref is read (threats.md
+ * G12): a push is never repeated blindly, and never assumed lost.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -12,16 +12,16 @@ import { GitError } from "../port.ts";
 import { absent, type RefUpdate } from "../server/ref-policy.ts";
 import { listRemote, type Remote, remoteError, runRemote } from "./remote.ts";
 
-/** What became of one ref. */
+/** The outcome of one ref. */
 export type PushOutcome =
   | { readonly kind: "taken" }
-  /** The server has another commit there, `tip`; null: none. */
+  /** The server has another commit, `tip`. Null: the ref does not exist. */
   | { readonly kind: "moved"; readonly tip: string | null }
-  /** The server's own word. */
+  /** The server's own message. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** Not taken: the ref is as it was. */
+  /** Not accepted: the ref is unchanged. */
   | { readonly kind: "failed"; readonly error: GitError }
-  /** Nobody can say. */
+  /** The outcome cannot be determined. */
   | { readonly kind: "unknown"; readonly error: GitError };
 
 export interface Push {
@@ -29,14 +29,14 @@ export interface Push {
   readonly updates: readonly Pick<RefUpdate, "ref" | "oldCommit" | "newCommit">[];
   /** All of them or none. */
   readonly atomic: boolean;
-  /** Where the objects lie, when not in the repository. */
+  /** The location of the objects, if they are not in the repository. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface Pushed {
   /** By ref. */
   readonly outcomes: ReadonlyMap<string, PushOutcome>;
-  /** What the server had to say to whoever pushes, line by line. */
+  /** The server's messages for the pusher, line by line. */
   readonly said: readonly string[];
 }
 
@@ -66,7 +66,7 @@ const commandOf = (remote: Remote, { updates, atomic }: Push): readonly string[]
 
 const progress = /^(?:Enumerating|Counting|Compressing|Writing|Receiving|Resolving|Unpacking|Checking) /;
 
-/** Lines of the server's hooks. */
+/** Lines from the server's hooks. */
 const saidIn = (stderr: string): readonly string[] =>
   stderr
     .split("\n")
@@ -76,10 +76,10 @@ const saidIn = (stderr: string): readonly string[] =>
     .slice(-maxLinesSaid);
 
 const isOpenQuestion = (summary: string): boolean =>
-  // The lease is broken, or the server broke off before it had told.
+  // The lease is broken, or the server disconnected before its report.
   /\(stale info\)|\[remote failure\]|failed to report status/.test(summary);
 
-/** `flag TAB from:to TAB summary (reason)`, a line a ref; nothing for a ref that the server was not heard of. */
+/** `flag TAB from:to TAB summary (reason)`, one line for each ref. Refs without a report are missing. */
 const outcomesIn = (stdout: string): Map<string, PushOutcome> => {
   const outcomes = new Map<string, PushOutcome>();
   for (const line of stdout.split("\n")) {
@@ -96,8 +96,8 @@ const outcomesIn = (stdout: string): Map<string, PushOutcome> => {
 };
 
 /**
- * Asks the server for the refs that it did not say it has taken. A refusal of its own stands where the ref is as it was;
- * where it is elsewhere, that was the reason.
+ * Reads the refs that the server did not report as accepted. If a ref is unchanged, the server's refusal counts. If it
+ * has moved, that was the reason.
  */
 const settle = Effect.fnUntraced(function* (
   remote: Remote,
@@ -126,7 +126,7 @@ const settle = Effect.fnUntraced(function* (
   });
 });
 
-/** Pushes; every update has its outcome. */
+/** Pushes. Every update gets an outcome. */
 export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push) {
   const faults = yield* Faults;
   faults("upstream.begun");

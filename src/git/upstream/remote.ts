@@ -1,14 +1,14 @@
 /**
- * Speaking with the git server that keeps a repository (api.md 2, threats.md G03 to G05).
+ * Calls to the git server that keeps a repository (api.md 2, threats.md G03 to G05).
  *
- *  R1 A credential is in no argument, no environment and no configuration. A password is told to git's askpass over
- *     descriptor 3 when the server asks for it, and to none but that server; ssh's key is a file of mode 0600 for as long
- *     as ssh runs.
- *  R2 The address that was checked is the one that is dialled, and no redirect is followed.
- *  R3 Every call ends: by its deadline, or when nothing moves; what it writes and keeps in memory is bounded.
- *  R4 A failure says whether it passes (`unavailable`) or the server said no (`refused`).
- *  R5 A web page is no repository. Where a server does not answer in git's own protocol, git looks for a list of refs in
- *     the page, and a page may be read as an empty one: an empty list counts only where the server spoke git.
+ *  R1 A credential is in no argument, no environment and no configuration. Git's askpass gets a password over
+ *     descriptor 3 when the server requests it, and only for that server. An ssh key is a file of mode 0600 while ssh
+ *     runs.
+ *  R2 The checked address is the one that is dialled, and no redirect is followed.
+ *  R3 Every call ends: by its deadline, or when nothing moves. Its files and its memory are bounded.
+ *  R4 A failure is either temporary (`unavailable`) or a refusal by the server (`refused`).
+ *  R5 A web page is not a repository. If a server does not answer in git's protocol, git searches the page for a list
+ *     of refs, and may find an empty one. So an empty list counts only if the server spoke git.
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
@@ -31,29 +31,29 @@ export interface RemoteRepository {
 }
 
 export interface RemoteOptions {
-  /** Where askpass was installed and keys may lie. */
+  /** The directory of askpass and of temporary keys. */
   readonly directory: string;
   /** PLATFORM_GIT_ALLOW_HOSTS, lower case. */
   readonly allowHosts: readonly string[];
-  /** Milliseconds without a word from the server after which a call is given up. */
+  /** Milliseconds without a byte from the server after which a call is given up. */
   readonly stallMs: number;
-  /** What git may take to receive what it asked for. */
+  /** Limits for git while it receives requested data. */
   readonly bounds: GitBounds;
 }
 
-/** What every call to one server has in common. */
+/** Options that all calls to one server share. */
 export type Remote = Required<Pick<GitRequest, "config" | "environment" | "stallMs">> &
   Pick<GitRequest, "answer"> & {
-    /** For the command line. */
+    /** The address for the command line. */
     readonly address: string;
   };
 
-/** A listing holds at most 16 MiB of refs (run.ts); git itself must not take more memory for it than this. */
+/** A listing contains at most 16 MiB of refs (run.ts). Git must not use more memory for it than this. */
 export const TALK_BOUNDS: GitBounds = { memoryBytes: 1024 ** 3, fileBytes: 64 * 1024 ** 2 };
 
 const askpassPath = (directory: string): string => join(directory, ".askpass");
 
-// The words are git's own, which speaks English here. A prompt has no line end, and printf is the shell's own.
+// The texts are git's own, in English. A prompt has no line end, and printf is a shell builtin.
 const askpass = `#!/bin/sh
 printf '%s\\n' "$1" >&3 || exit 1
 IFS= read -r word <&3 || exit 1
@@ -61,7 +61,7 @@ IFS= read -r word <&3 || exit 1
 printf '%s\\n' "$word"
 `;
 
-/** Writes the program that git asks for passwords, complete before it gets its name. */
+/** Writes the program that git asks for passwords. It is complete before it gets its name. */
 export const installAskpass = (directory: string): Effect.Effect<void, GitError> =>
   filesystem("Setting up the password prompt", async () => {
     const aside = join(directory, `.askpass.${process.pid}`);
@@ -70,7 +70,7 @@ export const installAskpass = (directory: string): Effect.Effect<void, GitError>
     await rename(aside, askpassPath(directory));
   });
 
-/** Answers git's prompts about this one server; whoever asks for another one gets an empty line, which is a refusal. */
+/** Answers git's prompts for this one server. A prompt for another server gets an empty line, which is a refusal. */
 export const passwordTeller =
   ({ username, password }: PasswordCredential, origin: string) =>
   (prompt: string): string => {
@@ -80,11 +80,11 @@ export const passwordTeller =
     return isPassword ? password : "";
   };
 
-/** ssh as git starts it, through a shell: paths are ours, and hold no quote. */
+/** ssh as git starts it, through a shell. The paths are ours and contain no quote. */
 const sshCommand = (files: string, { host, port, address }: SshAddress): string => {
   const settings: Readonly<Record<string, string>> = {
     HostName: address,
-    // As known_hosts names a host at another port than ssh's own.
+    // The form in which known_hosts names a host with a port other than ssh's own.
     HostKeyAlias: port === "22" ? host : `[${host}]:${port}`,
     CheckHostIP: "no",
     StrictHostKeyChecking: "yes",
@@ -110,7 +110,7 @@ const sshCommand = (files: string, { host, port, address }: SshAddress): string 
   return ["ssh -F /dev/null -T", ...options].join(" ");
 };
 
-/** Whoever pastes a key may lose its last line end, and ssh calls such a key invalid. */
+/** A pasted key may lack its last line end, and ssh refuses a key without it. */
 const withLineEnd = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
 
 const keyFiles = (
@@ -128,7 +128,7 @@ const keyFiles = (
     (files) => Effect.ignore(filesystem("Sweeping", () => rm(files, { recursive: true, force: true }))),
   );
 
-/** Checks the address and lays the credential out for as long as the scope is open. */
+/** Checks the address and provides the credential while the scope is open. */
 export const openRemote = Effect.fnUntraced(function* (
   { url, credential }: RemoteRepository,
   { directory, allowHosts, stallMs }: RemoteOptions,
@@ -164,7 +164,7 @@ export const openRemote = Effect.fnUntraced(function* (
   };
 });
 
-/** What a server says when it will say the same next time. A redirect is one: nobody follows it. */
+/** Errors that a retry cannot change. A redirect is one, because redirects are not followed. */
 const refusals =
   /Authentication failed|could not read (?:Username|Password)|returned error: (?:3\d\d|40[0-46-9]|41\d)|not found|does not appear to be a git repository|Permission denied|Host key verification failed|Could not read from remote repository|REMOTE HOST IDENTIFICATION|invalid format|error in libcrypto|access denied/i;
 const passing = /Could not resolve|Connection (?:timed out|refused|reset|closed)|timed out/i;
@@ -175,7 +175,7 @@ const unavailable = (message: string): GitError =>
     message: `The repository's server could not be reached or did not answer: ${message}`,
   });
 
-/** What git said, or ssh beneath it: git then knows only that it could not read. */
+/** Git's error message, or ssh's: if ssh fails, git only knows that it could not read. */
 const faultIn = (stderr: string, repository: string | null): string => {
   const message = gitMessage(stderr, repository);
   if (!message.includes("Could not read from remote repository")) return message;
@@ -193,10 +193,10 @@ export const notGit = (): GitError =>
     "The repository's server answered with a web page, not with git. Check the URL and the credential: the page may ask to sign in.",
   );
 
-/** The server let git's question in, and not what followed from it. */
+/** The server accepted git's first request, but not the following one. */
 const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
 
-/** R4, by what git said. */
+/** R4, by git's message. */
 export const remoteError = (stderr: string, repository: string | null): GitError => {
   if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
   const [, status] = halfWay.exec(stderr) ?? [];
@@ -212,10 +212,10 @@ export const remoteError = (stderr: string, repository: string | null): GitError
     : unavailable(message);
 };
 
-/** Every code that git ends with by itself. */
+/** Every exit code of git itself. */
 const anyCode = Array.from({ length: 256 }, (_, code) => code);
 
-/** Runs git against the server; its codes other than `expect` fail as R4 says. */
+/** Runs git against the server. Codes outside `expect` fail as R4 says. */
 export const runRemote = (remote: Remote, request: GitRequest) => {
   const { address: _address, ...common } = remote;
   const { expect = [0] } = request;
@@ -235,7 +235,7 @@ export const runRemote = (remote: Remote, request: GitRequest) => {
   );
 };
 
-/** What `ls-remote` prints. */
+/** The output of `ls-remote`. */
 const list = Effect.fnUntraced(function* (
   remote: Remote,
   refs: readonly string[],
@@ -254,21 +254,21 @@ const list = Effect.fnUntraced(function* (
   });
 });
 
-/** A packet that came, as git records it: a page has none. */
+/** A received packet in git's trace. A web page has none. */
 const spoken = /packet: +\S+< /;
 
-/** R5: asks for refs that another call did not find, and fails where the server does not speak git. */
+/** R5: lists refs that another call did not find, and fails if the server does not speak git. */
 const listSurely = Effect.fnUntraced(function* (remote: Remote, refs: readonly string[]) {
   const output = yield* list(remote, refs, { GIT_TRACE_PACKET: "2" });
   const isWeb = /^https?:/.test(remote.address);
   return !isWeb || spoken.test(output.stderr) ? output : yield* notGit();
 });
 
-/** Fails where the server does not speak git (R5). */
+/** Fails if the server does not speak git (R5). */
 export const requireGitServer = (remote: Remote): Effect.Effect<void, GitError> =>
   Effect.asVoid(listSurely(remote, ["HEAD"]));
 
-/** Refs of the server by full name, and what its HEAD points to; those that are asked for and nothing else. */
+/** The requested refs of the server by full name, and the target of its HEAD. */
 export const listRemote = Effect.fnUntraced(function* (
   remote: Remote,
   refs: readonly string[],
@@ -282,7 +282,7 @@ export const listRemote = Effect.fnUntraced(function* (
       const [value = "", name = ""] = line.split("\t");
       return [name, value];
     })
-    // A symbolic ref's own line comes first: where it leads is what is asked of HEAD.
+    // A symbolic ref's own line comes first. For HEAD, only its target is wanted.
     .filter(([name, value]) => refs.includes(name) && (name !== "HEAD" || value.startsWith("ref: ")));
   return new Map(found);
 });

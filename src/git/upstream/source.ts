@@ -1,7 +1,7 @@
 /**
- * Which repositories may be spoken to (api.md 2, "Repository sources"; threats.md G03): an import's source is an absolute
- * path the caller has allowed, or https; a repository that stays at its server has an https or ssh URL. The address a
- * host name has is looked up once, checked, and is the one that is dialled.
+ * Which repositories the service may contact (api.md 2, "Repository sources"; threats.md G03). An import's source is an
+ * absolute path that the caller has allowed, or https. A repository that stays at its server has an https or ssh URL. A
+ * host name's address is resolved once and checked, and exactly that address is dialled.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -17,30 +17,30 @@ import { GitError } from "../port.ts";
 
 export interface Source {
   readonly protocol: "file" | "http" | "https";
-  /** What git is given: the path, or the URL written out anew. */
+  /** The path, or the normalised URL, for git. */
   readonly address: string;
   readonly config: Readonly<Record<string, string>>;
 }
 
 const refuse = (message: string): GitError => new GitError({ code: "import_failed", message });
 
-/** A host name is answered by then, or not at all. */
+/** How long resolving a host name may take. */
 const lookupFor = "10 seconds";
 
-/** Where a URL leads: the one address that is dialled. */
+/** The one address that is dialled for a URL. */
 interface Dialled {
   readonly port: string;
-  /** In brackets where it is IPv6. */
+  /** In brackets if it is IPv6. */
   readonly address: string;
-  /** The host is a name: what speaks to it has to be told the address. */
+  /** The host is a name, so the client must be told its address. */
   readonly named: boolean;
 }
 
 const PORTS: Readonly<Record<RepositoryUrl["scheme"], string>> = { http: "80", https: "443", ssh: "22" };
 
 /**
- * Looks the host up once and checks the address: who connects dials exactly that one. Null where it is private and not
- * allowed, `unknown` where there is no such host.
+ * Resolves the host once and checks the address, which is then dialled. Null if it is private and not allowed,
+ * `unknown` if the host does not exist.
  */
 const dial = ({ host, href, scheme }: RepositoryUrl, isAllowed: boolean) =>
   Effect.tryPromise(() => lookup(host)).pipe(
@@ -59,7 +59,7 @@ const dial = ({ host, href, scheme }: RepositoryUrl, isAllowed: boolean) =>
 
 const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named }: Dialled): Source => {
   const url = new URL(href);
-  // A name with a dot behind it is the same host to the resolver, and not the same to curl.
+  // To the resolver, a name with a trailing dot is the same host; to curl it is not.
   if (named) url.hostname = host;
   return {
     protocol: scheme === "http" ? "http" : "https",
@@ -78,18 +78,21 @@ const resolveUrl = Effect.fnUntraced(function* (url: RepositoryUrl, isAllowed: b
 const privateHost = (host: string): string =>
   `The host ${host} has a private address; the operator would have to allow it.`;
 
-/** A repository at another server: `http…` as an import's source, or ssh with the address to dial. */
+/** A repository at another server: `web` for http(s), or ssh with the address to dial. */
 export type Remote = { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress };
 
 export interface SshAddress {
   readonly url: string;
-  /** The name its keys are known by. */
+  /** The host's name in known_hosts. */
   readonly host: string;
   readonly port: string;
   readonly address: string;
 }
 
-/** Reads the URL of a repository at another server: `refused` where it may not be spoken to, else `unavailable`. */
+/**
+ * Reads the URL of a repository at another server. Fails with `refused` if it is not allowed, otherwise with
+ * `unavailable`.
+ */
 export const checkRemote = Effect.fnUntraced(function* (
   text: string,
   allowHosts: readonly string[],
@@ -111,7 +114,7 @@ export const checkRemote = Effect.fnUntraced(function* (
   return { ssh: { url: url.href, host: url.host, port, address: address.replace(/^\[|\]$/g, "") } };
 });
 
-/** Reads an import's source; refuses (`import_failed`) what is neither an absolute path nor a public https address. */
+/** Reads an import's source. Refuses (`import_failed`) anything but an absolute path and a public https address. */
 export const checkSource = (text: string, allowHosts: readonly string[]): Effect.Effect<Source, GitError> => {
   const allowed = new Set(allowHosts);
   const parsed = parseImportSource(text, allowed);

@@ -1,4 +1,4 @@
-/** The port to what is known of a project's repository where it is kept elsewhere: its server, and what opens it. */
+/** The port to the stored upstream of a project's repository: its server, and its credential. */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type { RepositorySource } from "../../domain/repository.ts";
@@ -10,9 +10,11 @@ export type RepositoryKind = RepositorySource["kind"];
 export class Upstreams extends Context.Service<
   Upstreams,
   {
-    /** Which backend keeps the project's repository; null where there is no such project. It never changes. */
+    /** The kind of the project's repository. Null if the project does not exist. It never changes. */
     readonly kindOf: (projectId: string) => Effect.Effect<RepositoryKind | null, GitError>;
-    /** The project's upstream with its default branch; null for a hosted repository, and where there is no such project. */
+    /**
+     * The project's upstream with its default branch. Null for a hosted repository, and if the project does not exist.
+     */
     readonly find: (
       projectId: string,
     ) => Effect.Effect<(Upstream & { readonly defaultBranch: string }) | null, GitError>;

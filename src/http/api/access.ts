@@ -1,6 +1,6 @@
 /**
- * Which power an endpoint asks for (api.md 1 "Origin"). Every endpoint carries one of these as an annotation; who has
- * which is decided in one place, http/access.ts, and held by one table-driven test.
+ * The power that an endpoint requires (api.md 1 "Origin"). Every endpoint has one of these as an annotation.
+ * http/access.ts decides which callers have it, and one table-driven test checks it.
  */
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
@@ -18,27 +18,27 @@ import {
 } from "./errors.ts";
 
 export type Power =
-  /** Reading who one is. */
+  /** Read the caller's own identity. */
   | "self"
-  /** The account's own matters: tokens, new projects, the queue. User tokens that are bound to no project. */
+  /** The account's own matters: tokens, new projects, the queue. For user tokens that are not bound to a project. */
   | "account"
-  /** Reading a project and what belongs to it. */
+  /** Read a project and everything in it. */
   | "read"
-  /** Working in a project: sessions, fires. */
+  /** Work in a project: sessions, fires. */
   | "work"
-  /** Opening and updating change requests. */
+  /** Open and update change requests. */
   | "propose"
-  /** Governing a project: secrets, settings, merges. User tokens only, one bound to that project included. */
+  /** Govern a project: secrets, settings, merges. For user tokens only, including one bound to that project. */
   | "govern"
-  /** PLATFORM_TOKEN's one use. */
+  /** The only use of a PLATFORM_TOKEN. */
   | "clone";
 
 export class Access extends Context.Service<Access, Power>()("platform/http/Access") {}
 
-/** Who calls. Provided to every handler behind `Authorized`. */
+/** The caller. Provided to every handler behind `Authorized`. */
 export class Caller extends Context.Service<Caller, Principal>()("platform/http/Caller") {}
 
-/** Authenticates the caller, checks the endpoint's power, and gives every failure the one shape. */
+/** Authenticates the caller, checks the endpoint's power, and puts every failure into the common error shape. */
 export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides: Caller }>()(
   "platform/http/Authorized",
   {

@@ -21,7 +21,7 @@ export class Api extends HttpApi.make("platform")
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
-  // An unknown field is a mistake of the caller's and is said so (api.md 1, threats.md T06); headers are anyone's.
+  // An unknown field is the caller's mistake and is refused (api.md 1, threats.md T06). Unknown headers are allowed.
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})
   .annotateMerge(

@@ -19,12 +19,12 @@ const Summary = Schema.Struct({
   created_by: nullable(Uuid),
   created_at: Instant,
   updated_at: Instant,
-  /** The base branch's commit that has the work: the head's own where the branch could be taken forward to it. */
+  /** The base branch's commit that contains the work: the head itself if the merge was a fast-forward. */
   merged_commit: nullable(Schema.String),
   merged_at: nullable(Instant),
-  /** Null where it was merged at the code host. */
+  /** Null if it was merged at the code host. */
   merged_by: nullable(Uuid),
-  /** What the code host shows beside it, where the project's repository asks for that. */
+  /** Its pull request at the code host, if the project's repository uses pull requests. */
   pull_request: nullable(
     Schema.Struct({
       number: Schema.Finite,
@@ -40,7 +40,7 @@ const Detail = Schema.Struct({
   head_commit: Schema.String,
   mergeable: Schema.Boolean,
   conflicts: Schema.Array(Schema.String),
-  /** How many there are: `commits` lists the newest 250 of them. */
+  /** The total number. `commits` lists the newest 250. */
   commits_total: Schema.Finite,
   commits: Schema.Array(
     Schema.Struct({
@@ -50,14 +50,14 @@ const Detail = Schema.Struct({
       committed_at: Instant,
     }),
   ),
-  /** How many there are: `files_changed` lists the first 3,000 of them. */
+  /** The total number. `files_changed` lists the first 3,000. */
   files_changed_total: Schema.Finite,
   files_changed: Schema.Array(
     Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
   ),
 }).annotate({ identifier: "ChangeRequestDetail" });
 
-/** One of the two names the branch that is proposed. */
+/** Exactly one of the two names the proposed branch. */
 const OpenRequest = Schema.Struct({
   session_id: Schema.optionalKey(Uuid),
   head_ref: Schema.optionalKey(Schema.String),
@@ -65,7 +65,7 @@ const OpenRequest = Schema.Struct({
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
-/** The message of the merge commit, where one is needed. */
+/** The message of the merge commit, if one is needed. */
 const MergeRequest = Schema.Struct({ message: Schema.optionalKey(text(64 * 1024)) });
 
 const numberParams = {
@@ -76,7 +76,7 @@ const numberParams = {
   ),
 };
 
-/** Change requests: how work is shown, proposed and merged (api.md 6). */
+/** Change requests: they show, propose and merge work (api.md 6). */
 export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
   .add(
     HttpApiEndpoint.post("open", "/", {
@@ -104,15 +104,15 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [NotFound, Conflict],
     }).annotate(Access, "read"),
-    // A person's alone: what an agent made is looked at by somebody before it reaches the default branch (api.md 1).
+    // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
     HttpApiEndpoint.post("merge", "/:number/merge", {
       params: numberParams,
       payload: MergeRequest,
       success: Summary,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "govern"),
-    // A session's too, which does what its user may but merging. Not a trigger's: it opens and updates its own request
-    // (api.md 1), and to withdraw one would take it from the person who is to look at it.
+    // Also for a session's token, which may do everything that its user may do except merge. Not for a trigger's token:
+    // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
     HttpApiEndpoint.post("close", "/:number/close", {
       params: numberParams,
       success: Summary,

@@ -1,6 +1,6 @@
 /**
- * The one shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence a person can act on,
- * `code` is stable. One class a status, since the status is what tells them apart on the wire.
+ * The common shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence that a person can act
+ * on, `code` is stable. Each status has a class of its own, since the status distinguishes errors on the wire.
  */
 import * as Schema from "effect/Schema";
 
@@ -61,7 +61,7 @@ export const isApiError = (error: unknown): error is ApiError =>
 export const statusOf = (error: ApiError): number =>
   STATUSES.find(([ErrorClass]) => error instanceof ErrorClass)?.[1] ?? 500;
 
-/** The one shape, without the fields an Error object has of its own. */
+/** The common shape, without the fields of an Error object. */
 export const bodyOf = ({ error, code, details }: ApiError) => ({
   error,
   code,

@@ -22,7 +22,7 @@ const FireWire = Schema.Struct({
   verified_with: nullable(Schema.Literals(["current", "previous"])),
 }).annotate({ identifier: "Fire" });
 
-/** What a fire came with. Text where the body is text, else base64. */
+/** A fire's request. The body is a string if it is text, otherwise base64. */
 const RequestWire = Schema.Struct({
   headers: nullable(
     Schema.Struct({
@@ -54,7 +54,7 @@ const fireParams = { ...projectParams, id: Uuid };
 const statusQuery = { ...pageQuery, status: Schema.optionalKey(FireWire.fields.status) };
 const FirePage = Schema.Struct({ fires: Schema.Array(FireWire), next_cursor: nullable(Schema.String) });
 
-/** A fire that started: by hand, or again. */
+/** A fire that started, manually or by a replay. */
 export const FiredWire = Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
   HttpApiSchema.status(202),
 );

@@ -35,7 +35,7 @@ const CreateToken = Schema.Struct({
   expires_at: Schema.optionalKey(Instant),
 });
 
-/** Who one is, and the account's tokens (api.md 2). */
+/** The caller's identity, and the account's tokens (api.md 2). */
 export class IdentityGroup extends HttpApiGroup.make("identity")
   .add(
     HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "self"),

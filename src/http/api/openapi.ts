@@ -1,10 +1,10 @@
 /**
- * What the OpenAPI document says beyond the endpoints' definitions: how a caller shows who it is, one schema for every
- * error, and the routes that stand beside the definitions because they stream or check raw bytes.
+ * Completes the OpenAPI document beyond the endpoints' definitions: authentication, one schema for every error, and the
+ * raw routes that stream or check raw bytes.
  */
 import { illustrate } from "./examples/illustrate.ts";
 
-/** A JSON object of the document. */
+/** A JSON object in the document. */
 type Node = Readonly<Record<string, unknown>>;
 type Operation = Node & { readonly responses?: Readonly<Record<string, Node>> };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -249,7 +249,7 @@ const health = (id: string, summary: string, more: Readonly<Record<string, Node>
 
 const SESSION = "/v1/projects/{pid}/sessions/{sid}";
 
-/** Path → method → what the routes beside the definitions do. `x-any-method`: the method is the caller's choice. */
+/** Path → method → operation of each raw route. `x-any-method`: the caller chooses the method. */
 const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
@@ -308,7 +308,7 @@ const rawPaths = (): Paths =>
     ]),
   );
 
-/** The definitions' operations take the document's own security, the bearer token. */
+/** Operations from the definitions use the document's own security, the bearer token. */
 const withoutOwnSecurity = (paths: Paths): Paths =>
   Object.fromEntries(
     Object.entries(paths).map(([path, methods]) => [
@@ -319,7 +319,7 @@ const withoutOwnSecurity = (paths: Paths): Paths =>
     ]),
   );
 
-/** Every error class has the one shape: one schema, not one a status. */
+/** All error classes have one shape, so they share one schema instead of one for each status. */
 const ERROR_NAMES = /"#\/components\/schemas\/(?:[A-Z][A-Za-z]*)Encoded"/g;
 
 /** Completes the generated document. */

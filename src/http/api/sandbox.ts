@@ -11,7 +11,7 @@ const CloneCredential = Schema.Struct({
   bootstrap: Schema.Literals(["pending", "done"]),
 });
 
-/** What the in-sandbox daemon asks the service for (spec 4.2, api.md 6). */
+/** Endpoints for the in-sandbox daemon (spec 4.2, api.md 6). */
 export class SandboxGroup extends HttpApiGroup.make("sandbox")
   .add(
     HttpApiEndpoint.get("cloneCredential", "/v1/projects/:pid/git/clone-credential", {

@@ -10,7 +10,7 @@ export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
 /** ISO 8601 UTC with milliseconds. */
 export const Instant = Schema.String.annotate({ format: "date-time" });
 
-/** What works, and may not work as its project means it to. `message` is a sentence that says what to do. */
+/** A valid request that may not work as its project intends. `message` is a sentence that says what to do. */
 export const Warning = Schema.Struct({
   code: Schema.Literals(["secret_missing"]),
   message: Schema.String,
@@ -30,18 +30,18 @@ export const pageQuery = {
 export const projectParams = { pid: Uuid };
 export const sessionParams = { pid: Uuid, sid: Uuid };
 
-/** What a column of text and an environment string can hold: no NUL, no half of a surrogate pair. */
+/** Whether a column of text and an environment string can hold the value: no NUL, no lone half of a surrogate pair. */
 const isStorable = (value: string): boolean => !value.includes("\0") && value.isWellFormed();
 
 const storable = Schema.makeFilter((value: string) =>
   isStorable(value) ? undefined : "must be text without NUL characters and unpaired surrogates",
 );
 
-/** Text of at most `maxLength` UTF-16 units, empty too. */
+/** Text of at most `maxLength` UTF-16 units. May be empty. */
 export const optionalText = (maxLength: number) =>
   Schema.String.check(Schema.isMaxLength(maxLength), storable);
 
-/** A character that somebody can see. */
+/** A visible character. */
 const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
 const notBlank = Schema.makeFilter((value: string) =>
@@ -49,7 +49,10 @@ const notBlank = Schema.makeFilter((value: string) =>
   value === "" || visible.test(value) ? undefined : "must not be blank",
 );
 
-/** Free text that people wrote: bounded, so that a list stays a list, and never blank: it names something. */
+/**
+ * Free text from people. Its length is bounded, so that lists stay readable. It is never blank, because it names
+ * something.
+ */
 export const text = (maxLength: number) => optionalText(maxLength).check(Schema.isMinLength(1), notBlank);
 
 /** Text that becomes an environment string, which is counted in bytes. */
@@ -60,10 +63,10 @@ export const textOfBytes = (maxBytes: number) =>
     ),
   );
 
-/** Deeper JSON is nobody's record, and breaks whoever walks it (threats.md W22). */
+/** Deeper JSON is never a real record, and overflows code that walks it (threats.md W22). */
 const JSON_DEPTH_MAX = 64;
 
-/** Whether JSON can be kept and given back: bounded in depth, all of its text storable. */
+/** Whether JSON can be stored and returned: bounded in depth, with storable text only. */
 const isKeepable = (value: unknown, levels: number): boolean => {
   if (typeof value === "string") return isStorable(value);
   if (typeof value !== "object" || value === null) return true;
@@ -77,10 +80,10 @@ const keepable = Schema.makeFilter((value: unknown) =>
     : `must be JSON at most ${JSON_DEPTH_MAX} levels deep, without NUL characters and unpaired surrogates`,
 );
 
-/** Any JSON a client gives us to keep or to render. */
+/** Any JSON from a client, to store or to render. */
 export const Json = Schema.Unknown.check(keepable);
 
-/** Up to 64 KiB of JSON a client keeps with a record. */
+/** Up to 64 KiB of JSON that a client stores with a record. */
 const METADATA_MAX = 64 * 1024;
 export const Metadata = Schema.Record(Schema.String, Schema.Unknown)
   .check(keepable.abort())

@@ -12,7 +12,7 @@ const SecretWire = Schema.Struct({
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),
-  /** Until when the value before this one verifies webhooks; null: it does not. */
+  /** Until when the previous value verifies webhooks. Null: it does not. */
   previous_valid_until: Schema.NullOr(Instant),
 }).annotate({ identifier: "Secret" });
 
@@ -31,13 +31,13 @@ const secretParams = { ...projectParams, name: Schema.String };
 const PREVIOUS_VALID_MAX_MS = 7 * 24 * 60 * 60 * 1000;
 const Value = Schema.Struct({
   value: Schema.String,
-  /** For so long the value that this one replaces verifies webhooks as well. */
+  /** How long the replaced value still verifies webhooks. */
   previous_valid_ms: Schema.optionalKey(
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS })),
   ),
 });
 
-/** Project secrets: names are listed, values never come back (api.md 5). */
+/** Project secrets: names are listed, values are never returned (api.md 5). */
 export class SecretsGroup extends HttpApiGroup.make("secrets")
   .add(
     HttpApiEndpoint.get("list", "/", { params: projectParams, success: Listing, error: NotFound }).annotate(

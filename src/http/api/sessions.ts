@@ -45,7 +45,7 @@ export const SessionWire = Schema.Struct({
   stopped_at: nullable(Instant),
 }).annotate({ identifier: "Session" });
 
-/** A session at its start, with what it may miss. */
+/** A session at its start, with warnings about missing secrets. */
 const StartedSession = Schema.Struct({
   ...SessionWire.fields,
   warnings: Schema.Array(Warning).annotate({
@@ -68,7 +68,7 @@ export const SandboxWire = Schema.Struct({
   ended_at: nullable(Instant),
 }).annotate({ identifier: "Sandbox" });
 
-/** 96 KiB, since the prompt is also one environment string (api.md 4 "Rendering"). */
+/** 96 KiB, because the prompt must also fit one environment string (api.md 4 "Rendering"). */
 const PROMPT_MAX = 96 * 1024;
 
 const CreateSession = Schema.Struct({

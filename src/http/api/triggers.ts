@@ -5,11 +5,11 @@ import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from
 import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
-/** Spec 8. */
+/** The limit of spec 8. */
 const SLUG_MAX = 128;
 export const Slug = optionalText(SLUG_MAX);
 
-/** What a delivery must match (`[webhooks.<slug>]`); null where a part is not written. */
+/** The conditions on a delivery (`[webhooks.<slug>]`). Null for each part that the manifest omits. */
 const FilterWire = Schema.Struct({
   events: nullable(Schema.Array(Schema.String)),
   branches: nullable(Schema.Array(Schema.String)),
@@ -34,7 +34,7 @@ const TriggerWire = Schema.Struct({
   last_fire: nullable(Schema.Struct({ id: Uuid, status: Schema.String, at: Instant })),
 }).annotate({ identifier: "Trigger" });
 
-/** The trigger listing: good entries beside the errors of the others (spec 4.4, 7.2). */
+/** The trigger listing: valid entries, and the errors of the others (spec 4.4, 7.2). */
 export const TriggerListing = Schema.Struct({
   triggers: Schema.Array(TriggerWire),
   errors: Schema.Array(
@@ -60,7 +60,7 @@ export const TriggerListing = Schema.Struct({
 
 export const triggerParams = { ...projectParams, slug: Slug };
 
-/** Free text of a person's fire; it lands in a prompt, which has its own limit. */
+/** Free text of a manual fire. It becomes part of a prompt, which has its own limit. */
 const MESSAGE_MAX = 64 * 1024;
 export const HandMessage = Schema.Struct({
   text: Schema.optionalKey(optionalText(MESSAGE_MAX)),

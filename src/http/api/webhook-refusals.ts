@@ -26,7 +26,7 @@ const RefusalPage = Schema.Struct({
   next_cursor: nullable(Schema.String),
 });
 
-/** What the webhook receiver turned away: at most 500 a project, for 7 days, without bodies and signatures. */
+/** Webhooks that the receiver refused: at most 500 for each project, for 7 days, without bodies and signatures. */
 export class WebhookRefusalsGroup extends HttpApiGroup.make("webhookRefusals")
   .add(
     HttpApiEndpoint.get("list", "/projects/:pid/webhook-refusals", {

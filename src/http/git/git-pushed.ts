@@ -1,6 +1,6 @@
 /**
- * What follows from a push through this service: open change requests of the project are looked at, and whoever pushed is
- * told where the work can be proposed, or where it is proposed already.
+ * Actions after a push through this service: it checks the project's open change requests, and tells the pusher where
+ * to propose the work, or where it is proposed already.
  */
 import * as Effect from "effect/Effect";
 import { RequestBranches } from "../../duties/change-requests.ts";
@@ -11,10 +11,10 @@ import { ChangeRequests } from "../../store/ports/change-requests.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import { Addresses } from "../limits.ts";
 
-/** Branches of one push that are spoken of: whoever pushes more does not read of each. */
+/** How many branches of one push get a message. The pusher of more branches gets none for the others. */
 const BRANCHES_TOLD = 3;
 
-/** Names that a shell takes as they are: others stand in no command that somebody might copy. */
+/** Names that a shell reads literally. Other names never appear in a command that a person may copy. */
 const PLAIN_NAME = /^[A-Za-z0-9._/-]+$/;
 
 interface Place {
@@ -29,7 +29,7 @@ const opened = ({ publicUrl, projectId }: Place, branch: string, number: number)
   "",
 ];
 
-/** The command finds its project and branch by itself in a session's sandbox; elsewhere it is told. */
+/** In a session's sandbox, the command finds its project and branch by itself. Elsewhere they are arguments. */
 const proposal = (
   { publicUrl, projectId }: Place,
   branch: string,
@@ -46,7 +46,7 @@ const proposal = (
   ];
 };
 
-/** Hears of the pushes of one caller to one project. */
+/** Listens to one caller's pushes to one project. */
 export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy: WritePolicy) {
   const { moved } = yield* RequestBranches;
   const { openOf } = yield* ChangeRequests;
@@ -68,7 +68,7 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
         Effect.map((request) =>
           request === null ? proposal(place, branch, policy) : opened(place, branch, request.number),
         ),
-        // The push is taken, and a database that does not answer is nothing that it could be blamed for.
+        // The push has succeeded, and a database outage must not make it look failed.
         Effect.orElseSucceed(() => []),
       ),
     );

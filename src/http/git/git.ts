@@ -1,6 +1,6 @@
 /**
- * Git over HTTP (api.md 6): authenticates, decides who may write what, and lets git/server/smart-http.ts stream. The password
- * is a minted clone credential or a user's access token; the user name does not matter.
+ * Git over HTTP (api.md 6): authenticates, decides what the caller may write, and lets git/server/smart-http.ts stream.
+ * The password is a minted clone credential or a user's access token. The user name does not matter.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -34,7 +34,7 @@ import { heldBy, Openings, type Held } from "../openings.ts";
 import { apiErrorResponse, wrongMethod } from "../respond.ts";
 import { gitFailed } from "../handlers/sessions.ts";
 
-/** The smart protocol over the repositories that live here. */
+/** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}
 
 const serve = Effect.gen(function* () {
@@ -80,7 +80,7 @@ const serve = Effect.gen(function* () {
   );
 });
 
-/** The one push that may move the default branch brings a manifest: it is read when the push is over. */
+/** The one push that may move the default branch brings a manifest, which is read after the push. */
 const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
   const manifests = yield* Manifests;
   const projects = yield* Projects;
@@ -91,7 +91,7 @@ const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
   );
 });
 
-/** The standing of a request's credential, for as long as it is being answered. */
+/** Whether a request's credential is still valid, while the request is under way. */
 const standingOf = Effect.fnUntraced(function* (held: Held) {
   const identity = yield* Identity;
   const ended = yield* (yield* Openings).ending(held);
@@ -107,7 +107,7 @@ const standingOf = Effect.fnUntraced(function* (held: Held) {
 const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
 
-/** What the caller may write, and what the request is held by. */
+/** The caller's write policy, and the grant that the request depends on. */
 const accessFor = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   route: GitRoute,
@@ -140,8 +140,7 @@ const accessFor = Effect.fnUntraced(function* (
 const lookup = (message: string) => new GitError({ code: "unavailable", message });
 
 /**
- * What may be written to a project's repository. What a push must leave alone is read each time that git asks
- * (ref-policy.ts, W5).
+ * The write policy for a project's repository. The protected refs are read each time that git asks (ref-policy.ts, W5).
  *
  * @param isOwner whether the caller may replace the initial commit of a repository without sessions.
  */
@@ -167,7 +166,9 @@ export const writePolicy = Effect.fnUntraced(function* (
   return policy;
 });
 
-/** Tokens that live in sandboxes do not speak git: what they may write is the minted credential's to say (api.md 1). */
+/**
+ * Tokens in sandboxes do not use git. Sandboxes use the minted credential, which has its own write policy (api.md 1).
+ */
 const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, service }: GitRoute) {
   if (caller.kind !== "access" || caller.origin !== "user") {
     return yield* new Forbidden({
@@ -197,7 +198,7 @@ function passwordOf(header: string | undefined): string | null {
   return colon === -1 ? null : text.slice(colon + 1);
 }
 
-/** A 401 asks the git client for a password; git shows other refusals by their body. */
+/** A 401 makes the git client ask for a password. Git shows the bodies of other refusals. */
 const answerError = (error: unknown): HttpServerResponse.HttpServerResponse | null => {
   if (!isApiError(error)) return null;
   const response = apiErrorResponse(error);

@@ -1,4 +1,4 @@
-/** What handlers have in common: rows become 404s where they are not there, outages become 503s. */
+/** Code that handlers share: missing rows become 404s, outages become 503s. */
 import * as Effect from "effect/Effect";
 import { AdmissionBusy } from "../../services/admission.ts";
 import { ActorUnavailable } from "../../actors/actors.ts";
@@ -20,7 +20,7 @@ import {
 } from "../api/errors.ts";
 import { reaches } from "../access.ts";
 
-/** What can go wrong beneath any handler, none of it the caller's doing but a forged cursor or a stale id. */
+/** Errors that can occur below any handler. Only a forged cursor or a stale id is the caller's fault. */
 type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;
 
 const isBeneath = (error: unknown): error is Beneath =>
@@ -31,7 +31,7 @@ const isBeneath = (error: unknown): error is Beneath =>
   error instanceof MailboxFull ||
   error instanceof AdmissionBusy;
 
-/** Gives an outage beneath a handler its answer: 503, or 400 for a cursor that no page gave (threats.md T07). */
+/** Maps an outage below a handler to 503, and an invalid cursor to 400 (threats.md T07). */
 export const answering = <A, E, R>(
   handler: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, Exclude<E, Beneath> | BadRequest | NotFound | Unavailable, R> =>
@@ -52,7 +52,7 @@ const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound |
   return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
 };
 
-/** Sees a raw route's decision to an answer: `refuse` tells the caller what it failed with, a defect as 500. */
+/** Runs a raw route's decision to its answer: `refuse` sends the caller its error, a defect as 500. */
 export const answeredBy = <E, R>(
   decision: Effect.Effect<void, E, R>,
   refuse: (error: ApiError) => void,
@@ -76,7 +76,7 @@ export const answeredBy = <E, R>(
     ),
   );
 
-/** The project of the path, where the caller's account and token reach it. */
+/** The project of the path, if the caller's account and token reach it. */
 export const projectFor = Effect.fnUntraced(function* (
   caller: Principal,
   id: string,
@@ -88,7 +88,7 @@ export const projectFor = Effect.fnUntraced(function* (
   return project;
 });
 
-/** The session of the path; a deleted one is not there. */
+/** The session of the path. A deleted session is not found. */
 export const sessionFor = Effect.fnUntraced(function* (
   caller: Principal,
   params: { readonly pid: string; readonly sid: string },

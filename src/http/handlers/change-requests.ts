@@ -17,7 +17,7 @@ import { closeRequest, mergeRequest, refGone } from "./merging.ts";
 import { gitFailed } from "./sessions.ts";
 import { changeRequestWire, pageOf } from "./wire.ts";
 
-/** A diff is for reading; what is longer is cut with a line that says so. */
+/** A diff is for reading. A longer one is cut, with a line that says so. */
 const DIFF_LIMIT_BYTES = 1024 * 1024;
 
 interface OpenRequest {
@@ -77,7 +77,7 @@ export const open = Effect.fnUntraced(function* (pid: string, request: OpenReque
   return changeRequestWire(opened);
 });
 
-/** The branch that is proposed: a session's, or one by name. A trigger's token proposes its own session's alone. */
+/** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */
 const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
   const named = request.session_id ?? request.head_ref;
   if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
@@ -106,7 +106,10 @@ const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
   return request ?? (yield* notFound("change request"));
 });
 
-/** What is compared: the branches; once they are merged they hold the same, and what was merged is shown. */
+/**
+ * The compared sides: the branches. After a merge they have the same content, so the merged commits are compared
+ * instead.
+ */
 const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
   status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
 

@@ -78,7 +78,7 @@ const notStored = () =>
     code: "request_not_stored",
   });
 
-/** A stored message obeys the limits of one that is sent: it may be older than they are. */
+/** A stored message must satisfy today's limits: it may be older than they are. */
 const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(HandMessage));
 
 const invalidMessage = () =>
@@ -89,9 +89,9 @@ const invalidMessage = () =>
   });
 
 /**
- * The prompt of a fire that is fired again, by the trigger as it is now.
+ * The prompt of a replayed fire, rendered by the trigger as it is now.
  *
- * @returns null where there is nothing to render it from; `invalid` where a manual fire's message breaks its limits.
+ * @returns null if there is no request to render it from; `invalid` if a manual fire's message exceeds its limits.
  */
 const promptAgain = (
   fire: Fire,
@@ -123,7 +123,10 @@ const promptAgain = (
   return firePrompt(trigger.prompt, variables);
 };
 
-/** Fires it again from what it came with, as a person's fire of its kind: a row of its own that names this one. */
+/**
+ * Replays a fire from its stored request, as a person's fire of the same kind. It gets a row of its own that names this
+ * one.
+ */
 export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
   const request = yield* (yield* Fires).request(fire.id);
@@ -155,7 +158,10 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
   });
 });
 
-/** A page begins behind the fire that its cursor names; where that one has started, all before it have, and it is the first. */
+/**
+ * A page begins after the fire that its cursor names. If that fire has started, all fires before it have too, so the
+ * page begins with the first one.
+ */
 const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
   const { limit, cursor } = pageOf(query);
   if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });

@@ -35,7 +35,7 @@ interface CreateToken {
   readonly expires_at?: string;
 }
 
-/** The new token inherits `user`, the only origin that reaches this endpoint, for good. */
+/** The new token permanently has the origin `user`, the only one that reaches this endpoint. */
 const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
   const caller = yield* Caller;
   const now = yield* Clock.currentTimeMillis;

@@ -91,7 +91,7 @@ const checkedBranch = (name: string | null) => {
   );
 };
 
-/** A local path is taken below PLATFORM_IMPORT_ROOTS only, by its real path, and never from the data directory. */
+/** A local path is accepted only below PLATFORM_IMPORT_ROOTS, by its real path, and never from the data directory. */
 const checkedImport = Effect.fnUntraced(function* (value: string | null) {
   if (value === null) return null;
   const policy = yield* ImportPolicy;
@@ -148,7 +148,7 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
   return projectWire(updated);
 });
 
-/** Which branch is the default decides what may never be pushed to: an account-wide token's matter (api.md 2). */
+/** The default branch is protected from pushes, so only an account-wide token may change it (api.md 2). */
 const moveDefaultBranch = Effect.fnUntraced(function* (
   boundTo: string | null,
   projectId: string,

@@ -1,7 +1,7 @@
 /**
- * What opens a project's repository at another server, sealed, replaced and taken away. A new one takes the place of the
- * former only after the server has let it in; backends ask for it with each use, on every node, so that it holds from
- * the answer on. No answer, log or error has a word of either (threats.md S06).
+ * Seals, replaces and removes the credential of a project's repository at another server. A new one replaces the former
+ * only after the server has accepted it. Backends read it for each use, on every node, so it is in force as soon as the
+ * answer is sent. No answer, log or error contains any part of either (threats.md S06).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -28,7 +28,7 @@ import { projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { projectWire } from "./wire.ts";
 
-/** As it lies in the database: as project secrets do (api.md 5). */
+/** Sealed for the database, like project secrets (api.md 5). */
 export const sealedCredential = Effect.fnUntraced(function* (
   projectId: string,
   credential: RepositoryCredential,
@@ -39,7 +39,7 @@ export const sealedCredential = Effect.fnUntraced(function* (
   return sealSecret(keyring.secrets, credentialPlace(projectId), { value, nonce: entropy(NONCE_BYTES) });
 });
 
-/** The caller's project, and the server that has its repository. */
+/** The caller's project, and the server of its repository. */
 const externalProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const source = project.repository;
@@ -55,7 +55,7 @@ const notTaken = ({ code, message }: GitError): Unprocessable => {
   return new Unprocessable({ error: `The repository credential was not changed: ${message}`, code: known });
 };
 
-/** Puts it in the place of the former one, once the server lets it in; null: nobody's name and password. */
+/** Replaces the former credential, once the server accepts the new one. Null means anonymous access. */
 const put = Effect.fnUntraced(function* (
   project: Project,
   source: ExternalSource,
@@ -75,7 +75,7 @@ const put = Effect.fnUntraced(function* (
     by: user.id,
     kind: credential?.kind ?? "none",
   });
-  // A manifest that could not be read meanwhile is in force with the answer.
+  // If the manifest could not be read with the former credential, it is read and in force before the answer.
   yield* (yield* Manifests).sync(replaced);
   return (yield* projects.get(project.id)) ?? replaced;
 });

@@ -14,12 +14,12 @@ import { forbidden } from "../authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { instant } from "./wire.ts";
 
-/** The user name of every minted credential; the password alone decides. */
+/** The user name of every minted credential. Only the password matters. */
 const CLONE_USER = "session";
 
 /**
- * Mints a password for the caller's own session. That the sandbox is provisioning or active is the authentication's
- * word already: a service key ends with its sandbox.
+ * Mints a password for the caller's own session. Authentication has already checked that the sandbox is provisioning or
+ * active: a service key ends with its sandbox.
  */
 const cloneCredential = Effect.fnUntraced(function* (projectId: string) {
   const caller = yield* Caller;

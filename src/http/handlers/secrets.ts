@@ -1,4 +1,4 @@
-/** Handlers of api/secrets.ts. No answer, log or error holds a value (threats.md S06). */
+/** Handlers of api/secrets.ts. No answer, log or error contains a value (threats.md S06). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
@@ -63,7 +63,7 @@ const list = Effect.fnUntraced(function* (projectId: string) {
 
 interface NewValue {
   readonly value: string;
-  /** For so long the value that it replaces verifies webhooks as well. */
+  /** How long the replaced value still verifies webhooks. */
   readonly previous_valid_ms?: number;
 }
 
@@ -109,7 +109,7 @@ export const put = Effect.fnUntraced(function* (
         ),
       ),
     );
-  // The receiver goes by it from the answer on.
+  // The receiver uses the new value before the answer is sent.
   yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
@@ -131,7 +131,7 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
           const bad = checkSecretName(params.name);
-          // One that was set before its name was refused can be deleted.
+          // A secret that was set before its name was forbidden can be deleted.
           if (bad !== null && bad.code !== "unsafe_name") return yield* refused("name", bad);
           const now = yield* Clock.currentTimeMillis;
           if (!(yield* (yield* Secrets).remove(project.id, params.name, now)))

@@ -65,7 +65,10 @@ export const gitFailed = ({ code, message }: GitError): Internal | Unavailable |
   return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
 };
 
-/** Checks a wish against the names' rules and the repository; nothing is written (api.md 3: no row in any of these). */
+/**
+ * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
+ * these).
+ */
 const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) {
   const baseRef = wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
@@ -144,7 +147,7 @@ const reread = Effect.fnUntraced(function* (id: string) {
   return session === null ? yield* notFound("session") : sessionWire(session);
 });
 
-/** The session that begins to boot, with what it may miss. */
+/** The session that begins to boot, with its warnings. */
 const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
   const known = (yield* Directory).known(projectId);
   yield* logMissingSecrets(known, { session: id });
@@ -153,7 +156,7 @@ const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "i
 
 type SessionPath = { readonly pid: string; readonly sid: string };
 
-/** A stop of a session that is not live is answered with the session as it is (api.md 3). */
+/** Stopping a session that is not live returns the session unchanged (api.md 3). */
 export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
@@ -164,12 +167,12 @@ export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   return yield* reread(session.id);
 });
 
-/** Between two looks at a session that ends; its events wake who waits sooner. */
+/** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
 const ENDED_POLL = "250 millis";
-/** How long the actors may take beside the saving. */
+/** How long the actors may take in addition to the save. */
 const ENDING_GRACE_MS = 10_000;
 
-/** A running session ends when its work is saved, or could not be. */
+/** A running session ends when its work is saved, or the save has failed. */
 const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
   const sessions = yield* Sessions;
   const events = yield* Events;
@@ -202,7 +205,7 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
     "CapReached",
     (error: CapReached) => capReached(error),
   );
-  // Deleted while this request was on its way.
+  // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {
     return yield* new Conflict({

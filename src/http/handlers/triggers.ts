@@ -51,8 +51,8 @@ interface Known {
 }
 
 /**
- * Due instants ahead; a paused project or a disabled trigger has none. Those that are accounted for are not ahead, also when
- * the clock was set back before them.
+ * The next due instants. A paused project or a disabled trigger has none. Instants that are accounted for are left out,
+ * even if the clock was set back before them.
  */
 const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known): readonly string[] => {
   if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
@@ -97,7 +97,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   };
 };
 
-/** The listing of a project's triggers, good ones beside the errors (spec 4.4). */
+/** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;
@@ -126,7 +126,7 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
 
 type TriggerPath = { readonly pid: string; readonly slug: string };
 
-/** The trigger of the path as it is in force, with the project's version that it is of. */
+/** The trigger of the path as it is in force, with its project's version. */
 export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   const asked = yield* projectFor(yield* Caller, pid);
   yield* (yield* Manifests).current(asked);
@@ -146,17 +146,17 @@ const promptTooLarge = (): Internal =>
     details: { limit_bytes: PROMPT_LIMIT_BYTES },
   });
 
-/** What a fire that left a failed row is answered with. */
+/** The answer to a fire that left a failed row. */
 export const fireFailed = (reason: FireFailure): Internal | Unprocessable =>
   reason === "no_model" ? new Unprocessable({ error: NO_MODEL, code: "no_model" }) : promptTooLarge();
 
-/** So often a fire is decided anew when its project changed while it was on its way. */
+/** How often a fire is decided again because its project changed meanwhile. */
 const STALE_MAX = 5;
 
 /**
  * A person's fire: at the cap it is refused, not queued (api.md 4).
  *
- * @param make the fire by the trigger as it is in force.
+ * @param make creates the fire from the trigger as it is in force.
  */
 export const fireByHand = Effect.fnUntraced(function* <E, R>(
   path: TriggerPath,
@@ -190,7 +190,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
 
 type HandFire = Pick<FireRequest, "kind" | "prompt" | "request" | "deliveryId" | "scheduledFor" | "replayOf">;
 
-/** A fire by hand works on a disabled or paused trigger too (api.md 4). */
+/** A manual fire also works on a disabled or paused trigger (api.md 4). */
 export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
   const caller = yield* Caller;
   const firedAtMs = yield* Clock.currentTimeMillis;
@@ -223,11 +223,11 @@ interface PreviewRequest {
   readonly at?: string;
 }
 
-/** A request's headers, by their names in lower case. */
+/** A request's headers, with names in lower case. */
 const headersOf = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** The body as the receiver reads it: that of a form comes as its text. */
+/** The body as the receiver reads it. A form's body is given as text. */
 const bodyOf = (request: PreviewRequest): JsonValue => {
   const { body = {} } = request;
   const contentType = headersOf(request)["content-type"];
@@ -236,7 +236,7 @@ const bodyOf = (request: PreviewRequest): JsonValue => {
     : (body as JsonValue);
 };
 
-/** What becomes of such a delivery once its signature is found right. */
+/** The outcome of this delivery if its signature is valid. */
 const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variables: JsonObject) => {
   if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
   const headers = headersOf(request);
@@ -244,7 +244,7 @@ const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variable
   return isFiltered(trigger.filter, { headers, body: bodyOf(request), variables }) ? "filtered" : "fires";
 };
 
-/** The prompt and its variables as such a fire would have them, and whether it would fire; starts nothing. */
+/** The prompt and variables of the described fire, and its outcome. Starts nothing. */
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);
@@ -257,7 +257,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const outcome = outcomeOf(trigger, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
   if (Result.isSuccess(prompt)) return { prompt: prompt.success, variables, outcome } as const;
-  // What does not fire is not rendered either.
+  // A request that does not fire has no rendered prompt.
   return outcome === "fires" ? yield* promptTooLarge() : ({ prompt: "", variables, outcome } as const);
 });
 

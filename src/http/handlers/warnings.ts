@@ -1,4 +1,4 @@
-/** Warnings in answers: what works, and may not work as its project means it to. */
+/** Warnings in answers: the request succeeded, but may not work as its project intends. */
 import type { KnownProject } from "../../services/directory.ts";
 import { missingSecretsOf } from "../../services/required-secrets.ts";
 import { missingSecretsMessage } from "../../domain/required-secrets.ts";

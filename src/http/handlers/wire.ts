@@ -1,4 +1,4 @@
-/** Records as the wire spells them: snake_case, instants as ISO 8601 UTC with milliseconds. */
+/** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
 import type {
   ChangeRequest,
   Fire,
@@ -15,7 +15,7 @@ import { PAGE_DEFAULT } from "../api/schemas.ts";
 export const instant = (at: number): string => new Date(at).toISOString();
 export const instantOrNull = (at: number | null): string | null => (at === null ? null : instant(at));
 
-/** The page a list asks for. */
+/** The page that a list request asks for. */
 export const pageOf = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
   limit: query.limit ?? PAGE_DEFAULT,
   cursor: query.cursor ?? null,
@@ -133,7 +133,7 @@ export const changeRequestWire = (request: ChangeRequest) => ({
   pull_request: request.pull === null || request.pull.status === "wanted" ? null : request.pull,
 });
 
-/** What one server-sent event carries as its data. */
+/** The data of one server-sent event. */
 export const eventWire = (event: StoredEvent) => ({
   type: event.type,
   at: instant(event.at),

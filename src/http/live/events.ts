@@ -1,7 +1,7 @@
 /**
- * Live data as server-sent events (api.md 1 "Live data"): each event has an id, `Last-Event-ID` resumes after it, a
- * comment every 15 s keeps the connection open. A reader waits on the commit's signal, and looks by itself each
- * second in case a signal was lost.
+ * Live data as server-sent events (api.md 1 "Live data"): each event has an id, `Last-Event-ID` resumes after it, and a
+ * comment every 15 s keeps the connection open. A reader waits for the commit's signal, and also polls each second in
+ * case a signal was lost.
  */
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
@@ -24,7 +24,7 @@ export interface EventScope {
 /**
  * The stream of a project's or a session's events.
  *
- * @param lastEventId the newest event that its reader has read; null: it wants what comes from now on.
+ * @param lastEventId the newest event that its reader has read. Null: only future events.
  */
 export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastEventId: string | null) {
   const events = yield* Events;
@@ -36,8 +36,8 @@ export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastE
       yield* Effect.raceFirst(events.changed(scope.projectId), Effect.sleep(POLL));
       return [[], Option.some(next.cursor)] as const;
     });
-  // A first frame at once tells the reader where it stands, so that a reconnect before the first event has a place. It
-  // stands before the events that follow: their places would be passed over if the connection broke in between.
+  // The first frame tells the reader its position at once, so that a reconnect before the first event can resume. It
+  // comes before the following events: otherwise a broken connection in between would skip them.
   const place = lastEventId === null || first.reset ? first.cursor : lastEventId;
   const opening = [
     ...(first.reset ? ["event: reset\ndata: {}\n\n"] : []),
@@ -49,7 +49,7 @@ export const eventStream = Effect.fnUntraced(function* (scope: EventScope, lastE
   );
 });
 
-/** With a comment now and then, until `end` completes or the stream itself ends. */
+/** The frames with a comment from time to time, until `end` completes or the stream itself ends. */
 const keptOpen = <E, R>(
   frames: Stream.Stream<string, E, R>,
   end: Effect.Effect<void>,
@@ -58,7 +58,7 @@ const keptOpen = <E, R>(
   return Stream.merge(frames, Stream.interruptWhen(comments, end), { haltStrategy: "either" });
 };
 
-/** The answer that sends them until `end` completes. */
+/** The answer that sends the events until `end` completes. */
 export const eventResponse = <E>(
   events: Stream.Stream<string, E>,
   end: Effect.Effect<void>,

@@ -19,7 +19,7 @@ interface LiveParams {
   readonly sid: string | null;
 }
 
-/** Authenticates, checks that the caller may read, and hands over the ids of the path. */
+/** Authenticates, checks that the caller may read, and passes on the ids of the path. */
 const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
@@ -34,10 +34,12 @@ const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Ef
     return yield* handler(caller, { pid, sid });
   });
 
-/** Streams that one token may have open (api.md 1 "Live data"). */
+/** How many streams one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;
 
-/** Counts a token's open streams; each is counted until its request's scope closes, with the last byte of the answer. */
+/**
+ * Counts a token's open streams. A stream counts until its request's scope closes, after the last byte of the answer.
+ */
 const streamCounter = () => {
   const open = new Map<string, number>();
   const enter = (tokenId: string) =>
@@ -63,7 +65,7 @@ const tooManyStreams = () =>
     details: { limit: STREAMS_MAX },
   });
 
-/** Completes when the caller's token ends: what it opened must not outlive it (threats.md T03). */
+/** Completes when the caller's token ends: a stream must not outlive its token (threats.md T03). */
 const endOf = (caller: Principal, projectId: string) =>
   Effect.flatMap(Openings, ({ ending }) =>
     Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
@@ -82,7 +84,7 @@ const events = (counted: ReturnType<typeof streamCounter>) =>
     }),
   );
 
-/** What the sandboxes of a session wrote: as it comes, or (`?follow=0`) as text. */
+/** A session's sandbox logs: as a live stream, or (`?follow=0`) as text. */
 const logs = (counted: ReturnType<typeof streamCounter>) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
@@ -106,7 +108,7 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
 
 export const liveRoutes = Layer.unwrap(
   Effect.sync(() => {
-    // One count for both kinds: the limit is a token's (api.md 1).
+    // Both kinds share one count, because the limit is for the token (api.md 1).
     const counted = streamCounter();
     const live = answered(events(counted));
     return HttpRouter.addAll([

@@ -1,11 +1,12 @@
 /**
- * A session's log (api.md 3): what its sandboxes wrote, boot after boot. Of a sandbox that is gone it is what was kept;
- * of one that is there, what its provider has of it, and from then on what its daemon sends.
+ * A session's log (api.md 3): the output of its sandboxes, boot after boot. For a sandbox that is gone, it comes from
+ * the kept log. For an existing one, it comes from its provider's record, and from then on from its daemon.
  *
- *  F1 A line's id is its sandbox and its place there (domain/log-line.ts). It is the same wherever the line was read, so a
- *     reader goes on over the end of a sandbox, or of this service, with no line twice and none missing.
- *  F2 Where lines are missing all the same (a reader that was too slow, a log that made room) the reader is told: `reset`.
- *  F3 Nothing is read ahead of the reader: what is not taken stays with the daemon, whose log is bounded.
+ *  F1 A line's id is its sandbox and its place there (domain/log-line.ts). It is the same wherever the line was read.
+ *     So a reader continues across the end of a sandbox or a restart of this service, with no line twice and none
+ *     missing.
+ *  F2 If lines are missing all the same (a slow reader, a log that made room), the reader gets `reset`.
+ *  F3 Nothing is read ahead of the reader: unread lines stay with the daemon, whose log is bounded.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -32,7 +33,7 @@ import { SessionLogs, type LoggedBoot } from "../../store/ports/session-logs.ts"
 import { nodeAway } from "../relay/relay.ts";
 import { POLL } from "./events.ts";
 
-/** Whose log is read, and by whom. */
+/** The session whose log is read, and the reader. */
 export interface LogScope {
   readonly sessionId: string;
   readonly projectId: string;
@@ -52,14 +53,14 @@ const placeOf = (id: string): Place | null => {
   return parseUuid(sandboxId) === null ? null : { sandboxId, seq: Number(seq), sub: Number(sub) };
 };
 
-/** The lines of a boot as they are known now. */
+/** The known lines of a boot. */
 const linesOf = Effect.fnUntraced(function* ({ sandboxId, isKept }: LoggedBoot) {
   const logs = yield* SessionLogs;
   const provider = yield* SandboxProvider;
   return readLog(isKept ? yield* logs.read(sandboxId) : yield* provider.logs(sandboxId));
 });
 
-/** Everything there is, as text. */
+/** The whole log, as text. */
 export const logText = Effect.fnUntraced(function* (sessionId: string) {
   const logs = yield* SessionLogs;
   let text = "";
@@ -77,7 +78,7 @@ export const logText = Effect.fnUntraced(function* (sessionId: string) {
   return text;
 });
 
-/** The stream of a session's log from `lastEventId` on, or from its beginning; it waits for what comes. */
+/** The stream of a session's log from `lastEventId` on, or from its beginning. It waits for new lines. */
 export const logStream = Effect.fnUntraced(function* (scope: LogScope, lastEventId: string | null) {
   const services = yield* Effect.context<Needs>();
   const follower = new Follower(scope, lastEventId);
@@ -89,12 +90,12 @@ export const logStream = Effect.fnUntraced(function* (scope: LogScope, lastEvent
 
 type Needs = DaemonClient | Events | Keyring | SandboxProvider | SessionLogs;
 
-/** What one reader has read, and what it reads next. */
+/** One reader's progress, and the next frames to send. */
 class Follower {
   readonly #scope: LogScope;
   /** The last line that was sent. */
   #place: Place | null;
-  /** Its place was none of ours. */
+  /** The id was not a place in this session's log. */
   #lost: boolean;
   /** Boots whose log is kept and was sent to its end. */
   readonly #done = new Set<string>();
@@ -105,13 +106,13 @@ class Follower {
     this.#lost = lastEventId !== null && this.#place === null;
   }
 
-  /** One look at all boots: the frames to send next, the end of which may be long in coming. */
+  /** One look at all boots: the frames to send next. The frames of a live boot may take long to end. */
   get round() {
     return Effect.gen({ self: this }, function* () {
       const boots = yield* (yield* SessionLogs).boots(this.#scope.sessionId);
       for (const boot of this.#ahead(boots)) {
         const after = this.#placeIn(boot);
-        // A provider that cannot tell is asked again with the next look.
+        // If a provider fails to answer, the next look asks it again.
         const known = yield* Effect.catchTag(linesOf(boot), "SandboxError", () => Effect.succeed([]));
         const lines = known.filter((line) => isAfter(line, after));
         const frames = Stream.fromIterable(lines).pipe(
@@ -125,7 +126,7 @@ class Follower {
     });
   }
 
-  /** The boots that a reader has not read to their end. One that is no more takes its place with it. */
+  /** The boots that the reader has not read to their end. If its boot no longer exists, the reader's place is lost. */
   #ahead(boots: readonly LoggedBoot[]): readonly LoggedBoot[] {
     const at = boots.findIndex(({ sandboxId }) => sandboxId === this.#place?.sandboxId);
     if (this.#place !== null && at === -1) {
@@ -150,7 +151,7 @@ class Follower {
     return `${lost ? RESET : ""}id: ${sandboxId}:${seq}.${sub}\nevent: line\ndata: ${data}\n\n`;
   }
 
-  /** What the daemon sends after the last line, until it or its sandbox is gone. */
+  /** The lines that the daemon sends after the last one, until the daemon or its sandbox is gone. */
   #live(boot: LoggedBoot) {
     const { sandboxId } = boot;
     const { sessionId, userId, role } = this.#scope;
@@ -161,12 +162,12 @@ class Follower {
       const key = (yield* Keyring).serviceKey(sandboxId);
       const context = signUserContext({ userId, sessionId, role, nowMs }, key);
       const lines = (yield* DaemonClient).logs(link, { context, after: this.#placeIn(boot).seq });
-      // What is still on its way then is in the provider's record.
+      // Lines still on their way then are in the provider's record.
       return Stream.interruptWhen(lines, provider.awaitExit(sandboxId));
     });
     return Stream.unwrap(opened).pipe(
       Stream.map((line) => this.#frame(sandboxId, line)),
-      // It has not begun to listen, or hung up: the next look finds out what became of the sandbox.
+      // The daemon is not listening yet, or hung up: the next look finds out the sandbox's state.
       Stream.catch(() => Stream.empty),
     );
   }

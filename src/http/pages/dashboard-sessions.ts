@@ -1,7 +1,8 @@
 /**
- * The dashboard's cookie (api.md 3): it stands for a token that its person brought once, by its hash, and holds for
- * eight hours or until the token ends. Signed with a key of this installation, so that no row is needed and several
- * nodes agree. Host-only, HttpOnly, SameSite=Strict; unsafe requests must also bring what only the page can know.
+ * The dashboard's cookie (api.md 3). It represents a token that its person entered once, by its hash, and is valid for
+ * eight hours or until the token ends. It is signed with a key of this installation, so it needs no row, and several
+ * nodes accept it. Host-only, HttpOnly, SameSite=Strict. Unsafe requests must also carry a CSRF token that only the
+ * page knows.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import * as Clock from "effect/Clock";
@@ -17,7 +18,7 @@ export const DASHBOARD_COOKIE = "platform_dashboard";
 const CSRF_HEADER = "x-csrf-token";
 const LIFE_MS = 8 * 60 * 60 * 1000;
 const CODE_LIFE_MS = 5 * 60 * 1000;
-/** One-time links that may be open at once; the oldest give way. */
+/** How many one-time links may be open at once. Beyond that, the oldest are dropped. */
 const CODES_MAX = 1000;
 
 export interface DashboardSession {
@@ -26,23 +27,25 @@ export interface DashboardSession {
   readonly maxAgeSeconds: number;
 }
 
-/** A token as a request shows it. */
+/** A token as presented in a request. */
 export interface ShownToken {
   readonly hash: string;
-  /** When what stands for the token ends; Infinity: not before the token. */
+  /** When its cookie ends. Infinity: with the token. */
   readonly expiresAt: number;
 }
 
 export class DashboardSessions extends Context.Service<
   DashboardSessions,
   {
-    /** A session for the token with this hash. */
+    /** A dashboard session for the token with this hash. */
     readonly open: (tokenHash: string) => Effect.Effect<DashboardSession>;
-    /** A one-time code, good for five minutes, that a link carries instead of a token. */
+    /** A one-time code, valid for five minutes, that a link carries instead of a token. */
     readonly issueCode: (tokenHash: string) => Effect.Effect<string>;
-    /** The token hash behind a code, once. */
+    /** The token hash behind a code. Works once. */
     readonly redeem: (code: string) => Effect.Effect<string | null>;
-    /** The token behind a request's cookie; null without a valid one. An unsafe request must bring its CSRF token. */
+    /**
+     * The token behind a request's cookie. Null without a valid cookie. An unsafe request must carry its CSRF token.
+     */
     readonly tokenOf: (
       request: Pick<HttpServerRequest.HttpServerRequest, "cookies" | "headers" | "method">,
     ) => Effect.Effect<ShownToken | null, Forbidden>;

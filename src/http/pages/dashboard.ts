@@ -1,4 +1,4 @@
-/** The page at `/` and how a person signs in to it: with a token once, or with a one-time link (api.md 3, 9). */
+/** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import * as Clock from "effect/Clock";
@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Nothing runs on the page but its own files, nothing frames it, nothing leaves it (threats.md T08). */
+/** The page runs only its own scripts, no other page may frame it, and it sends nothing elsewhere (threats.md T08). */
 const SECURITY_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ const SECURITY_HEADERS = {
   "cache-control": "no-cache",
 };
 
-/** The page's files, read once: there are a dozen of a few kilobytes, and none appears later. */
+/** The page's files, read once: there are about a dozen, of a few kilobytes each, and none is added later. */
 const pageRoutes = (directory: string) =>
   readdirSync(directory)
     .filter((name) => path.extname(name) in TYPES)
@@ -45,7 +45,7 @@ const pageRoutes = (directory: string) =>
 
 const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 
-/** The cookie is the session's; the CSRF token goes to the page, which sends it back with what changes something. */
+/** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */
 const withCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
   session: Pick<DashboardSession, "cookie" | "maxAgeSeconds">,
@@ -70,13 +70,13 @@ const signIn = Effect.gen(function* () {
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const caller =
     hash === null ? null : yield* (yield* Identity).authenticate(hash, yield* Clock.currentTimeMillis);
-  // Tokens that live in sandboxes open no dashboard: an agent is not a person.
+  // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
   if (hash === null || caller === null || caller.origin !== "user") return yield* unauthorized();
   const session = yield* (yield* DashboardSessions).open(hash);
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: session.csrf }), session);
 });
 
-/** Follows a one-time link. A spent or unknown code leads to the page, which asks for a token. */
+/** Follows a one-time link. A used or unknown code leads to the page, which asks for a token. */
 const openLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
@@ -84,7 +84,8 @@ const openLink = Effect.gen(function* () {
   const hash = yield* sessions.redeem(code);
   const home = HttpServerResponse.redirect("/", { status: 303 });
   if (hash === null) return home;
-  // A strict cookie is not sent on the navigation that a foreign page began: the page fetches anew once it is here.
+  // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
+  // loaded, carry it.
   return yield* withCookie(home, yield* sessions.open(hash));
 });
 
@@ -104,7 +105,7 @@ const signOut = Effect.gen(function* () {
   return yield* withCookie(HttpServerResponse.empty(), { cookie: "", maxAgeSeconds: 0 });
 });
 
-/** Makes a one-time link for whoever holds the token; it is good for five minutes. */
+/** Creates a one-time link for the holder of a token. It is valid for five minutes. */
 const makeLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const authenticate = yield* authenticator;
@@ -126,7 +127,7 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
     isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
   );
 
-/** @param directory where the page's files lie. */
+/** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
   HttpRouter.addAll([
     ...pageRoutes(directory),

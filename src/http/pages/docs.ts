@@ -1,5 +1,5 @@
 /**
- * The page at `/docs`: the OpenAPI document as one page to read. It is whole in itself: no script, no request to any
+ * The page at `/docs`: the OpenAPI document as one readable page. It is self-contained: no script, no request to any
  * host, and a content security policy whose only exception is the hash of its style.
  */
 import * as Effect from "effect/Effect";
@@ -127,7 +127,7 @@ const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerRes
   return page({ title: info.title, body });
 };
 
-/** Made once: the document does not change while the service runs. */
+/** Built once: the document does not change while the service runs. */
 export const docsRoute = HttpRouter.addAll([
   HttpRouter.route("GET", "/docs", Effect.succeed(docsPage(OpenApi.fromApi(Api) as unknown as ApiDocument))),
 ]);

@@ -55,7 +55,7 @@ const readDocuments = (directory: string): Documents =>
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 
-/** Where a document's link leads: to another document's page, or elsewhere. What is only in the repository is no link. */
+/** Where a document's link leads: to another document's page, or elsewhere. A file outside the guide is shown without a link. */
 const resolver = (documents: Documents, file: string) => (href: string) => {
   if (SCHEME.test(href)) return /^https?:/i.test(href) ? href : null;
   const [target = "", anchor] = href.split("#");

@@ -16,8 +16,6 @@ export interface Heading {
 export type Resolve = (href: string) => string | null;
 
 const COMMENT = /^\s*<!--[\s\S]*?-->\s*$/;
-/** `sh title="not run in tests"`: the language, and a caption. */
-const CAPTION = /\btitle="([^"]*)"/;
 
 /** The words of a heading or a link, without their markup. */
 const plainText = (tokens: readonly Token[]): string =>
@@ -63,8 +61,7 @@ export const outline = (source: string): { anchors: ReadonlySet<string>; links: 
 
 const codeBlock = ({ text, lang = "" }: Tokens.Code): string => {
   // The page runs no script that could draw one.
-  const caption = lang === "mermaid" ? "Diagram in Mermaid notation" : CAPTION.exec(lang)?.[1];
-  const label = caption === undefined ? "" : `<p class="caption">${escaped(caption)}</p>`;
+  const label = lang === "mermaid" ? '<p class="caption">Diagram in Mermaid notation</p>' : "";
   return `${label}<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`;
 };
 

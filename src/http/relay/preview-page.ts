@@ -1,9 +1,12 @@
-/** What a preview's host says itself, to a person with a browser: a small page without script, style or address. */
+/**
+ * The service's own answers on a preview's host, for a person with a browser: a small page without script, style or
+ * address.
+ */
 import type { ServerResponse } from "node:http";
 import { statusOf, Unavailable, type ApiError } from "../api/errors.ts";
 import { RETRY_AFTER_SECONDS } from "../respond.ts";
 
-/** Kept by no cache, framed by nobody, and no referrer leaves it. */
+/** No cache keeps it, no page may frame it, and it sends no referrer. */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy":
@@ -22,7 +25,7 @@ const TITLES: Readonly<Record<number, string>> = {
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
-/** Answers with an error's sentence, and ends the connection: what comes behind it was not read. */
+/** Answers with an error's sentence and closes the connection, since the rest of the request was not read. */
 export const answerPage = (response: ServerResponse, error: ApiError): void => {
   const status = statusOf(error);
   const title = TITLES[status] ?? "The preview is not available";
@@ -39,7 +42,7 @@ export const answerPage = (response: ServerResponse, error: ApiError): void => {
   response.end(page);
 };
 
-/** Leads from a link to the app, with the cookie that the link was good for. */
+/** Redirects from a link to the app, with the cookie that the link gave. */
 export const answerOpened = (response: ServerResponse, cookie: string | null): void => {
   response.writeHead(303, {
     ...HEADERS,

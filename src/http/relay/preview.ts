@@ -1,30 +1,34 @@
 /**
- * Previews (api.md 3): a browser's way to a port inside a running sandbox. A one-time link leads to an origin of the
- * port's own, told by Host on the service's listener, where a cookie opens that port and nothing else.
+ * Previews (api.md 3): a browser's access to a port inside a running sandbox. A one-time link leads to an origin of the
+ * port's own. The service's listener recognises it by its Host. There, a cookie opens that port and nothing else.
  *
- * Who could reach what:
+ * Threats and defences:
  *
- *  V1 A preview's host serves its port alone: no path of it is the API's, the dashboard's, a webhook's or git's. Below the
- *     previews' domain only the exact form is a preview; everything else there is refused, and never the API's either.
- *  V2 A link's secret (256 bits, kept as its hash) opens once, within 5 minutes, by a navigation to its own host. What
- *     only looks at links (HEAD, prefetches, images, frames) does not spend it. It leaves the address bar with the answer
- *     to it, which no cache keeps, and no referrer tells it.
- *  V3 The cookie takes the link's place: host-only, HttpOnly, SameSite=Lax, for 8 hours at most. Each request asks anew
- *     whether it is of this session and port, whether the token that made its link still has the relay's power, and whether
- *     the sandbox is still the one that it was made for: a stop ends it for good. Connections that are open end with the
- *     cookie, with that token, and with the sandbox.
- *  V4 The API takes no cookie of ours, and a preview no token: `Authorization` reaches neither daemon nor app (api.md 7).
- *  V5 The app is the agent's, so it is a stranger. It never sees our cookie, and cannot set it: its Set-Cookie of our name
- *     is dropped, a script cannot overwrite what is HttpOnly, and one that is put beside ours opens nothing, since ours is
- *     looked for among them. What it can read of a link (a service worker sees its address) opens that app alone.
- *  V6 Other pages make a browser bring the cookie by a top-level GET and in no other way. Between sites SameSite=Lax sees to
- *     that; but previews below one wildcard domain are one site, and so may be the service's own pages: hence Sec-Fetch-Site
- *     is asked, and Origin where a browser does not send it (for WebSockets, and without TLS).
- *     What neither guards is a script or image of a sibling's over plain http: a wildcard domain wants TLS.
- *  V7 No name that a foreign server gives an address (DNS rebinding) is a preview's: its form holds a session's id, and
- *     its domain is loopback's or the operator's. Links and origins come from the settings, never from Host (threats.md X17).
- *  V8 Cookies know no ports: below `localhost` another program of the reader's own machine that serves the same name could be
- *     sent ours. It would have to know the session's id, and gains that one port for as long as the cookie lives.
+ *  V1 A preview's host serves only its port: no path there belongs to the API, the dashboard, a webhook or git. Below
+ *     the previews' domain, only the exact form is a preview. Every other name there is refused, and never reaches the
+ *     API either.
+ *  V2 A link's secret (256 bits, stored as its hash) works once, within 5 minutes, for a navigation to its own host.
+ *     Programs that only look at links (HEAD, prefetches, images, frames) do not use it up. The answer removes it from
+ *     the address bar. No cache keeps that answer, and no referrer contains the secret.
+ *  V3 The cookie replaces the link: host-only, HttpOnly, SameSite=Lax, for 8 hours at most. Each request checks again
+ *     that it belongs to this session and port, that the token that created its link still has the relay's power, and
+ *     that the sandbox is still the one that it was created for. So a stop ends it for good. Open connections end with
+ *     the cookie, with that token, and with the sandbox.
+ *  V4 The API does not accept these cookies, and a preview accepts no token: `Authorization` reaches neither daemon nor
+ *     app (api.md 7).
+ *  V5 The app is written by the agent, so it is not trusted. It never sees our cookie and cannot set it: its Set-Cookie
+ *     of our name is dropped, a script cannot overwrite an HttpOnly cookie, and a cookie placed beside ours opens
+ *     nothing, since ours is looked for among them. Any part of a link that it can read (a service worker sees its
+ *     address) opens only that app.
+ *  V6 Other pages can make a browser send the cookie only by a top-level GET. Between sites, SameSite=Lax ensures that.
+ *     But previews below one wildcard domain are one site, perhaps together with the service's own pages. So
+ *     Sec-Fetch-Site is checked, or Origin if the browser does not send it (for WebSockets, and without TLS). Neither
+ *     stops a script or image of a sibling over plain http: a wildcard domain needs TLS.
+ *  V7 A foreign server cannot point a preview's name at an address (DNS rebinding): the name contains a session's id,
+ *     and its domain is loopback's or the operator's. Links and origins come from the settings, never from Host
+ *     (threats.md X17).
+ *  V8 Cookies ignore ports: below `localhost`, another program on the reader's own machine that serves the same name
+ *     could receive our cookie. It would have to know the session's id, and gains that one port while the cookie lives.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -61,15 +65,15 @@ import { requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { instant } from "../handlers/wire.ts";
 
-/** From the making of a link to its opening: long enough to be sent to somebody who waits for it. */
+/** From a link's creation to its opening: long enough to send it to a waiting person. */
 const LINK_LIFE_MS = 5 * 60 * 1000;
-/** A working day, as the dashboard's cookie. */
+/** A working day, like the dashboard's cookie. */
 const COOKIE_LIFE_MS = 8 * 60 * 60 * 1000;
 
-/** The platform's own ports, which the daemon refuses as well (daemon/daemon.ts). */
+/** The platform's own ports, which the daemon refuses too (daemon/daemon.ts). */
 const BLOCKED_PORTS: ReadonlySet<number> = new Set([SERVICE_PORT, RUNTIME_PORT, FORWARDER_PORT]);
 
-/** Handler of `POST …/preview`: a link for a browser, good once. */
+/** Handler of `POST …/preview`: a link for a browser that works once. */
 export const makePreview = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
   port: number,
@@ -101,7 +105,7 @@ const isNavigation = ({ headers }: IncomingMessage): boolean =>
   (headers["sec-fetch-mode"] ?? "navigate") === "navigate" &&
   (headers["sec-fetch-dest"] ?? "document") === "document";
 
-/** Whether a browser asks on behalf of another origin's page, in another way than by going here (V6). */
+/** Whether a browser makes the request for another origin's page, except by navigating here (V6). */
 const isForeign = (request: IncomingMessage, origin: string): boolean => {
   const { method = "", headers } = request;
   const site = headers["sec-fetch-site"];
@@ -110,7 +114,7 @@ const isForeign = (request: IncomingMessage, origin: string): boolean => {
   return !SAFE_METHODS.has(method) || headers.upgrade !== undefined || !isNavigation(request);
 };
 
-/** Whether a link is followed by somebody, and not looked at by a program on the way (V2). */
+/** Whether a person follows a link, as opposed to a program that looks at it (V2). */
 const isFollowed = (request: IncomingMessage): boolean => {
   const { method, headers } = request;
   const purpose = String(headers["sec-purpose"] ?? headers["purpose"] ?? "");
@@ -125,7 +129,7 @@ const noAccess = (): Unauthorized =>
     code: "unauthorized",
   });
 
-/** What the request's cookie stands for, where it is this preview's. */
+/** The preview that the request's cookie opens, if it is this one. */
 const previewOf = Effect.fnUntraced(function* (
   { headers }: IncomingMessage,
   address: PreviewAddress,
@@ -140,11 +144,11 @@ const previewOf = Effect.fnUntraced(function* (
   return null;
 });
 
-/** What is done with a request: passed on, or led to the app with the cookie that its link gave it. */
+/** What happens with a request: it is passed on, or redirected to the app with the cookie of its link. */
 type Decision =
   ({ readonly kind: "pass" } & Passage) | { readonly kind: "opened"; readonly cookie: string | null };
 
-/** Spends the link. One that is spent leads on whoever holds its cookie: a link is pressed twice, or reloaded. */
+/** Uses up the link. A used link still redirects a browser with its cookie: people click a link twice, or reload it. */
 const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: PreviewPlace, secret: string) {
   const { previews: address } = yield* Addresses;
   if (!isFollowed(request)) return yield* noAccess();
@@ -169,7 +173,7 @@ const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: P
   return { kind: "opened", cookie: isOpened ? cookie : null } satisfies Decision;
 });
 
-/** V5: between the browser and the app, either way. */
+/** V5: filters cookies between browser and app, in both directions. */
 const rewrite = (name: string, value: string): string | null => {
   if (name === "cookie") return withoutPreviewCookie(value);
   return name === "set-cookie" && setsPreviewCookie(value) ? null : value;
@@ -218,7 +222,7 @@ const refuse = (response: ServerResponse): void => answerPage(response, noAccess
 const stranger = (): NotFound =>
   new NotFound({ error: "No preview exists at this address.", code: "not_found" });
 
-/** The previews' raw routes, before all others: they are told by Host alone. They live as long as the scope. */
+/** The previews' raw routes, before all others: Host alone selects them. They live as long as the scope. */
 export const makePreviews = Effect.gen(function* () {
   type Needs = Effect.Services<ReturnType<typeof decide>>;
   const context = yield* Effect.context<Needs>();
@@ -231,7 +235,7 @@ export const makePreviews = Effect.gen(function* () {
     (opened) => Effect.sync(() => opened.close()),
   );
 
-  /** The service itself may be known by a name below the previews' domain. */
+  /** The service itself may have a name below the previews' domain. */
   const named = ({ headers }: IncomingMessage): PreviewPlace | "stranger" | null => {
     const host = headers.host ?? "";
     return host.toLowerCase() === ownHost ? null : previewNamed(address, host);

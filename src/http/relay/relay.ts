@@ -1,11 +1,11 @@
 /**
- * The relay to a session's daemon (api.md 3, `/runtime/*` and `/ports/{port}/*`): authenticates, checks the session,
- * signs a fresh user context, and joins the two connections byte by byte (src/proxy). It stands below Effect's router,
- * since it needs the bare connection: for WebSockets, trailers, aborts that must be passed on.
+ * The relay to a session's daemon (api.md 3, `/runtime/*` and `/ports/{port}/*`). It authenticates, checks the session,
+ * signs a fresh user context, and joins the two connections byte by byte (src/proxy). It works below Effect's router,
+ * because it needs the bare connection for WebSockets, trailers and aborts.
  *
- *  L1 The path decides the session and port before anything else; what follows them is passed on as it came.
+ *  L1 The path decides the session and port before anything else. The rest of the path is passed on unchanged.
  *  L2 The caller's credential never reaches the sandbox, and the daemon's context never comes from the caller.
- *  L3 Programs only: no cookie is taken here (api.md 3 "preview" is for browsers).
+ *  L3 For programs only: cookies are not accepted here (api.md 3 "preview" is for browsers).
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -39,13 +39,13 @@ import type { RawRoutes } from "../server.ts";
 interface Target {
   readonly pid: string;
   readonly sid: string;
-  /** Target at the daemon, query included. */
+  /** The target at the daemon, including the query. */
   readonly path: string;
 }
 
 const RELAY =
   /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort|refresh)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
-/** The daemon's own routes, as its router tells them (daemon/route.ts): what is asked of the runtime is none of them. */
+/** The daemon's own routes, as its router recognises them (daemon/route.ts). They are not part of the agent runtime. */
 const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 
 /** Where a request goes, and the credential that it ends with. */
@@ -56,7 +56,7 @@ export interface Passage {
 
 type Hold = Openings["Service"]["hold"];
 
-/** Cuts a request that is being passed on when its credential ends. */
+/** Cuts a forwarded request when its credential ends. */
 export const holdRequest = (
   hold: Hold,
   { held, response, cut }: { readonly held: Held; readonly response: ServerResponse; readonly cut: Cut },
@@ -69,7 +69,7 @@ export const holdRequest = (
     );
 };
 
-/** The same of an upgraded connection, from before its handshake on. */
+/** The same for an upgraded connection, from before its handshake. */
 export const holdUpgrade = (
   hold: Hold,
   { held, socket }: { readonly held: Held; readonly socket: Duplex },
@@ -81,14 +81,14 @@ export const holdUpgrade = (
     );
 };
 
-/** What a request relays to; null: it is no relay's. */
+/** The relay target of a request. Null if its path is not a relay path. */
 export function relayTarget(target: string, method = "GET"): Target | null {
   const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
   if (control !== undefined) return method === "POST" ? { pid, sid, path: `/platform/${control}` } : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
-  // Which spellings of a port there are is the daemon's to judge: it is passed on as it came (threats.md X01).
+  // The daemon decides which spellings of a port are valid, so the port is passed on unchanged (threats.md X01).
   if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };
   return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path };
 }
@@ -99,7 +99,7 @@ const notRunning = ({ status }: Session): Conflict =>
     code: "session_not_running",
   });
 
-/** The Host of a request that another node passes on to the daemon. */
+/** The Host header of a request that another node passes to the daemon. */
 const NODE_HOST = "node";
 
 export const nodeAway = (): Unavailable =>
@@ -108,7 +108,7 @@ export const nodeAway = (): Unavailable =>
     code: "node_away",
   });
 
-/** The session that the caller may reach into, while it runs. */
+/** The session, if the caller may use it and it is running. */
 export const runningSession = Effect.fnUntraced(function* (
   caller: Principal,
   params: { readonly pid: string; readonly sid: string },
@@ -119,7 +119,10 @@ export const runningSession = Effect.fnUntraced(function* (
   return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
 });
 
-/** The daemon of a running session's sandbox, with a context of the caller's. `path`: target there, query included. */
+/**
+ * The daemon of a running session's sandbox, with the caller's user context. `path` is the target there, including the
+ * query.
+ */
 export const upstreamOf = Effect.fnUntraced(function* (
   caller: Principal,
   session: Effect.Success<ReturnType<typeof runningSession>>,
@@ -153,7 +156,7 @@ export const upstreamOf = Effect.fnUntraced(function* (
   return upstream;
 });
 
-/** Where an authentic request goes, and what it is held by. */
+/** Where an authenticated request goes, and the grant that it depends on. */
 const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
   const caller = yield* bearer(request);
   const { method } = request;
@@ -171,7 +174,7 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
   return caller ?? (yield* unauthorized());
 });
 
-/** Why there is no answer, as an error of the API's. */
+/** API errors for a missing answer. */
 export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
   unreachable: () => new BadGateway({ error: "The sandbox did not respond.", code: "upstream_unreachable" }),
   silent: () =>
@@ -182,7 +185,7 @@ export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
   body_stalled: () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" }),
 };
 
-/** Why there is no answer: what cannot be reached is the daemon, or the node that has it. */
+/** The error for a missing answer: either the daemon or its node is unreachable. */
 export const relayFailure = ({ host }: Upstream, why: Failure): ApiError =>
   host === NODE_HOST && why === "unreachable" ? nodeAway() : RELAY_FAILURES[why]();
 
@@ -190,7 +193,7 @@ const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, 
 
 const refuse = (response: ServerResponse): void => answerRaw(response, unauthorized());
 
-/** The relay's raw routes, for the listener; they live as long as the scope. */
+/** The relay's raw routes, for the listener. They live as long as the scope. */
 export const makeRelay = Effect.gen(function* () {
   type Needs = Effect.Services<ReturnType<typeof passageFor>>;
   const context = yield* Effect.context<Needs>();

@@ -1,4 +1,4 @@
-/** What the webhook receiver answers (spec 4.1, 7.1), and the reasons that it gives to the people of a project alone. */
+/** The webhook receiver's answers (spec 4.1, 7.1), and the reasons that only a project's people see. */
 import * as Cause from "effect/Cause";
 import type { Directory } from "../../services/directory.ts";
 import type { SignatureRefusal } from "../../domain/signature.ts";
@@ -16,10 +16,10 @@ import {
 } from "../api/errors.ts";
 import { fireFailed } from "../handlers/triggers.ts";
 
-/** An answer: an outcome, which also names it in the counts, or an error. */
+/** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =
   | { readonly status: 200 | 202; readonly is: string; readonly body: object }
-  /** `reason` is not for the sender; null: the ledger has a row that says why. */
+  /** `reason` is never sent to the sender. Null: the ledger has a row with the reason. */
   | { readonly error: ApiError; readonly reason: string | null };
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
@@ -44,19 +44,19 @@ const badSignature = () =>
     code: "invalid_signature",
   });
 
-/** Not to be told apart by the sender. */
+/** The sender cannot distinguish the reasons. */
 export const notAuthentic = (refusal: SignatureRefusal): Answer => ({
   error: badSignature(),
   reason: `signature_${refusal}`,
 });
 
-/** GitHub's question whether the address answers. */
+/** The answer to GitHub's check of the address. */
 export const PONG: Answer = { status: 200, is: "pong", body: { status: "pong" } };
 
 const FILTERED = { status: "skipped", reason: "filtered" };
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
-/** A delivery that came again: what became of the first one, as it is now. */
+/** The answer to a repeated delivery: the present state of the first one. */
 const again = ({ fire }: Extract<Admission, { readonly outcome: "duplicate" }>): Answer => {
   const isFiltered = fire.status === "skipped";
   const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
@@ -116,12 +116,12 @@ const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
       });
 };
 
-/** The code says all there is to say. */
+/** The code is the whole reason. */
 export const refusedWith = (error: ApiError): Answer => ({ error, reason: error.code });
 
 export const failureFor = (cause: Cause.Cause<unknown>): Answer => refusedWith(errorOf(cause));
 
-/** Why nothing listens at an address, for the people of its project. It is looked up after the answer (threats.md W36). */
+/** Why no trigger listens at an address, for the people of its project. Looked up after the answer (threats.md W36). */
 export const whyNotListening = (directory: Directory["Service"], pid: string, slug: string): string => {
   if (!isTriggerSlug(slug)) return "invalid_webhook_address";
   const known = directory.known(pid);

@@ -1,11 +1,12 @@
 /**
- * The webhook receiver (spec 4.1, 5.4, 7.1). The signature is over the body's bytes as they came, and nobody is asked for
- * anything before it was found right: triggers and keys are held in memory (services/directory.ts). It stands below Effect's
- * router, where a request costs half.
+ * The webhook receiver (spec 4.1, 5.4, 7.1). The signature covers the raw bytes of the body. Until it is verified, the
+ * receiver makes no request: triggers and keys are in memory (services/directory.ts). It works below Effect's router,
+ * where a request costs half.
  *
- * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no such listening trigger, 409 no secret, then the
- * body is read and its signature decides 401. What is authentic is 200 where it is a ping or does not match the trigger's
- * filter, else 202. The answer is sent after the fire's row is committed. What is noted of a refusal is noted after it.
+ * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no listening trigger, 409 no secret. Then
+ * the body is read, and a wrong signature gives 401. An authentic delivery gets 200 if it is a ping or does not match
+ * the trigger's filter, otherwise 202. The answer is sent after the fire's row is committed. A refusal is recorded
+ * after its answer.
  */
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
@@ -57,14 +58,14 @@ import {
 
 /** GitHub's own maximum. */
 const BODY_LIMIT_BYTES = 25 * 1024 * 1024;
-/** Delivery ids are short opaque strings; a longer one is kept as its hash, so that it still tells deliveries apart. */
+/** Delivery ids are short opaque strings. A longer one is stored as its hash, which still identifies the delivery. */
 const DELIVERY_ID_MAX = 200;
-/** The first present names the delivery (api.md 4). */
+/** The first header present names the delivery (api.md 4). */
 const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"];
-/** So often a fire is decided anew when its project changed while it was on its way. */
+/** How often a fire is decided again because its project changed meanwhile. */
 const STALE_MAX = 5;
 
-/** Requests that wait for one more look at what listens. Any more are answered at once. */
+/** How many requests may wait for one more look at the directory. Any more are answered at once. */
 const MISSING_MAX = 256;
 
 const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
@@ -75,7 +76,7 @@ interface Listening {
   readonly keys: SigningKeys;
 }
 
-/** What listens at the address, by what is held in memory. */
+/** The trigger at the address, from memory. */
 const listening = (
   directory: Directory["Service"],
   pid: string,
@@ -92,7 +93,7 @@ const listening = (
   return keys === undefined ? Result.fail(notConfigured(trigger)) : Result.succeed({ known, trigger, keys });
 };
 
-/** Which of a secret's values a body is signed with. The previous one counts until its instant. */
+/** Which of a secret's values signed the body. The previous value counts until its instant. */
 const verifiedWith = (
   { body, headers }: Delivery,
   { current, previous }: SigningKeys,
@@ -108,11 +109,11 @@ const verifiedWith = (
   return Result.map(verifySignature(body, given, previous.key), () => "previous" as const);
 };
 
-/** Node gives no list for these headers; a type says that it might. */
+/** Node never gives a list for these headers, although its type allows one. */
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(", ") : value;
 
-/** The three headers that templates know. */
+/** The three headers that templates can use. */
 const knownHeaders = (headers: IncomingHttpHeaders): WebhookHeaders => ({
   contentType: headers["content-type"],
   userAgent: headers["user-agent"],
@@ -137,13 +138,13 @@ const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
   return id.length > DELIVERY_ID_MAX ? createHash("sha256").update(id).digest("hex") : id;
 };
 
-/** A delivery whose body is there. */
+/** A delivery with its complete body. */
 interface Delivery {
   readonly pid: string;
   readonly slug: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Uint8Array;
-  /** The body as templates see it, read when it is asked for first. */
+  /** The body as templates see it, parsed on first use. */
   readonly parsed: () => JsonValue;
 }
 
@@ -153,12 +154,12 @@ export const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, bo
   return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body, contentType)) };
 };
 
-/** A delivery whose signature was found right. */
+/** A delivery with a verified signature. */
 interface Authentic extends Listening {
   readonly verifiedWith: VerifiedWith;
 }
 
-/** Decides a delivery: its signature, what it fires, and the answer after the commit. */
+/** Decides a delivery: its signature, its fire, and the answer after the commit. */
 export const makeReceive = Effect.gen(function* () {
   const directory = yield* Directory;
   const firing = yield* Firing;
@@ -192,7 +193,7 @@ export const makeReceive = Effect.gen(function* () {
     };
   };
 
-  /** Looked up again where the body took its time: the trigger may be another than when it began to come. */
+  /** Looked up again, because the trigger may have changed while the body arrived. */
   const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {
     const { pid, slug } = delivery;
     const found = listening(directory, pid, slug);
@@ -228,13 +229,13 @@ export const makeReceive = Effect.gen(function* () {
   };
 });
 
-/** Longest text of a sender's that a refusal is kept with. */
+/** The longest sender's text that is stored with a refusal. */
 const KEPT_LENGTH = 200;
 const SLUG_KEPT_LENGTH = 128;
 const kept = (text: string | undefined | null): string | null =>
   text === undefined || text === null || text === "" ? null : headerText(text.slice(0, KEPT_LENGTH));
 
-/** What is kept of a refused request: no body, no signature. */
+/** The stored part of a refused request: no body, no signature. */
 const refusalOf = (request: IncomingMessage, bodyBytes: number | null) => {
   const { headers, socket } = request;
   const declared = Number(headers["content-length"] ?? Number.NaN);
@@ -248,8 +249,7 @@ const refusalOf = (request: IncomingMessage, bodyBytes: number | null) => {
   };
 };
 
-/** A request to the receiver's address. */
-/** The answer to a sender whose trigger was not found after one more look. */
+/** The answer to a sender whose trigger was not found even after one more look. */
 const missAnswer = (cause: Cause.Cause<ApiError | StoreError>): Answer => {
   const error = Cause.squash(cause);
   return error instanceof NotFound || error instanceof Conflict ? refusedWith(error) : failureFor(cause);
@@ -264,7 +264,7 @@ interface Asked {
 
 const NOT_FOUND = 404;
 
-/** Answers, and notes it after that (threats.md W36). `bodyBytes`: null where the body was not read. */
+/** Answers, then records (threats.md W36). `bodyBytes`: null if the body was not read. */
 const responder =
   (directory: Directory["Service"], record: WebhookRecord["Service"]) =>
   ({ request, response, pid, slug }: Asked, answer: Answer, bodyBytes: number | null): void => {
@@ -287,7 +287,7 @@ const responder =
     });
   };
 
-/** The receiver's raw route, for the listener; it lives as long as the scope. */
+/** The receiver's raw route, for the listener. It lives as long as the scope. */
 export const makeReceiver = Effect.gen(function* () {
   const directory = yield* Directory;
   const faults = yield* Faults;
@@ -297,7 +297,7 @@ export const makeReceiver = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context());
   let missing = 0;
 
-  /** What listens there by now. Another node may just have made it, so a miss is looked up once. */
+  /** The trigger at the address after one more look: another node may just have created it. */
   const lookedUp = Effect.fnUntraced(function* (pid: string, slug: string) {
     yield* directory.caughtUp;
     return yield* Effect.fromResult(listening(directory, pid, slug));
@@ -340,7 +340,7 @@ export const makeReceiver = Effect.gen(function* () {
     request: (request, response) => {
       const [, pid = "", slug = ""] = request.method === "POST" ? (PATH.exec(request.url ?? "") ?? []) : [];
       if (pid === "") return false;
-      // The listener has seen to it that every escape is whole.
+      // The listener has checked that every escape is complete.
       take({ request, response, pid: decodeURIComponent(pid), slug: decodeURIComponent(slug) });
       return true;
     },

@@ -1,6 +1,6 @@
 /**
- * Starts the processes of one `local` sandbox: directories, record, launcher, PID 1, in an order in which a crash at
- * any point leaves something that `teardown.ts` finds and removes (sandbox/port.ts P4).
+ * Starts the processes of one `local` sandbox: directories, record, launcher, PID 1. The order ensures that
+ * `teardown.ts` finds and removes whatever a crash leaves, at any point (sandbox/port.ts P4).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -15,9 +15,9 @@ import type { SandboxSpec } from "../port.ts";
 import { identify } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
 
-/** Milliseconds for the launcher to stand and for PID 1 to run; both take a few on an idle machine. */
+/** Time limit for the launcher and PID 1 to start, in milliseconds. On an idle machine both take a few. */
 const START_TIMEOUT_MS = 20_000;
-/** Of the launcher's output, how much an error quotes. */
+/** How much of the launcher's output an error quotes. */
 const QUOTED_BYTES = 2000;
 
 export interface BootRequest {
@@ -27,7 +27,7 @@ export interface BootRequest {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What the daemon and the agent are told beside the injected environment. */
+/** Settings for the daemon and the agent, in addition to the injected environment. */
 export const launchSettings = (
   installation: Installation,
   spec: SandboxSpec,
@@ -46,7 +46,7 @@ export const launchSettings = (
       PATH: SANDBOX_PATH,
       HOME: SANDBOX_HOME,
       LANG: "C.UTF-8",
-      // Programs differ in which case they read.
+      // Both cases, because programs differ in which one they read.
       HTTP_PROXY: proxy,
       HTTPS_PROXY: proxy,
       NO_PROXY: noProxy,
@@ -71,7 +71,10 @@ const makeDirectory = async (path: string, { uid, mode }: Ownership): Promise<vo
   await chmod(path, mode);
 };
 
-/** Makes the sandbox's directories. In a root service each belongs to the uid that may write it, root keeps the rest. */
+/**
+ * Creates the sandbox's directories. If the service is root, each directory belongs to the uid that may write it, and
+ * root owns the rest.
+ */
 const makeDirectories = async (paths: SandboxPaths, uidBase: number | null): Promise<void> => {
   const own = process.geteuid?.() ?? 0;
   const daemon = uidBase === null ? own : daemonUid(uidBase);
@@ -98,7 +101,7 @@ const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, ui
   if (uidBase !== null) await chown(paths.launch, daemonUid(uidBase), daemonUid(uidBase));
 };
 
-/** Lines that the launcher and PID 1 write as they get further; ends when all of them have closed the pipe. */
+/** Reads the progress lines of the launcher and PID 1. Ends when all of them have closed the pipe. */
 const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
   let text = "";
   let ended = false;
@@ -123,7 +126,7 @@ const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
   return reached;
 };
 
-/** The newest output of PID 1 and its launcher, from a line's beginning. */
+/** The newest output of PID 1 and its launcher, starting at the beginning of a line. */
 export const readLogTail = async (path: string, bytes: number): Promise<string> => {
   const file = await open(path, "r").catch(() => null);
   if (file === null) return "";
@@ -158,11 +161,12 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
   try {
     const child = spawn(command, args, {
       cwd: "/",
-      // The sandbox outlives the service: a process group and session of its own, output to a file.
+      // The sandbox outlives the service, so it gets its own process group and session, and writes its output to a
+      // file.
       detached: true,
       env: {
         ...request.environment,
-        // Not injected, but part of the image (spec.md, injected environment).
+        // spec.md, injected environment: part of the image, so it is not injected.
         PLATFORM_WORKSPACE: WORKSPACE,
         PATH: SANDBOX_PATH,
         HOME: SANDBOX_HOME,
@@ -182,7 +186,7 @@ const mapIdentities = (pid: number, uidBase: number): void => {
   for (const file of ["gid_map", "uid_map"]) writeFileSync(`/proc/${pid}/${file}`, identityMap(uidBase));
 };
 
-/** Rejects after a while: a launcher that hangs must not hold up its caller for ever. */
+/** Rejects after a while: a launcher that hangs must not block its caller for ever. */
 const deadline = (milliseconds: number): Promise<never> => {
   const { promise, reject } = Promise.withResolvers<never>();
   AbortSignal.timeout(milliseconds).addEventListener("abort", () =>
@@ -191,7 +195,7 @@ const deadline = (milliseconds: number): Promise<never> => {
   return promise;
 };
 
-/** Everything of a sandbox that is still needed once it runs. */
+/** The parts of a sandbox that are needed while it runs. */
 export interface Booted {
   readonly record: SandboxRecord;
   readonly child: ChildProcess;
@@ -199,7 +203,7 @@ export interface Booted {
 
 /**
  * Starts a sandbox and returns once its PID 1 runs.
- * @throws Error with what the launcher wrote; the caller tears down
+ * @throws Error with the launcher's output. The caller then tears the sandbox down.
  */
 export const boot = async (installation: Installation, request: BootRequest): Promise<Booted> => {
   const { paths } = request;
@@ -207,7 +211,7 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   await makeDirectories(paths, uidBase);
   const groups = groupDirectories(installation.groupParents, id);
   const planned = { ...request.record, cgroups: groups };
-  // Written down first: a group that is made before would outlive a service that is killed in between.
+  // The record comes first: otherwise a group could outlive a service that is killed in between.
   await writeRecord(paths, planned);
   await makeGroups(installation.groupParents, id, installation.options.limits);
   await writeLaunchFile(paths, request.settings, uidBase);

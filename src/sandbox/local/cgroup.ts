@@ -1,7 +1,7 @@
 /**
- * Limits by the kernel: control groups of version 1 or 2, where this user may make them. Which ones really work is
- * found by making one; nothing is concluded from a version. The kernel waits for its own readers on each change (some 10 ms for
- * moving a process), so that nothing that is done for a sandbox is done synchronously: the event loop would stand still.
+ * Resource limits by control groups of version 1 or 2, if this user may create them. Creating one shows which limits
+ * work; a version number proves nothing. On each change the kernel waits for its own readers (some 10 ms to move a
+ * process). So all work for a sandbox is asynchronous: otherwise the event loop would block.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ export interface GroupLimits {
   readonly processes: number;
 }
 
-/** What one control group hierarchy can limit here, and below which directory. */
+/** The limits that one control group hierarchy offers here, and the directory for our groups. */
 export interface GroupParent {
   readonly version: 1 | 2;
   readonly directory: string;
@@ -41,7 +41,7 @@ const groupMounts = (): Mount[] =>
       type === "cgroup" || type === "cgroup2" ? [{ point, type, options: options.split(",") }] : [],
     );
 
-/** Our own group in a hierarchy: `controller` of version 1, the empty string for version 2. */
+/** The service's own group in a hierarchy: `controller` for version 1, the empty string for version 2. */
 const ownGroup = (controller: string): string => {
   for (const line of read("/proc/self/cgroup").split("\n")) {
     const [, controllers = "", path = ""] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
@@ -60,12 +60,12 @@ const limitFiles = (
   processes: ["pids.max", limits.processes],
 });
 
-/** Makes a group below `parent` and sets what it controls. @throws when this machine does not let us */
+/** Creates a group below `parent` and sets its limits. @throws if this machine does not allow it */
 const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits): Promise<void> => {
   const directory = join(parent.directory, name);
   await mkdir(directory, { recursive: true });
   const settings = parent.controls.map((control) => limitFiles(parent.version, limits)[control]);
-  // Opened without creating: a missing file means that the controller is not there.
+  // Opened without creating: a missing file means that the controller is missing.
   for (const [file, value] of settings) {
     // eslint-disable-next-line no-await-in-loop -- one or two
     await writeFile(join(directory, file), String(value), { flag: "r+" });
@@ -73,7 +73,7 @@ const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits)
   if (parent.controls.includes("memory")) await preferEndingOverSwapping(parent.version, directory, limits);
 };
 
-/** Swap counts against the limit where the kernel accounts it, and an exhausted group ends as one. */
+/** Swap counts against the limit if the kernel accounts it, and a group without memory is killed as a whole. */
 const preferEndingOverSwapping = async (
   version: 1 | 2,
   directory: string,
@@ -104,13 +104,13 @@ const works = async (parent: GroupParent): Promise<boolean> => {
   }
 };
 
-/** Version 2 hands controllers down only where asked to. */
+/** Version 2 delegates a controller only on request. */
 const enableControllers = (directory: string): void => {
   for (const controller of ["+memory", "+pids"]) {
     try {
       writeFileSync(join(directory, "cgroup.subtree_control"), controller);
     } catch {
-      // refused, or handed down already: the trial tells
+      // refused, or already delegated: the trial shows which
     }
   }
 };
@@ -120,7 +120,7 @@ const candidates = (point: string, own: string): string[] => {
   return [...new Set([here, dirname(here).startsWith(point) ? dirname(here) : point, point])];
 };
 
-/** Makes the parent of all our groups in one hierarchy, in the first place that works. */
+/** Creates the parent of all our groups in one hierarchy, at the first place that works. */
 const openParent = async (
   mount: Mount,
   name: string,
@@ -146,8 +146,8 @@ const openParent = async (
 };
 
 /**
- * Finds what can be limited by control groups here.
- * @param name of the directory that holds all groups of this owner, e.g. `platform-1a2b3c4d`
+ * Finds the limits that control groups can enforce here.
+ * @param name of the directory for all groups of this owner, e.g. `platform-1a2b3c4d`
  */
 export const findGroupParents = async (name: string): Promise<GroupParent[]> => {
   const mounts = groupMounts();
@@ -165,11 +165,11 @@ export const findGroupParents = async (name: string): Promise<GroupParent[]> => 
   return parent === null ? [] : [parent];
 };
 
-/** Where a sandbox's groups are to be, for `joinGroups` and `removeGroup`. */
+/** The directories of a sandbox's groups, for `joinGroups` and `removeGroup`. */
 export const groupDirectories = (parents: readonly GroupParent[], id: string): string[] =>
   parents.map(({ directory }) => join(directory, id));
 
-/** Makes a sandbox's groups with their limits. */
+/** Creates a sandbox's groups with their limits. */
 export const makeGroups = async (
   parents: readonly GroupParent[],
   id: string,
@@ -178,12 +178,15 @@ export const makeGroups = async (
   await Promise.all(parents.map((parent) => makeGroup(parent, id, limits)));
 };
 
-/** Puts a process, and all it will start, into the groups. The kernel takes some 10 ms for each: nothing here waits for it. */
+/**
+ * Moves a process, with all its future children, into the groups. The kernel takes some 10 ms for each, so this is
+ * asynchronous.
+ */
 export const joinGroups = async (directories: readonly string[], pid: number): Promise<void> => {
   await Promise.all(directories.map((directory) => writeFile(join(directory, "cgroup.procs"), String(pid))));
 };
 
-/** How often the kernel ended a process of the group because its memory was exhausted. */
+/** How often the kernel killed a process of the group because its memory was exhausted. */
 export const memoryKills = (directories: readonly string[]): number => {
   let kills = 0;
   for (const directory of directories) {
@@ -194,7 +197,7 @@ export const memoryKills = (directories: readonly string[]): number => {
   return kills;
 };
 
-/** Removes an empty group. @returns whether it is gone; false while a process is still being buried */
+/** Removes an empty group. @returns whether it is gone; false while the kernel still cleans up a process */
 export const removeGroup = async (directory: string): Promise<boolean> => {
   try {
     await rmdir(directory);
@@ -204,15 +207,15 @@ export const removeGroup = async (directory: string): Promise<boolean> => {
   }
 };
 
-/** The same at the end of a service, when nothing else is to be done. */
+/** The same, synchronously, at the end of a service. */
 export const removeGroupNow = (directory: string): void => {
   try {
     rmdirSync(directory);
   } catch {
-    // A sandbox goes on in it, or it is gone.
+    // A sandbox still runs in it, or it is already gone.
   }
 };
 
-/** Which limits the kernel keeps through these groups. */
+/** The limits that the kernel enforces through these groups. */
 export const groupControls = (parents: readonly GroupParent[]): ReadonlySet<"memory" | "processes"> =>
   new Set(parents.flatMap((parent) => parent.controls));

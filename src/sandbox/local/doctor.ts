@@ -1,4 +1,6 @@
-/** What `doctor` finds: starts one real sandbox with a program that looks around in it, and judges what it saw. */
+/**
+ * The checks of `doctor`: starts one real sandbox with a program that tests its isolation, and evaluates the results.
+ */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -13,12 +15,12 @@ import { LocalSandboxes } from "./sandboxes.ts";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
 import { sandboxPaths } from "./run-directory.ts";
 
-/** Milliseconds for the sandbox to start, look around and end. */
+/** Time limit for the sandbox to start, run its checks and end, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
 const PROBE = fileURLToPath(new URL("../../../daemon/doctor.mjs", import.meta.url));
 
-/** What daemon/doctor.mjs writes: output of commands that ran as the agent. */
+/** The output of daemon/doctor.mjs: results of commands that ran as the agent. */
 const Sighting = Schema.Struct({
   status: Schema.String,
   attempts: Schema.String,
@@ -41,7 +43,7 @@ const refused = (sighting: Sighting, ...names: string[]): boolean =>
 const statusField = (sighting: Sighting, name: string): string =>
   new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(sighting.status)?.[1] ?? "unknown";
 
-/** The agent, its shell and what the shell runs: more means that it sees processes of others. */
+/** The agent, its shell and the shell's commands. More processes mean that it sees those of others. */
 const PROCESSES_SEEN_MAX = 12;
 
 const isolation = (sighting: Sighting): DoctorFinding[] => {
@@ -110,7 +112,7 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
   ];
 };
 
-/** What lets Ubuntu 23.10 and later start bubblewrap as an ordinary user. */
+/** The profile that lets Ubuntu 23.10 and later start bubblewrap as an ordinary user. */
 const APPARMOR_FIX = `write this to /etc/apparmor.d/bwrap and run "sudo apparmor_parser -r /etc/apparmor.d/bwrap":
 abi <abi/4.0>,
 include <tunables/global>
@@ -126,7 +128,7 @@ const setting = (path: string): string => {
   }
 };
 
-/** Adds what a person can do about it, where this machine's settings name the cause. */
+/** Adds a remedy, if this machine's settings show the cause. */
 const advise = (problem: string): string => {
   if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === "1") {
     return `${problem}. AppArmor forbids user namespaces here: ${APPARMOR_FIX}`;
@@ -150,7 +152,7 @@ const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
 };
 
 const examine = async (options: LocalOptions): Promise<DoctorReport> => {
-  // An owner of its own: nothing of a service that runs meanwhile is touched.
+  // A separate owner, so that a running service's sandboxes are not touched.
   const own = {
     ...options,
     installationId: `doctor-${process.pid}`,
@@ -191,7 +193,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
   }
 };
 
-/** Starts one real sandbox, lets it look around, destroys it. A failure is part of the report. */
+/** Starts one real sandbox, runs the checks in it, and destroys it. A failure is part of the report. */
 export const doctorReport = (options: LocalOptions): Effect.Effect<DoctorReport> =>
   Effect.tryPromise(() => examine(options)).pipe(
     Effect.catch((error) =>

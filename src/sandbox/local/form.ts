@@ -7,13 +7,13 @@ import { isRecorded, readRecord, sandboxIds, sandboxPaths, type SandboxRecord } 
 import { killSandbox, tearDown } from "./teardown.ts";
 
 const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
-/** Away from every uid that a sandbox may have. */
+/** Outside the uids of all real sandboxes. */
 const TRIAL_UID_BASE = 299_999_000;
 
-/** In place of an installation's id: what carries it is nobody's once its start has died. */
+/** Replaces the installation's id: a sandbox with it has no owner once its start has died. */
 const TRIAL = "trial";
 
-/** Starts PID 1 and ends it. @throws Error with what the machine refused */
+/** Starts PID 1 and ends it. @throws Error with the machine's refusal */
 const tryForm = async (options: LocalOptions, form: Form): Promise<Installation> => {
   const installation = await install(options, form);
   const id = randomUUID();
@@ -44,14 +44,14 @@ const tryForm = async (options: LocalOptions, form: Form): Promise<Installation>
     return installation;
   } finally {
     const left = (await readRecord(paths)) ?? record;
-    // Nothing in it is worth a graceful end.
+    // It contains nothing that needs a graceful end.
     await killSandbox(paths, left);
     await tearDown(paths, left);
   }
 };
 
 /**
- * Prepares `local` on this machine in the asked form, or in the strongest that really starts.
+ * Prepares `local` on this machine in the requested form, or in the strongest form that works.
  * @throws Error that names what each form lacks
  */
 export const openInstallation = async (options: LocalOptions): Promise<Installation> => {
@@ -69,8 +69,8 @@ export const openInstallation = async (options: LocalOptions): Promise<Installat
 };
 
 /**
- * Removes what starts left behind that were killed while they tried this machine. For who owns the run directory and makes no
- * sandbox in it yet: a directory without a record is one that was being made then.
+ * Removes the sandboxes of starts that were killed while they tried this machine. The caller owns the run directory and
+ * creates no sandbox in it yet, so every directory without a record is a leftover.
  */
 export const removeTrials = async (runDir: string): Promise<void> => {
   const ids = await sandboxIds(runDir);

@@ -1,27 +1,28 @@
 /**
- * The gate: a static program of a few hundred bytes that `local` puts before a sandbox's programs. It closes descriptors,
- * installs a seccomp filter, and becomes the program that its arguments name. Node cannot do either, util-linux 2.38 has no
- * program for it, and a machine need not have a compiler, Perl or Python. So the service writes the program itself.
+ * The gate: a static program of a few hundred bytes that `local` starts before a sandbox's programs. It closes
+ * descriptors, installs a seccomp filter, and executes the program in its arguments. Node cannot do either, util-linux
+ * 2.38 has no program for it, and a machine may lack a compiler, Perl and Python. So the service generates the program
+ * itself.
  *
- * G1 no descriptor from `closeFrom` on passes, except on a kernel before 5.9, which has no close_range.
- * G2 without its filter the program never runs: the gate ends with 126 instead.
- * G3 it takes rights away and gives none: it runs with the rights of its caller, and a filter comes with no_new_privs.
+ *  G1 Descriptors from `closeFrom` on are closed, except on a kernel before 5.9, which has no close_range.
+ *  G2 The program never runs without its filter: the gate exits with 126 instead.
+ *  G3 The gate only removes rights: it runs with the rights of its caller, and a filter comes with no_new_privs.
  */
 
 export interface GateOptions {
-  /** The first descriptor that does not pass. */
+  /** The first descriptor to close. */
   readonly closeFrom: number;
-  /** Program of the seccomp filter (seccomp.ts), or null for no filter. */
+  /** The program of the seccomp filter (seccomp.ts). Null for no filter. */
   readonly filter: Buffer | null;
 }
 
-/** Where the one segment, which is the whole file, lies in memory. */
+/** The load address of the only segment, which is the whole file. */
 const LOAD_ADDRESS = 0x400000;
 const ELF_HEADER_BYTES = 64;
 const PROGRAM_HEADER_BYTES = 56;
 const CODE_OFFSET = ELF_HEADER_BYTES + 2 * PROGRAM_HEADER_BYTES;
 
-/** Numbers of x86-64: system calls, and the arguments that they are called with. */
+/** Constants of x86-64: system call numbers and their arguments. */
 const WRITE = 1;
 const EXECVE = 59;
 const EXIT = 60;
@@ -33,7 +34,7 @@ const SECCOMP_SET_MODE_FILTER = 1;
 const STANDARD_ERROR = 2;
 const LAST_DESCRIPTOR = 0xffffffff;
 
-/** Exit codes, as shells have them: the gate could not do its part, or could not start the program. */
+/** Exit codes as in shells: the gate failed itself, or could not start the program. */
 const NO_FILTER = 126;
 const NO_PROGRAM = 127;
 
@@ -44,12 +45,12 @@ const word = (value: number): Buffer => {
   return four;
 };
 
-/** `mov r32, value`; the upper half of the register becomes 0. Opcodes are b8 plus the register's number. */
+/** `mov r32, value`. It clears the upper half of the register. The opcode is b8 plus the register's number. */
 const REGISTERS = { eax: 0, edx: 2, esi: 6, edi: 7 } as const;
 const move = (register: keyof typeof REGISTERS, value: number): Buffer =>
   Buffer.concat([bytes(0xb8 + REGISTERS[register]), word(value)]);
 
-/** A system call with up to three arguments. Its result is in eax; it spoils rcx and r11. */
+/** A system call with up to three arguments. The result is in eax. It overwrites rcx and r11. */
 const call = (number: number, ...[first, second, third]: readonly number[]): Buffer =>
   Buffer.concat([
     move("eax", number),
@@ -59,13 +60,14 @@ const call = (number: number, ...[first, second, third]: readonly number[]): Buf
     bytes(0x0f, 0x05), // syscall
   ]);
 
-/** Says why on standard error and ends. */
+/** Writes a message to standard error and exits. */
 const fail = (message: { readonly address: number; readonly length: number }, code: number): Buffer =>
   Buffer.concat([call(WRITE, STANDARD_ERROR, message.address, message.length), call(EXIT, code)]);
 
 /**
- * execve(argv[1], argv + 1, environment). The kernel starts a program with argc at the top of the stack, then argv and a null,
- * then the environment: with eight bytes each, argv[1] lies at rsp + 16 and the environment at rsp + 16 + 8 * argc.
+ * execve(argv[1], argv + 1, environment). The kernel starts a program with argc at the top of the stack, then argv and
+ * a null, then the environment. At eight bytes each, argv[1] is at rsp + 16, and the environment at rsp + 16 + 8 *
+ * argc.
  */
 const becomeProgram: Buffer = Buffer.concat([
   bytes(0x48, 0x8b, 0x04, 0x24), // mov rax, [rsp]
@@ -74,10 +76,10 @@ const becomeProgram: Buffer = Buffer.concat([
   bytes(0x48, 0x8b, 0x3e), // mov rdi, [rsi]
   bytes(0xb8),
   word(EXECVE), // mov eax, EXECVE
-  bytes(0x0f, 0x05), // syscall; comes back only where it fails
+  bytes(0x0f, 0x05), // syscall; returns only on failure
 ]);
 
-/** Where the data behind the code lies. Code does not change its length with these addresses. */
+/** Addresses of the data behind the code. The code's length does not depend on them. */
 interface Places {
   readonly noFilter: { readonly address: number; readonly length: number };
   readonly noProgram: { readonly address: number; readonly length: number };
@@ -85,7 +87,7 @@ interface Places {
   readonly filter: number;
 }
 
-/** prctl takes two more arguments, which have to be 0 for this option: r10 and r8. */
+/** prctl takes two more arguments, which must be 0 for this option: r10 and r8. */
 const clearMoreArguments: Buffer = bytes(0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0); // xor r10d, r10d; xor r8d, r8d
 
 const installFilter = (places: Places): Buffer => {
@@ -95,21 +97,22 @@ const installFilter = (places: Places): Buffer => {
     call(PRCTL, PR_SET_NO_NEW_PRIVS, 1, 0),
     call(SECCOMP, SECCOMP_SET_MODE_FILTER, 0, places.filter),
     bytes(0x85, 0xc0), // test eax, eax
-    bytes(0x74, failed.length), // jz over what follows
+    bytes(0x74, failed.length), // jz past the failure code
     failed,
   ]);
 };
 
 const code = ({ closeFrom, filter }: GateOptions, places: Places): Buffer =>
   Buffer.concat([
-    // An old kernel refuses this; then the descriptors that the service itself left open are all that pass (inherited.ts).
+    // An old kernel refuses this. Then only the descriptors that the service itself left open are inherited
+    // (inherited.ts).
     call(CLOSE_RANGE, closeFrom, LAST_DESCRIPTOR, 0),
     ...(filter === null ? [] : [installFilter(places)]),
     becomeProgram,
     fail(places.noProgram, NO_PROGRAM),
   ]);
 
-/** struct sock_fprog: how many instructions there are, and where. */
+/** struct sock_fprog: the number of instructions, and their address. */
 const filterHeader = (filter: Buffer, address: number): Buffer => {
   const header = Buffer.alloc(16);
   header.writeUInt16LE(filter.length / 8, 0);
@@ -149,7 +152,7 @@ const PT_GNU_STACK = 0x6474e551;
 const READ_AND_EXECUTE = 5;
 const READ_AND_WRITE = 6;
 
-/** The gate as an ELF file for x86-64, the one architecture that it is written for. */
+/** The gate as an ELF file for x86-64, the only architecture that it supports. */
 export const gateProgram = (options: GateOptions): Buffer => {
   const noFilter = Buffer.from("gate: the kernel refuses the seccomp filter\n");
   const noProgram = Buffer.from("gate: the program cannot be started\n");

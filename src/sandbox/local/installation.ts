@@ -1,4 +1,7 @@
-/** What all sandboxes of one `local` provider share: programs in the run directory, control groups, the chosen form. */
+/**
+ * Parts that all sandboxes of one `local` provider share: programs in the run directory, control groups, the chosen
+ * form.
+ */
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { release } from "node:os";
@@ -16,21 +19,21 @@ import { type Tools, findTools } from "./tools.ts";
 export interface LocalLimits {
   /** Memory of all processes of a sandbox together, in bytes. */
   readonly memoryBytes: number;
-  /** Processes and threads of a sandbox. */
+  /** How many processes and threads a sandbox may have. */
   readonly processes: number;
-  /** Open files of one process. */
+  /** How many files one process may have open. */
   readonly openFiles: number;
   /** /workspace, the agent's home and /tmp together, in bytes. */
   readonly diskBytes: number;
-  /** Files and directories in them. */
+  /** How many files and directories they may contain. */
   readonly diskFiles: number;
-  /** Output of PID 1 and the daemon that is kept from one second, in bytes. */
+  /** How many bytes of one second's output of PID 1 and the daemon are kept. */
   readonly logBytesPerSecond: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** api.md 8; the number of files keeps one sandbox from taking all that the file system has left for others. */
+/** api.md 8. The limit on files prevents one sandbox from using up the file system's inodes. */
 export const DEFAULT_LIMITS: LocalLimits = {
   memoryBytes: 2048 * MIB,
   processes: 512,
@@ -41,7 +44,7 @@ export const DEFAULT_LIMITS: LocalLimits = {
 };
 
 export interface LocalOptions {
-  /** Made where missing; short, and traversable by other users (not below a 0700 home). */
+  /** Created if missing. Its path is short, and other users can traverse it (so it is not below a 0700 home). */
   readonly runDir: string;
   readonly installationId: string;
   readonly nodeId: string;
@@ -49,24 +52,24 @@ export interface LocalOptions {
   readonly nodePath: string;
   /** The daemon's program as one JavaScript file. */
   readonly daemonBundle: string;
-  /** What this Node compiled of it (daemon/code-cache.ts); null: every start compiles anew. */
+  /** Node's compiled form of the daemon (daemon/code-cache.ts). Null: every start compiles it again. */
   readonly daemonCodeCache: string | null;
-  /** The `platform` command as one JavaScript file that says itself what runs it. */
+  /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: "opencode" | "plain";
-  /** Models by provider that are used where nobody names one; absent: those of domain/model.ts. */
+  /** Default models by provider. Absent: those of domain/model.ts. */
   readonly models?: DefaultModels;
-  /** Programs of the agent runtime, put on the PATH under their own file names. */
+  /** Programs of the agent runtime, placed on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];
   readonly limits: LocalLimits;
-  /** Milliseconds of the service's silence after which a sandbox ends itself. */
+  /** Milliseconds without contact from the service after which a sandbox ends itself. */
   readonly orphanMs: number;
-  /** Origin of this service's listener: what platform.internal leads to. */
+  /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
-  /** `auto`: the strongest that starts on this machine. */
+  /** `auto`: the strongest form that works on this machine. */
   readonly form: "auto" | Form;
-  /** The service's PATH, to look for bubblewrap and the rest. */
+  /** The service's PATH, to find bubblewrap and other programs. */
   readonly path: string;
 }
 
@@ -75,24 +78,24 @@ export interface Installation {
   readonly tools: Tools;
   readonly parts: Parts;
   readonly form: Form;
-  /** File with the seccomp program that bubblewrap installs for PID 1 and what it starts; null in the other form. */
+  /** The file with the seccomp program that bubblewrap installs for PID 1 and its children. Null in the other form. */
   readonly filter: string | null;
-  /** The gate before the launcher (gate.ts); null where this processor has none. */
+  /** The gate before the launcher (gate.ts). Null if it does not support this processor. */
   readonly gate: string | null;
   readonly groupParents: readonly GroupParent[];
   /** Whether sandboxes get uids of their own (the service is root). */
   readonly ownUids: boolean;
-  /** Whether RLIMIT_NPROC counts within the sandbox, and not everything its uid runs on this machine. */
+  /** Whether RLIMIT_NPROC counts within the sandbox, as opposed to all processes of its uid on this machine. */
   readonly countsProcessesPerSandbox: boolean;
 }
 
-/** Ids that were made close to each other begin alike: their hashes do not. */
+/** Hashed, because ids that were created at nearly the same time begin alike. */
 const groupName = (installationId: string): string =>
   `platform-${createHash("sha256").update(installationId).digest("hex").slice(0, 12)}`;
 
 const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
 
-/** From Linux 5.14 on the limit counts in each user namespace. */
+/** From Linux 5.14 on, the limit counts in each user namespace. */
 const countsInUserNamespace = (kernel: string): boolean => {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);
   return major > 5 || (major === 5 && minor >= 14);
@@ -117,7 +120,7 @@ const installParts = async (options: LocalOptions, library: Record<string, strin
   };
 };
 
-/** What the entrypoint finds beside the daemon. */
+/** Files that the entrypoint finds beside the daemon. */
 const installLibrary = async ({
   runDir,
   daemonCodeCache,
@@ -135,19 +138,21 @@ const installFilter = async (runDir: string, kind: FilterKind): Promise<string> 
   return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
 };
 
-/** A second bubblewrap inside starts the agent where the service is an ordinary user; it brings its own filter. */
+/** If the service is an ordinary user, a second bubblewrap inside starts the agent. It has its own filter. */
 const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Record<string, string>> => ({
   bwrap: await installFile(options.runDir, bwrap, "bwrap"),
   "agent.bpf": await installFilter(options.runDir, "agent"),
 });
 
-/** Agents of an ordinary user's sandbox nest further namespaces, which the filter of PID 1 then has to allow. */
+/**
+ * In an ordinary user's sandbox, starting the agent creates further namespaces, so the filter of PID 1 must allow that.
+ */
 const filterOfPid1 = (ownUids: boolean): FilterKind => (ownUids ? "agent" : "supervisor");
 
-/** Gates are written for one processor (gate.ts). */
+/** Gates support one processor (gate.ts). */
 const hasGates = (): boolean => process.arch === "x64";
 
-/** Installs a gate under its name. @param kind of its filter, null for none */
+/** Installs a gate under its name. @param kind of its filter; null for none */
 const installGate = (
   runDir: string,
   gate: { readonly name: string; readonly closeFrom: number; readonly kind: FilterKind | null },
@@ -156,7 +161,7 @@ const installGate = (
   return installContent(runDir, gate.name, gateProgram({ closeFrom: gate.closeFrom, filter }));
 };
 
-/** The gates inside, which install the filters in the form that has no bubblewrap to do it. */
+/** The gates inside. They install the filters in the form without bubblewrap. */
 const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<string, string>> => ({
   [INNER_GATE]: await installGate(runDir, {
     name: INNER_GATE,
@@ -168,7 +173,7 @@ const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<str
   }),
 });
 
-/** Removes parts of earlier versions; sandboxes that still use one keep it through their own mount. */
+/** Removes parts of earlier versions. Sandboxes that still use one keep it through their own mount. */
 export const removeOldParts = async ({ options, parts, filter, gate }: Installation): Promise<void> => {
   const files = [
     parts.node,

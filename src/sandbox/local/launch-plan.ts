@@ -1,6 +1,6 @@
 /**
- * How PID 1 of a sandbox is started, in the two forms and for the two kinds of owner, and how the daemon inside then
- * starts the agent.
+ * How a sandbox's PID 1 is started, for the two forms and the two kinds of owner, and how the daemon inside starts the
+ * agent.
  *
  *                 | the service is root                    | the service is an ordinary user
  *   --------------+----------------------------------------+---------------------------------------------------
@@ -10,9 +10,9 @@
  *   daemon keeps  | SETUID, SETGID, KILL, SETPCAP in its   | no capability
  *                 | own user namespace                     |
  *
- * Real root maps to nothing inside, in no form. A seccomp filter covers all that the agent runs. bubblewrap installs it
- * itself; in the `namespaces` form the gate does (gate.ts), as the last program before PID 1 and before the agent. In both
- * forms the launcher starts behind a gate that closes every descriptor but its own.
+ * Real root is never mapped into a sandbox. A seccomp filter covers everything that the agent runs. bubblewrap installs
+ * it itself. In the `namespaces` form the gate installs it (gate.ts), as the last program before PID 1 and before the
+ * agent. In both forms the launcher starts behind a gate that closes every descriptor except the launcher's own.
  */
 import {
   AGENT_UID,
@@ -27,16 +27,16 @@ import type { Tools } from "./tools.ts";
 
 export type Form = "bubblewrap" | "namespaces";
 
-/** Host uids (and gids of the same numbers) that one sandbox of a root service takes, from its base on. */
+/** How many host uids (and gids of the same numbers) one sandbox of a root service uses, from its base on. */
 export const UIDS_PER_SANDBOX = 3;
 export const setupUid = (base: number): number => base;
 export const daemonUid = (base: number): number => base + 1;
 export const agentUid = (base: number): number => base + 2;
 
-/** Content of uid_map and gid_map: inside 0 sets up and is left, 1000 and 1001 are daemon and agent. */
+/** The content of uid_map and gid_map. Inside, 0 is used for set-up only; 1000 and 1001 are daemon and agent. */
 export const identityMap = (base: number): string => `0 ${base} 1\n${DAEMON_UID} ${base + 1} 2\n`;
 
-/** Descriptors of the launcher: where it says how far it is, and the filter's program. */
+/** Descriptors of the launcher: for its progress lines, and for the filter's program. */
 export const SIGNAL_FD = 3;
 export const FILTER_FD = 4;
 
@@ -49,14 +49,14 @@ export interface ProcessLimits {
 
 export interface LaunchRequest {
   readonly form: Form;
-  /** First host uid, null where the service is an ordinary user. */
+  /** The first host uid. Null if the service is an ordinary user. */
   readonly uidBase: number | null;
   readonly tools: Tools;
   readonly layout: readonly MountStep[];
-  /** An empty directory over which the `namespaces` form builds the new root. */
+  /** An empty directory. The `namespaces` form mounts the new root over it. */
   readonly newRoot: string;
   readonly limits: ProcessLimits;
-  /** The gate before the launcher, null where this machine's processor has none. */
+  /** The gate before the launcher. Null if it does not support this machine's processor. */
   readonly gate: string | null;
 }
 
@@ -64,15 +64,18 @@ export interface LaunchRequest {
 export const INNER_GATE = "gate";
 export const AGENT_GATE = "agent-gate";
 
-/** The first descriptor that the launcher does not get. Only bubblewrap reads the filter from one. */
+/** The first descriptor that the launcher does not inherit. Only bubblewrap reads the filter from one. */
 export const launcherCloseFrom = (form: Form): number => (form === "bubblewrap" ? FILTER_FD : SIGNAL_FD) + 1;
-/** PID 1 says over SIGNAL_FD that it runs. */
+/** PID 1 reports over SIGNAL_FD that it runs. */
 export const INNER_CLOSE_FROM = SIGNAL_FD + 1;
 
-/** User namespaces below an ordinary user's sandbox: the daemon's, and one for each command that runs as the agent. */
+/**
+ * How many user namespaces an ordinary user's sandbox may create: the daemon's, and one for each command that runs as
+ * the agent.
+ */
 const NESTED_MAX = 128;
 
-/** Capabilities the daemon keeps where it starts the agent under another uid. */
+/** Capabilities that the daemon keeps if it starts the agent under another uid. */
 const DAEMON_CAPABILITIES = ["setuid", "setgid", "kill", "setpcap"].map((name) => `+${name}`).join(",");
 
 const DROP_ALL = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"];
@@ -85,7 +88,10 @@ const keepOnly = (capabilities: string): string[] => [
   "--",
 ];
 
-/** Arguments of `unshare`: seen as `uid` in the new user namespace, capabilities kept for the next program. */
+/**
+ * Arguments of `unshare`: the caller becomes `uid` in the new user namespace, and the next program keeps its
+ * capabilities.
+ */
 const mapTo = (uid: number): string[] => [`--map-user=${uid}`, `--map-group=${uid}`, "--keep-caps"];
 
 const become = (uid: number): string[] => ["--reuid", String(uid), "--regid", String(uid), "--clear-groups"];
@@ -106,11 +112,11 @@ const innerChain = (request: LaunchRequest): string[] => [
 ];
 
 /**
- * The launcher: says that its user namespace stands, waits for the service to map uids, set limits and record it,
- * and ends if the service dies before that.
+ * The launcher. It reports that its user namespace exists, waits until the service has mapped uids, set limits and
+ * recorded it, and ends if the service dies before that.
  */
 const WAIT = `echo waiting >&${SIGNAL_FD}; read -r _ || exit 1; exec "$@" </dev/null`;
-/** Root inside the new user namespace has its powers only from the next program on. */
+/** Root in the new user namespace gets its capabilities only with the next program. */
 const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
 
 const sh = (tools: Tools, script: string): string[] => [tools.sh, "-c", script, "sandbox"];
@@ -147,7 +153,7 @@ const bubblewrap = (request: LaunchRequest): string[] => {
 const namespaces = (request: LaunchRequest): string[] => {
   const { tools } = request;
   const ordinary = request.uidBase === null;
-  // Mounting wants uid 0; what it maps to has no power outside, and PID 1 leaves it (`innerChain`).
+  // Mounting requires uid 0. Outside, that uid has no power, and PID 1 gives it up (`innerChain`).
   const identity = ordinary ? ["--map-user=0", "--map-group=0"] : [];
   const script = namespaceScript(request.layout, request.newRoot, ordinary ? NESTED_MAX : 0);
   const outer = [tools.unshare, "--user", ...identity, "--", ...sh(tools, WAIT)];
@@ -155,13 +161,13 @@ const namespaces = (request: LaunchRequest): string[] => {
   return [...outer, ...inner, ...sh(tools, script), ...innerChain(request)];
 };
 
-/** The command that becomes the sandbox; started with the launcher's protocol on stdin and SIGNAL_FD. */
+/** The command that becomes the sandbox. It uses the launcher's protocol on stdin and SIGNAL_FD. */
 export const launchCommand = (request: LaunchRequest): string[] => [
   ...(request.gate === null ? [] : [request.gate]),
   ...(request.form === "bubblewrap" ? bubblewrap(request) : namespaces(request)),
 ];
 
-/** Inside: the agent's view of /run/platform, which is the one directory made for it to read. */
+/** The agent's view of /run/platform: only the directory that it may read. */
 const NESTED_BUBBLEWRAP = [
   `exec ${LIBRARY}/bwrap --unshare-user --disable-userns --uid ${AGENT_UID} --gid ${AGENT_UID}`,
   "--unshare-pid --die-with-parent --dev-bind / / --proc /proc",
@@ -169,7 +175,7 @@ const NESTED_BUBBLEWRAP = [
   `--seccomp 9 -- "$@" 9<${LIBRARY}/agent.bpf`,
 ].join(" ");
 
-/** Reaps, passes SIGTERM on, ends with the agent's code: PID 1 of the agent's own pid namespace. */
+/** PID 1 of the agent's own pid namespace: reaps processes, forwards SIGTERM, exits with the agent's code. */
 const NESTED_INIT = [
   '"$@" <&0 & child=$!',
   `trap 'kill -TERM "$child" 2>/dev/null' TERM`,
@@ -182,7 +188,7 @@ const nestedNamespaces = (gate: readonly string[]): string =>
   [
     "set -e",
     "mount -t proc proc /proc",
-    // The directory to keep is reached through the working directory while the new mount hides its path.
+    // While the new mount hides the directory's path, it is reached through the working directory.
     "cd /run/platform/agent",
     "mount -t tmpfs -o mode=755,size=64k tmpfs /run/platform",
     "mkdir /run/platform/agent",
@@ -196,7 +202,7 @@ const nestedNamespaces = (gate: readonly string[]): string =>
   ].join("\n");
 
 /**
- * What the daemon puts before each command that runs as the agent (domain/launch.ts `prefix`).
+ * The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`).
  * @param gated whether the sandbox has gates
  */
 export const agentPrefix = (form: Form, uidBase: number | null, gated: boolean): string[] => {

@@ -1,7 +1,7 @@
 /**
- * What a sandbox's file system looks like (spec.md, sandbox layout), as a list of steps in order, and the two ways
- * to make it: arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only; the agent
- * may write /workspace, its home, /tmp and /dev/shm, nothing else.
+ * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and the two ways to build it:
+ * arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only. The agent may write
+ * only /workspace, its home, /tmp and /dev/shm.
  */
 import { lstatSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
@@ -12,7 +12,7 @@ export type MountStep =
       readonly kind: "bind" | "read-only-bind";
       readonly source: string;
       readonly target: string;
-      /** Left out without complaint where the source is missing. */
+      /** Skipped if the source is missing. */
       readonly optional?: true;
     }
   | { readonly kind: "symlink"; readonly source: string; readonly target: string }
@@ -21,17 +21,17 @@ export type MountStep =
       readonly kind: "memory";
       readonly target: string;
       readonly bytes: number;
-      /** Octal permissions of its root. */
+      /** Permissions of its root, in octal. */
       readonly mode: string;
     };
 
-/** Programs and settings shared by all sandboxes, already in the run directory. */
+/** Programs and settings that all sandboxes share, already in the run directory. */
 export interface Parts {
   readonly node: string;
   readonly daemon: string;
   readonly entrypoint: string;
   readonly commandLine: string;
-  /** The agent finds each on its PATH by its own name; the daemon does not. */
+  /** The agent finds each on its PATH under its own name. The daemon does not. */
   readonly agentBinaries: readonly string[];
   /** Files of /etc made for sandboxes, by name. */
   readonly settings: Readonly<Record<string, string>>;
@@ -39,27 +39,30 @@ export interface Parts {
   readonly library: Readonly<Record<string, string>>;
 }
 
-/** Where our own programs lie inside, beside the paths of spec.md, sandbox layout. The daemon's Node is one of them. */
+/** The directory of our own programs inside, except for the paths of spec.md, sandbox layout. The daemon's Node is one of them. */
 export const LIBRARY = "/opt/platform/lib";
-/** Where PID 1, the daemon and the way to the agent find programs: ours and the machine's. */
+/** The search path of PID 1, the daemon and the agent's launcher: our programs and the machine's. */
 export const SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-/** Programs of the agent runtime. They may have any name, so nothing of ours looks for a program here. */
+/** Programs of the agent runtime. They may have any name, so our own code never searches here. */
 const AGENT_BINARIES = "/opt/platform/bin";
-/** Where the agent runtime and what it starts find programs. */
+/** The search path of the agent runtime and its children. */
 export const AGENT_PATH = `${AGENT_BINARIES}:${SANDBOX_PATH}`;
 export const WORKSPACE = "/workspace";
 export const SANDBOX_HOME = "/opt/platform/home";
 export const SANDBOX_HOSTNAME = "sandbox";
 
-/** Inside every sandbox: the daemon's and the agent's user. */
+/** The daemon's and the agent's user inside every sandbox. */
 export const DAEMON_UID = 1000;
 export const AGENT_UID = 1001;
 
-/** Memory behind /dev/shm and the small directories we make, in bytes. */
+/** The size of /dev/shm and of our small directories, in bytes. */
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
-/** Of /etc only what programs need to run and to trust certificates; no machine id, no user list, no configuration. */
+/**
+ * Only the parts of /etc that programs need to run and to verify certificates: no machine id, no user list, no
+ * configuration.
+ */
 const HOST_SETTINGS = [
   "/etc/ssl",
   "/etc/pki",
@@ -86,11 +89,11 @@ export const sandboxSettings: Readonly<Record<string, string>> = {
   ),
   hosts: `127.0.0.1 localhost ${SANDBOX_HOSTNAME}\n::1 localhost\n`,
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-  // No name server can be reached: names are the egress proxy's to resolve.
+  // No name server is reachable: the egress proxy resolves names.
   "resolv.conf": "",
 };
 
-/** /bin, /lib and so on as this machine has them: links into /usr, or directories of their own. */
+/** /bin, /lib and so on as on this machine: links into /usr, or directories of their own. */
 const topLevel = (): MountStep[] =>
   ["/bin", "/sbin", "/lib", "/lib32", "/lib64"].flatMap((target): MountStep[] => {
     const found = lstatSync(target, { throwIfNoEntry: false });
@@ -102,7 +105,7 @@ const topLevel = (): MountStep[] =>
 
 const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
 
-/** Made first: bubblewrap gives directories that it makes on the way to a mount point to its own user alone. */
+/** Created first: bubblewrap makes missing parent directories of a mount point accessible only to its own user. */
 const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, AGENT_BINARIES, "/run", "/var"];
 
 /** The steps that lay out one sandbox, in order. */
@@ -110,7 +113,8 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
   ...DIRECTORIES.map((target): MountStep => ({ kind: "directory", target })),
   readOnly("/usr", "/usr"),
   ...topLevel(),
-  // A file cannot be bound over a missing path of a read-only directory: /usr/local/bin becomes one of our own.
+  // A file cannot be bound over a missing path of a read-only directory, so /usr/local/bin becomes a directory of our
+  // own.
   { kind: "memory", target: "/usr/local/bin", bytes: SMALL_BYTES, mode: "755" },
   readOnly(parts.daemon, "/usr/local/bin/platform-agent"),
   readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
@@ -163,10 +167,10 @@ export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
     }
   });
 
-/** A word of a shell command that stands for exactly `text`. */
+/** Quotes `text` as one literal word of a shell command. */
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** What the steps below are written in. `seal_tree` also covers mounts below its target, each with its own flags. */
+/** Functions for the script below. `seal_tree` also covers mounts below its target, each with its own flags. */
 const SHELL_FUNCTIONS = `
 place() { # source, target: an empty mount point of the source's kind
   if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "\${2%/*}"; [ -e "$2" ] || : > "$2"; fi
@@ -219,9 +223,9 @@ const shellCommand = (step: MountStep, root: string): string => {
 };
 
 /**
- * The layout as a script for `sh`, to be run with every capability in fresh user, mount and network namespaces. It
- * builds the tree in memory over the directory `root`, makes it the root, brings loopback up, forbids further user
- * namespaces beyond `nestedUserNamespaces`, and becomes the command that stands in its arguments.
+ * The layout as a script for `sh`, which needs every capability in fresh user, mount and network namespaces. It builds
+ * the tree in memory over the directory `root`, makes it the root, and brings loopback up. Then it forbids further user
+ * namespaces beyond `nestedUserNamespaces`, and executes the command in its arguments.
  */
 export const namespaceScript = (
   steps: readonly MountStep[],

@@ -1,6 +1,6 @@
 /**
- * What sandboxes of former services left on this machine, whichever installation they were of. Nothing here is of a service
- * that runs: who calls this owns the run directory, or the run directory is gone.
+ * Finds and removes leftovers of former services' sandboxes on this machine, of any installation. It never touches a
+ * running service: either the caller owns the run directory, or the run directory is gone.
  */
 import { readdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -13,16 +13,16 @@ import { tearDown } from "./teardown.ts";
 
 const RUN_DIRECTORY = /^platform-[0-9a-f]{12}$/;
 const ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
-/** A listener on a unix socket answers at once, or there is none. */
+/** A listener on a unix socket answers at once, or does not exist. */
 const CONNECT_MS = 5000;
-/** A control group without a process may be one that is just being filled. */
+/** A younger control group without a process may be about to get one. */
 const GROUP_AGE_MS = 60_000;
 
 const entries = (directory: string): readonly string[] => {
   try {
     return readdirSync(directory);
   } catch {
-    return []; // It is gone, or another user's.
+    return []; // It is gone, or belongs to another user.
   }
 };
 
@@ -34,7 +34,7 @@ const read = (file: string): string => {
   }
 };
 
-/** The run directories of this machine that this user can look into. */
+/** The run directories on this machine that this user can read. */
 export const runDirectories = (): readonly string[] =>
   entries(tmpdir())
     .filter((name) => RUN_DIRECTORY.test(name))
@@ -56,7 +56,7 @@ const takesConnections = (path: string): Promise<boolean> => {
   return promise;
 };
 
-/** Whether a service serves sandboxes of this run directory, also one that this process cannot see. */
+/** Whether a service serves the sandboxes of this run directory, even one that this process cannot see. */
 export const isServed = async (runDir: string): Promise<boolean> => {
   const ids = entries(join(runDir, "s"));
   const answers = await Promise.all(ids.map((id) => takesConnections(sandboxPaths(runDir, id).proxySocket)));
@@ -72,7 +72,9 @@ export interface LeftSandbox {
 export const leftSandboxes = (runDir: string): readonly LeftSandbox[] =>
   entries(join(runDir, "s")).map((id) => ({ id, pids: processesSeeing(sandboxPaths(runDir, id).root) }));
 
-/** Ends all sandboxes of a run directory that this process owns, and removes it. @throws where something stays */
+/**
+ * Ends all sandboxes of a run directory that this process owns, and removes the directory. @throws if something stays
+ */
 export const removeRunDirectory = async (runDir: string): Promise<void> => {
   const groups = new Set<string>();
   const ids = await sandboxIds(runDir).catch(() => []);
@@ -97,7 +99,7 @@ const removeIfEmpty = (group: string): boolean => {
   }
 };
 
-/** Sandboxes that run although their directory was removed, by its path within its file system. */
+/** Running sandboxes whose directory was removed, by its path within its file system. */
 export const homelessSandboxes = (): ReadonlyMap<string, readonly number[]> => {
   const found = new Map<string, number[]>();
   const removed = new RegExp(`^\\S*/platform-[0-9a-f]{12}/s/${ID}(?=/run//deleted$)`);
@@ -115,7 +117,7 @@ export const killAll = (pids: readonly number[]): void => {
   for (const pid of pids) signal(pid, "SIGKILL");
 };
 
-/** Control groups of sandboxes without a process, whose sandbox is in none of the run directories. */
+/** Control groups of sandboxes without a process whose sandbox is in no run directory. */
 export const emptyGroups = (nowMs: number): readonly string[] => {
   const kept = new Set(runDirectories().flatMap((runDir) => entries(join(runDir, "s"))));
   const mounts = read("/proc/self/mounts")
@@ -135,7 +137,7 @@ export const emptyGroups = (nowMs: number): readonly string[] => {
   return [...new Set(groups)].filter(isLeft);
 };
 
-/** How deep below a mount a service's own group lies at most: a slice, a user's, a service. */
+/** The deepest level of a service's own group below a mount: a slice, a user's, a service. */
 const GROUP_DEPTH = 6;
 
 const groupParentsIn = (directory: string, depth: number): readonly string[] =>

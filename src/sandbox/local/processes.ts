@@ -1,12 +1,12 @@
 /**
- * What /proc tells about processes of this machine: who is alive, who descends from whom, who sees a sandbox's
- * mounts. Reads are synchronous: /proc answers from memory, and one consistent pass matters more than the 20 µs
- * a process costs.
+ * Facts from /proc about this machine's processes: which are alive, their ancestors, and which see a sandbox's mounts.
+ * Reads are synchronous: /proc answers from memory, and one consistent pass matters more than the 20 µs for each
+ * process.
  */
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** A process that cannot be confused with a later one of the same number, also across a reboot. */
+/** Identifies a process uniquely, even after its pid is reused or the machine reboots. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks since boot, field 22 of /proc/<pid>/stat. */
@@ -17,10 +17,10 @@ export interface ProcessIdentity {
 export interface ProcessSample {
   readonly pid: number;
   readonly parent: number;
-  /** Its numbers from our pid namespace inwards; the last is what it calls itself. */
+  /** Its pids from our pid namespace inwards. The last one is its pid in its own namespace. */
   readonly namespacePids: readonly number[];
   readonly threads: number;
-  /** Anonymous, shared and swapped memory: what the process costs beyond files that could be read again. */
+  /** Anonymous, shared and swapped memory: the process's cost without files that can be read again. */
   readonly memoryBytes: number;
 }
 
@@ -28,29 +28,29 @@ const read = (path: string): string | null => {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    return null; // the process ended meanwhile, or is not ours to see
+    return null; // the process ended meanwhile, or is hidden from this user
   }
 };
 
 const bootId = (read("/proc/sys/kernel/random/boot_id") ?? "unknown").trim();
 
-/** State letter and start time of a process, null when there is none or only its exit code is left. */
+/** State letter and start time of a process. Null if it does not exist, or only its exit code is left. */
 const readStart = (pid: number): string | null => {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The second field is the command in parentheses and may hold blanks and parentheses itself.
+  // The second field is the command in parentheses. The command may contain blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const state = fields[0];
   return state === "Z" || state === "X" ? null : (fields[19] ?? null);
 };
 
-/** The identity of a running process, null when it has ended. */
+/** The identity of a running process. Null if it has ended. */
 export const identify = (pid: number): ProcessIdentity | null => {
   const startTime = readStart(pid);
   return startTime === null ? null : { pid, startTime, bootId };
 };
 
-/** Whether exactly this process still runs. */
+/** Whether this same process still runs. */
 export const isAlive = (identity: ProcessIdentity): boolean =>
   identity.bootId === bootId && readStart(identity.pid) === identity.startTime;
 
@@ -94,14 +94,14 @@ export const descendants = (samples: readonly ProcessSample[], root: number): Pr
   return found;
 };
 
-/** Where a directory lies: its file system, and its path within that. The same in every mount namespace. */
+/** The location of a directory: its file system, and its path in it. It is the same in every mount namespace. */
 interface FileSystemPlace {
   /** `major:minor`. */
   readonly device: string;
   readonly path: string;
 }
 
-/** A path as mountinfo writes it: blanks, tabs, newlines and backslashes are octal numbers there. */
+/** A path as mountinfo writes it, with blanks, tabs, newlines and backslashes as octal numbers. */
 const escaped = (path: string): string =>
   path.replaceAll(/[ \t\n\\]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, "0")}`);
 
@@ -117,13 +117,13 @@ const withoutLinks = (path: string): string => {
   }
 };
 
-/** @param directory need not exist any more. */
+/** @param directory may have been removed. */
 const placeOf = (directory: string): FileSystemPlace => {
   const path = escaped(withoutLinks(directory));
   let found = { device: "", root: "/", point: "" };
   for (const line of (read("/proc/self/mountinfo") ?? "").split("\n")) {
     const [, , device = "", root = "", point = ""] = line.split(" ");
-    // The longest mount point wins; of two at the same one, the later mount lies over the earlier.
+    // The longest mount point wins. If two mounts share a point, the later one covers the earlier.
     if (point !== "" && isBelow(path, point) && point.length >= found.point.length)
       found = { device, root, point };
   }
@@ -132,9 +132,9 @@ const placeOf = (directory: string): FileSystemPlace => {
 };
 
 /**
- * Processes whose mount namespace holds something below `directory`: everything that runs in the sandbox which
- * lives there, however deeply it nested its namespaces or changed its parents. Ourselves excepted. The whole place
- * counts: another installation may have a sandbox of the same id, in a run directory of its own.
+ * Processes whose mount namespace contains something below `directory`: everything in the sandbox of that directory,
+ * even if it nested its namespaces or changed its parents. This process is left out. The whole location is compared,
+ * because another installation may have a sandbox with the same id in its own run directory.
  */
 export const processesSeeing = (directory: string): number[] => {
   const place = placeOf(directory);
@@ -148,7 +148,7 @@ export const processesSeeing = (directory: string): number[] => {
   });
 };
 
-/** Sends a signal; a process that has ended already is no error. */
+/** Sends a signal. An ended process is not an error. */
 export const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name);

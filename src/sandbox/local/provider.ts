@@ -1,7 +1,7 @@
 /**
- * The provider `local`: sandboxes on this machine from Linux namespaces, with bubblewrap or without, as root or as an
- * ordinary user (launch-plan.ts says how). It owns what outlives no sandbox: the egress proxy's sockets and the watch
- * over limits. The sandboxes themselves outlive the service and are found again by their records.
+ * The provider `local`: sandboxes on this machine from Linux namespaces, with or without bubblewrap, as root or as an
+ * ordinary user (launch-plan.ts says how). It owns the parts that end with the service: the egress proxies' sockets and
+ * the watch over limits. The sandboxes themselves outlive the service, and their records identify them later.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -15,10 +15,10 @@ import { openInstallation, removeTrials } from "./form.ts";
 import { LocalSandboxes } from "./sandboxes.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
-/** How often running sandboxes are looked at (api.md 8). */
+/** How often running sandboxes are checked (api.md 8). */
 const WATCH_INTERVAL = "1 second";
 
-/** What this installation isolates with, for the start-up log. */
+/** The isolation of this installation, for the start-up log. */
 export const summarize = (installation: Installation): string => {
   const controls = groupControls(installation.groupParents);
   const limits = ["memory", "processes"] as const;
@@ -42,8 +42,8 @@ const attempt = <A>(
   });
 
 /**
- * The provider as a layer. Building it tries the forms on this machine, takes up the sandboxes that a former service
- * of this installation left running, and fails with what is missing where no form starts.
+ * The provider as a layer. Building it tries the forms on this machine, and takes over the sandboxes that a former
+ * service of this installation left running. If no form works, it fails and names what is missing.
  */
 export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvider, SandboxError> =>
   Layer.effect(

@@ -1,11 +1,11 @@
 /**
- * Where `local` keeps its files: one directory an installation, traversable by the sandboxes' uids (a 0700 home is
- * not, so nothing below one could be bound into a sandbox).
+ * The files of `local`: one directory for each installation. The sandboxes' uids can traverse it; below a 0700 home they
+ * could not, so nothing there could be bound into a sandbox.
  *
  *     <run directory>/parts/<content hash>/<name>   programs and settings that every sandbox binds read-only
  *     <run directory>/s/<sandbox id>/               one sandbox, removed by destroy
- *         record.json   what a later service must know of it (0600)
- *         exit.json     why it ended, once it has
+ *         record.json   the facts that a restarted service needs (0600)
+ *         exit.json     why it ended, once it has ended
  *         log, log.old  output of PID 1 and the daemon
  *         run/          /run/platform: launch.json, d.sock, agent/ (the daemon's user writes here)
  *         proxy/        the egress proxy's socket (only the service writes here)
@@ -32,21 +32,21 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as Schema from "effect/Schema";
 
-/** sun_path holds 108 bytes; api.md 8 keeps socket paths below 100. */
+/** sun_path holds 108 bytes. api.md 8 keeps socket paths below 100. */
 const SOCKET_PATH_MAX = 99;
 
 const Identity = Schema.Struct({ pid: Schema.Int, startTime: Schema.String, bootId: Schema.String });
 
-/** What must be known of a sandbox after the service restarted. No secret, only the names of secrets. */
+/** Facts about a sandbox that a restarted service needs. It contains names of secrets, but no secret. */
 export const SandboxRecord = Schema.Struct({
   version: Schema.Literal(1),
   id: Schema.String,
   sessionId: Schema.String,
   installationId: Schema.String,
   nodeId: Schema.String,
-  /** First of the sandbox's host uids, null where everything runs as the service's own user. */
+  /** The first of the sandbox's host uids. Null if everything runs as the service's own user. */
   uidBase: Schema.NullOr(Schema.Int),
-  /** The outermost process, which lives exactly as long as PID 1; null until it was started. */
+  /** The outermost process, which lives exactly as long as PID 1. Null before its start. */
   launcher: Schema.NullOr(Identity),
   cgroups: Schema.Array(Schema.String),
   egressAllow: Schema.Array(Schema.String),
@@ -64,7 +64,7 @@ const StoredExit = Schema.Struct({
 export type StoredExit = typeof StoredExit.Type;
 const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(StoredExit));
 
-/** Sockets need a short path, and sandboxes need one that other users can pass: below the data directory is neither. */
+/** Sockets need a short path, and sandboxes a path that other users can traverse. The data directory offers neither. */
 export const runDirectoryOf = (installationId: string): string =>
   join(tmpdir(), `platform-${installationId.slice(-12)}`);
 
@@ -81,9 +81,9 @@ export interface SandboxPaths {
   readonly agentReadable: string;
   readonly proxy: string;
   readonly proxySocket: string;
-  /** Where `proxy` appears below `run`. */
+  /** The place of `proxy` below `run`. */
   readonly proxyMount: string;
-  /** Over which the new root is built. */
+  /** The new root is built over this directory. */
   readonly newRoot: string;
   readonly disk: string;
   readonly workspace: string;
@@ -115,8 +115,8 @@ export const sandboxPaths = (runDir: string, id: string): SandboxPaths => {
 };
 
 /**
- * Makes the run directory and what every sandbox shares.
- * @throws Error when others can write it, it is no directory, or it is too long for socket paths
+ * Creates the run directory and the parts that every sandbox shares.
+ * @throws Error if others can write it, if it is not a directory, or if it is too long for socket paths
  */
 export const openRunDirectory = async (runDir: string): Promise<void> => {
   const longest = sandboxPaths(runDir, "0".repeat(36)).proxySocket;
@@ -130,7 +130,7 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
   if (!found.isDirectory() || found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0) {
     throw new Error(`the run directory ${runDir} is not a directory that this user alone can write`);
   }
-  // Sandboxes' uids pass through; a umask may have kept them out. What else others may do is left as it is.
+  // The sandboxes' uids must traverse it, even if a umask removed that permission. Other permissions stay unchanged.
   await chmod(runDir, (found.mode & 0o777) | 0o111);
   await Promise.all(
     ["parts", "s"].map(async (name) => {
@@ -140,10 +140,10 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
   );
 };
 
-/** Ids of all sandboxes that have a directory, whoever made them. */
+/** Ids of all sandboxes with a directory. */
 export const sandboxIds = (runDir: string): Promise<string[]> => readdir(join(runDir, "s"));
 
-/** Removes the directory where no sandbox is in it any more: its copies of programs are made anew at the next start. */
+/** Removes the directory if no sandbox is left in it. The next start creates its copies of programs again. */
 export const leaveRunDirectory = async (runDir: string): Promise<void> => {
   if ((await sandboxIds(runDir)).length === 0) await rm(runDir, { recursive: true, force: true });
 };
@@ -157,14 +157,14 @@ const ifThere = async <A>(operation: Promise<A>): Promise<A | null> => {
   }
 };
 
-/** Writes a file so that a reader sees the old or the new content, never half of it. */
+/** Replaces a file atomically: a reader sees either the old or the new content. */
 const replaceFile = async (path: string, content: string): Promise<void> => {
   const next = `${path}.next`;
   await writeFile(next, content, { mode: 0o600 });
   await rename(next, path);
 };
 
-/** The record of a sandbox; null when there is none, or none that this version understands. */
+/** A sandbox's record. Null if it does not exist, or this version does not understand it. */
 export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | null> => {
   const text = await ifThere(readFile(paths.record, "utf8"));
   if (text === null) return null;
@@ -175,7 +175,7 @@ export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | n
   }
 };
 
-/** Whether there is a record, also one that this version does not understand. */
+/** Whether a record exists, even one that this version does not understand. */
 export const isRecorded = async (paths: SandboxPaths): Promise<boolean> =>
   (await ifThere(access(paths.record).then(() => true))) ?? false;
 
@@ -187,7 +187,7 @@ export const readExit = async (paths: SandboxPaths): Promise<StoredExit | null> 
   return text === null ? null : decodeExit(text);
 };
 
-/** Keeps the first reason: what ended the sandbox, not what was noticed afterwards. */
+/** Keeps the first reason, which ended the sandbox. Later observations are ignored. */
 export const writeExit = async (paths: SandboxPaths, exit: StoredExit): Promise<StoredExit> => {
   const earlier = await readExit(paths);
   if (earlier !== null) return earlier;
@@ -201,7 +201,7 @@ const hashFile = async (path: string): Promise<string> => {
   return hash.digest("hex");
 };
 
-/** The content hash of a file, remembered by what a changed file cannot keep (a node is 120 MB to hash). */
+/** The content hash of a file, cached by metadata that changes with the file (a node is 120 MB to hash). */
 const contentHash = async (runDir: string, source: string): Promise<string> => {
   const { ino, dev, size, mtimeMs, ctimeMs } = await stat(source);
   const stamp = createHash("sha256")
@@ -215,7 +215,7 @@ const contentHash = async (runDir: string, source: string): Promise<string> => {
   return hash;
 };
 
-/** Puts a part in its place once; `fill` writes the file it is given. */
+/** Installs a part once. `fill` writes the given file. */
 const installPart = async (
   runDir: string,
   part: { readonly hash: string; readonly name: string; readonly mode: number },
@@ -227,7 +227,7 @@ const installPart = async (
     await access(path);
     return path;
   } catch {
-    // not there yet
+    // not installed yet
   }
   await mkdir(directory, { recursive: true });
   await chmod(directory, 0o711);
@@ -258,14 +258,16 @@ export const installContent = (
   return installPart(runDir, { hash, name, mode: 0o755 }, (path) => writeFile(path, content));
 };
 
-/** Once for what the agent locked, once more for what another removal took away under the first. */
+/**
+ * A second round for directories that the agent locked, and a third for entries that a concurrent removal took away.
+ */
 const REMOVALS_MAX = 3;
 
 /**
- * Removes everything of a sandbox from the disk; directories the agent locked are opened first, links not followed.
- * The machine's own programs do it: they go down directory by directory, while a path from here would be refused by
- * the kernel in a tree that is deeper than 4,096 bytes.
- * @throws Error when something stays
+ * Removes all files of a sandbox. Directories that the agent locked are unlocked, without following links. It uses the
+ * machine's own programs: they descend directory by directory, while the kernel refuses a path from here in a tree that
+ * is deeper than 4,096 bytes.
+ * @throws Error if something stays
  */
 export const removeTree = async (root: string): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
@@ -273,16 +275,16 @@ export const removeTree = async (root: string): Promise<void> => {
     const complaint = await complaintOf("rm", ["-rf", "--one-file-system", "--", root]);
     if (complaint === null) return;
     if (attempt === REMOVALS_MAX) throw new Error(`a sandbox's directory cannot be removed: ${complaint}`);
-    // What cannot be opened, or has vanished meanwhile, is for the next removal to tell.
+    // The next removal reports anything that cannot be unlocked, or that has vanished.
     // eslint-disable-next-line no-await-in-loop -- one step after the other
     await complaintOf("chmod", ["-R", "u+rwX", "--", root]);
   }
 };
 
-/** What is kept of a program's complaints: one names a whole path. */
+/** How much of a program's error output is kept: a single message contains a whole path. */
 const COMPLAINT_BYTES_MAX = 65_536;
 
-/** Runs a program. @returns null when it succeeded, else how its first complaint ends, where the reason stands */
+/** Runs a program. @returns null on success, otherwise the end of its first error line, which contains the reason */
 const complaintOf = async (program: string, args: readonly string[]): Promise<string | null> => {
   const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";

@@ -1,10 +1,10 @@
 /**
- * The sandboxes of one `local` provider, by id: what is known of them on disk, joined with what this process holds
- * for each while it runs (proxy, exit).
+ * The sandboxes of one `local` provider, by id: their records on disk, and the resources that this process holds for
+ * each running one (proxy, exit).
  *
- * L1 one operation a sandbox at a time: a destroy waits for a create under way, and the other way round.
- * L2 a host uid belongs to one sandbox at a time, until its directory is gone.
- * L3 the first reason for an end is the one that is told.
+ *  L1 One operation a sandbox at a time: a destroy waits for a create under way, and the reverse.
+ *  L2 A host uid belongs to one sandbox at a time, until its directory is gone.
+ *  L3 The first reason for an end is the one that is reported.
  */
 import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
@@ -37,10 +37,13 @@ import {
   trimLog,
 } from "./watcher.ts";
 
-/** A directory's name, and nothing that could lead out of it. */
+/** A valid directory name that cannot lead elsewhere. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Host uids for sandboxes lie far above users, services and usual subordinate ranges; each installation has a stretch. */
+/**
+ * Host uids of sandboxes are far above users, services and usual subordinate ranges. Each installation has its own
+ * range.
+ */
 const UID_FIRST = 300_000_000;
 const UID_STRETCH = 30_000;
 const UID_STRETCHES = 10_000;
@@ -50,11 +53,11 @@ interface Entry extends Watched {
   readonly egress: Egress;
   readonly exit: PromiseWithResolvers<SandboxExit>;
   ended: boolean;
-  /** Its files are being walked. */
+  /** A walk over its files is under way. */
   walking: boolean;
-  /** Found gone by the last look. */
+  /** The last look found its processes gone. */
   missed: boolean;
-  /** Why the last walk failed, until the next look tells it. */
+  /** Why the last walk failed, until the next look reports it. */
   walkFailure: Error | null;
 }
 
@@ -74,8 +77,8 @@ export class LocalSandboxes {
   }
 
   /**
-   * Takes up what a former service left: running sandboxes get their proxy back, ended ones keep their reason.
-   * @param kill ends what exceeds a limit; tests let it fail
+   * Takes over the sandboxes of a former service: running ones get their proxy back, ended ones keep their reason.
+   * @param kill ends a sandbox that exceeds a limit; tests make it fail
    */
   static async open(installation: Installation, kill = killSandbox): Promise<LocalSandboxes> {
     const opened = new LocalSandboxes(installation, kill);
@@ -88,7 +91,7 @@ export class LocalSandboxes {
   close(): void {
     for (const entry of this.#entries.values()) entry.egress.close();
     this.#entries.clear();
-    // Goes only where no sandbox is left in it.
+    // Succeeds only if no sandbox is left in it.
     for (const { directory } of this.#installation.groupParents) removeGroupNow(directory);
   }
 
@@ -97,7 +100,7 @@ export class LocalSandboxes {
       const paths = this.#paths(spec.id);
       const earlier = await readRecord(paths);
       if (earlier?.launcher) return;
-      // An earlier attempt died before it started anything.
+      // An earlier attempt died before it started a process.
       await tearDown(paths, earlier);
       await this.#start(spec, paths);
     });
@@ -143,7 +146,7 @@ export class LocalSandboxes {
     }
   }
 
-  /** Settles when the sandbox has ended by itself, was never there, or was destroyed. */
+  /** Settles when the sandbox has ended by itself, does not exist, or was destroyed. */
   exitOf(id: string): Promise<SandboxExit> {
     return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
   }
@@ -162,7 +165,7 @@ export class LocalSandboxes {
       }));
   }
 
-  /** A sandbox that is just being created counts as running: nobody is to clear it away as a leftover. */
+  /** A sandbox that is being created counts as running, so that it is not removed as a leftover. */
   #isRunning({ id, launcher }: SandboxRecord): boolean {
     return launcher === null ? this.#tails.has(id) : isAlive(launcher);
   }
@@ -176,7 +179,7 @@ export class LocalSandboxes {
     return { kind: "unix", path: paths.daemonSocket };
   }
 
-  /** Which model hosts are open follows the names; kept in the record, for the next life of the service. */
+  /** The names decide which model hosts are open. They are also recorded for the service's next life. */
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
     return this.#alone(id, async () => {
       const entry = this.#entries.get(id);
@@ -189,7 +192,7 @@ export class LocalSandboxes {
 
   async logs(id: string): Promise<string> {
     const paths = this.#paths(id);
-    // The newer file first: what moves to the older one meanwhile is there twice then, and not missing.
+    // The newer file is read first: output that moves to the older file meanwhile then appears twice, and is not lost.
     const recent = await readLogTail(paths.log, LOG_KEPT_BYTES);
     const old = await readLogTail(paths.oldLog, LOG_KEPT_BYTES);
     return newestLines(old + recent, LOG_KEPT_BYTES);
@@ -217,8 +220,8 @@ export class LocalSandboxes {
   }
 
   /**
-   * One look at every running sandbox; what exceeds a limit is ended. Walks over files go on beside the looks, one a
-   * sandbox at a time: a large tree delays neither the next look nor other sandboxes.
+   * One look at every running sandbox. A sandbox over a limit is ended. Walks over files run in parallel, one a sandbox
+   * at a time: a large tree delays neither the next look nor other sandboxes.
    */
   async watch(nowMs: number): Promise<void> {
     const running = [...this.#entries.values()].filter((entry) => !entry.ended);
@@ -233,7 +236,7 @@ export class LocalSandboxes {
     const samples = needsSamples ? sampleProcesses() : [];
     const look = async (entry: Entry): Promise<void> => {
       if (entry.record.launcher === null || !isAlive(entry.record.launcher)) {
-        // A child of this process says itself how it ended, soon: only then is it known.
+        // A child of this process reports its own exit soon, and only that report has the reason.
         if (entry.missed) await this.#ended(entry, "its processes are gone");
         entry.missed = true;
         return;
@@ -247,7 +250,8 @@ export class LocalSandboxes {
       if (walkFailure !== null) throw walkFailure;
     };
     const looks = await Promise.allSettled(running.map(look));
-    // A sandbox that was destroyed under the look is no failure; anything else is told after all were looked at.
+    // A failed look at a sandbox that was destroyed meanwhile is ignored. Any other failure is reported after all
+    // looks.
     const failed = looks.find(
       (result, index) =>
         result.status === "rejected" && this.#entries.get(running[index]?.record.id ?? "") === running[index],
@@ -319,14 +323,14 @@ export class LocalSandboxes {
     return entry;
   }
 
-  /** The sandbox's processes are gone: tells why. */
+  /** Reports why a sandbox's processes are gone. */
   async #ended(entry: Entry, message: string): Promise<void> {
     if (entry.ended || this.#entries.get(entry.record.id) !== entry) return;
     const { limits } = this.#installation.options;
     await this.#settle(entry, kernelVerdict(entry.record, limits) ?? { code: "exited", message });
   }
 
-  /** Ends a sandbox for a reason; its directory stays until it is destroyed. */
+  /** Ends a sandbox with a reason. Its directory stays until it is destroyed. */
   async #end(entry: Entry, exit: SandboxExit): Promise<void> {
     if (entry.ended || this.#entries.get(entry.record.id) !== entry) return;
     await this.#settle(entry, exit, () => this.#kill(entry.paths, entry.record));
@@ -335,12 +339,12 @@ export class LocalSandboxes {
   async #settle(entry: Entry, exit: SandboxExit, end: () => Promise<void> = async () => {}): Promise<void> {
     entry.ended = true;
     entry.egress.close();
-    // Destroyed meanwhile: there is nowhere left to write it down.
+    // If the sandbox was destroyed meanwhile, there is no directory for the record.
     const told = await writeExit(entry.paths, exit).catch(() => exit);
     try {
       await end();
     } finally {
-      // Told even where a process does not end: whoever hears of it destroys the sandbox, and that tries again.
+      // Reported even if a process does not end: its listener destroys the sandbox, which tries again.
       entry.exit.resolve(told);
     }
   }

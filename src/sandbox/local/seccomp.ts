@@ -1,27 +1,27 @@
 /**
- * The seccomp filter of a sandbox as a classic BPF program, generated here so that it can be read and tested without
- * a compiler. It is a deny list over what namespaces do not already hold back: kernel interfaces with a history of
- * escapes, and the means to build further namespaces. Everything else is allowed, so that ordinary tools work.
+ * The seccomp filter of a sandbox as a classic BPF program, generated here so that it can be read and tested without a
+ * compiler. It is a deny list for kernel interfaces that namespaces do not restrict: those with a history of escapes,
+ * and those that create further namespaces. Everything else is allowed, so that ordinary tools work.
  *
- * F1 a process of another architecture (or x32) gets no system call past the filter.
- * F2 what is denied answers EPERM, except `clone3` (ENOSYS: its flags lie in memory, and libc then uses `clone`)
- *    and unwanted socket families (EAFNOSUPPORT, what programs expect of a family that is not there).
+ *  F1 A process of another architecture (or x32) cannot make any system call past the filter.
+ *  F2 A denied call fails with EPERM. Exceptions: `clone3` fails with ENOSYS (its flags are in memory, and libc then
+ *     uses `clone`), and unwanted socket families fail with EAFNOSUPPORT (programs expect it for a missing family).
  */
 
 export type Architecture = "x64" | "arm64";
 
-/** `agent`: everything. `supervisor`: leaves out what the daemon needs to start the agent in nested namespaces. */
+/** `agent`: everything. `supervisor`: allows the calls with which the daemon starts the agent in nested namespaces. */
 export type FilterKind = "agent" | "supervisor";
 
 /** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
 const AUDIT_ARCH: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
-/** System call numbers; null where an architecture lacks the call. */
+/** System call numbers. Null if an architecture lacks the call. */
 type Numbers = Record<Architecture, number | null>;
 const both = (number: number): Numbers => ({ x64: number, arm64: number });
 const each = (x64: number, arm64: number | null): Numbers => ({ x64, arm64 });
 
-/** Calls that make or enter namespaces and change mounts. */
+/** Calls that create or enter namespaces and change mounts. */
 const NAMESPACE_CALLS: Record<string, Numbers> = {
   mount: each(165, 40),
   umount2: each(166, 39),
@@ -40,7 +40,7 @@ const NAMESPACE_CALLS: Record<string, Numbers> = {
 };
 
 const DENIED_CALLS: Record<string, Numbers> = {
-  // looking into other processes
+  // access to other processes
   ptrace: each(101, 117),
   process_vm_readv: each(310, 270),
   process_vm_writev: each(311, 271),
@@ -57,7 +57,7 @@ const DENIED_CALLS: Record<string, Numbers> = {
   add_key: each(248, 217),
   request_key: each(249, 218),
   keyctl: each(250, 219),
-  // the machine itself
+  // control of the machine itself
   kexec_load: each(246, 104),
   kexec_file_load: each(320, 294),
   init_module: each(175, 105),
@@ -99,7 +99,7 @@ const IOCTL = each(16, 29);
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const CLONE_NEW_FLAGS = 0x7e020000;
-/** TIOCSTI and TIOCLINUX put characters into a terminal's input. */
+/** TIOCSTI and TIOCLINUX insert characters into a terminal's input. */
 const TERMINAL_INJECTION = [0x5412, 0x541c];
 const AF_UNIX = 1;
 const AF_INET = 2;
@@ -127,14 +127,14 @@ const jumpIfAtLeast = (k: number, jt: number, jf: number): Instruction => [0x35,
 const jumpIfAnySet = (k: number, jt: number, jf: number): Instruction => [0x45, jt, jf, k];
 const answer = (k: number): Instruction => [0x06, 0, 0, k];
 
-/** Runs `body` when the call's number (in the accumulator) is `number`; `body` ends in an answer on every path. */
+/** Runs `body` if the call's number (in the accumulator) is `number`. Every path of `body` ends in an answer. */
 const onCall = (number: number | null, body: readonly Instruction[]): Instruction[] =>
   number === null ? [] : [jumpIfEqual(number, 0, body.length), ...body];
 
 const deny = (calls: Record<string, Numbers>, architecture: Architecture): Instruction[] =>
   Object.values(calls).flatMap((numbers) => onCall(numbers[architecture], [answer(errno(EPERM))]));
 
-/** Unix, IPv4, IPv6 and the routing kind of netlink (which interface lists need); no packet, vsock, crypto sockets. */
+/** Unix, IPv4, IPv6 and netlink's routing family (which interface lists need). No packet, vsock or crypto sockets. */
 const socketRule: readonly Instruction[] = [
   load(argument(0)),
   jumpIfEqual(AF_UNIX, 5, 0),
@@ -185,7 +185,7 @@ const instructions = (kind: FilterKind, architecture: Architecture): Instruction
   answer(ALLOW),
 ];
 
-/** The architecture of this machine, null where there is no filter for it. */
+/** The architecture of this machine. Null if it has no filter. */
 export const architectureOf = (arch: string): Architecture | null =>
   arch === "x64" || arch === "arm64" ? arch : null;
 

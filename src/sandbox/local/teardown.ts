@@ -1,6 +1,6 @@
 /**
- * Ends a `local` sandbox and removes what it leaves, from its record and directory alone: the process that made it
- * may be long gone (sandbox/port.ts P2, P4).
+ * Ends a `local` sandbox and removes its leftovers. It needs only the sandbox's record and directory, because the
+ * process that created it may be long gone (sandbox/port.ts P2, P4).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeGroup } from "./cgroup.ts";
@@ -10,14 +10,14 @@ import { type SandboxPaths, type SandboxRecord, removeTree } from "./run-directo
 /** Milliseconds between SIGTERM and SIGKILL (api.md 3, "Saving"). */
 const GRACE_MS = 5000;
 const ASK_AGAIN_MS = 1000;
-/** Milliseconds after which killed processes are given up as stuck in the kernel. */
+/** Milliseconds after which killed processes count as stuck in the kernel. */
 const BURIAL_MS = 10_000;
 const POLL_MS = 10;
 
 const launcherAlive = (record: SandboxRecord | null): boolean =>
   record !== null && record.launcher !== null && isAlive(record.launcher);
 
-/** PID 1 of the sandbox: below the launcher, the first in a pid namespace of its own. */
+/** PID 1 of the sandbox: below the launcher, the first process in a pid namespace of its own. */
 const findInit = (record: SandboxRecord): number | null => {
   if (record.launcher === null) return null;
   const samples = sampleProcesses();
@@ -28,7 +28,7 @@ const findInit = (record: SandboxRecord): number | null => {
   return init?.pid ?? null;
 };
 
-/** Polls until `done` holds. @returns false when it does not within `milliseconds` */
+/** Polls until `done` is true. @returns false after `milliseconds` */
 const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: number): Promise<boolean> => {
   // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
   for (let waited = 0; !(await done()); waited += POLL_MS) {
@@ -40,12 +40,12 @@ const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: num
 };
 
 /**
- * Ends every process of the sandbox at once.
- * @throws Error when some cannot be ended
+ * Kills every process of the sandbox at once.
+ * @throws Error if some processes do not end
  */
 export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   const gone = (): boolean => {
-    // PID 1 goes first and takes the pid namespace with it; the sweep finds what lost its parents.
+    // Killing PID 1 first ends its pid namespace. The sweep finds processes that lost their parents.
     const init = record === null || !launcherAlive(record) ? null : findInit(record);
     if (init !== null) signal(init, "SIGKILL");
     const left = processesSeeing(paths.root);
@@ -59,8 +59,8 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
 };
 
 /**
- * Asks PID 1 to end, and waits a while for it; a sandbox without a living PID 1 is left to `killSandbox`. It is asked
- * again: a signal that PID 1 passes on in the instant in which it starts its daemon can get lost between the two.
+ * Asks PID 1 to end, and waits for a while. If PID 1 is dead, `killSandbox` does the work. The request is repeated: if
+ * PID 1 forwards a signal at the instant when it starts its daemon, the signal can be lost.
  */
 const askToEnd = async (record: SandboxRecord): Promise<void> => {
   for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
@@ -73,8 +73,8 @@ const askToEnd = async (record: SandboxRecord): Promise<void> => {
 };
 
 /**
- * Ends the sandbox's processes, and leaves its control groups and directory. Nothing there is success.
- * @throws Error when some cannot be ended
+ * Ends the sandbox's processes, and leaves its control groups and directory. Idempotent.
+ * @throws Error if some processes do not end
  */
 export const endSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   if (record !== null && launcherAlive(record)) await askToEnd(record);
@@ -82,8 +82,8 @@ export const endSandbox = async (paths: SandboxPaths, record: SandboxRecord | nu
 };
 
 /**
- * Ends the sandbox and removes its processes, control groups and directory. Nothing there is success.
- * @throws Error when something stays
+ * Ends the sandbox and removes its processes, control groups and directory. Idempotent.
+ * @throws Error if something stays
  */
 export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   await endSandbox(paths, record);

@@ -1,17 +1,17 @@
-/** The programs of this machine that `local` builds sandboxes with. */
+/** This machine's programs with which `local` builds sandboxes. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
 export interface Tools {
   readonly sh: string;
   readonly unshare: string;
-  /** Null where bubblewrap is not installed. */
+  /** Null if bubblewrap is not installed. */
   readonly bwrap: string | null;
-  /** Programs that are needed and missing, with the package that has them. */
+  /** Required programs that are missing, with the packages that contain them. */
   readonly missing: readonly string[];
 }
 
-/** Looked through after the PATH: an ordinary user's often lacks the administrator's programs. */
+/** Searched after the PATH: an ordinary user's PATH often lacks the administrator's programs. */
 const SYSTEM_DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 const find = (name: string, path: string): string | null => {

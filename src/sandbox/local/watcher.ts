@@ -1,7 +1,7 @@
 /**
- * Measures running sandboxes once a second: what the kernel does not limit here is limited by this, and an exhausted
- * sandbox gets its reason. A measurement costs little where nothing changes: one pass over /proc for all sandboxes,
- * and a walk over a sandbox's files only after the disk lost space or a while went by.
+ * Measures running sandboxes once a second. It enforces the limits that the kernel does not enforce here, and provides
+ * the reason for an exhausted sandbox. A measurement is cheap if nothing changes: one pass over /proc for all
+ * sandboxes. It walks a sandbox's files only after the disk lost space or some time has passed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,24 +12,24 @@ import type { SandboxExit } from "../port.ts";
 import { type ProcessSample, descendants } from "./processes.ts";
 import type { SandboxPaths, SandboxRecord } from "./run-directory.ts";
 
-/** Of a sandbox's output, the newest bytes kept (port.ts `logs`). */
+/** How many of the newest bytes of a sandbox's output are kept (port.ts `logs`). */
 export const LOG_KEPT_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
-/** The files are walked at least this often, and at once when the disk lost this much since the last walk. */
+/** The files are walked at least this often, and at once if the disk lost this much since the last walk. */
 const DISK_WALK_SECONDS = 15;
 const DISK_LOSS_BYTES = 128 * 1024 * 1024;
 const DISK_LOSS_FILES = 50_000;
-/** A walk may take this share of the time until the next: large trees are walked less often. */
+/** The largest share of time that walks may take: large trees are walked less often. */
 const DISK_WALK_SHARE = 0.1;
 
-/** What the watcher remembers of one sandbox between two looks. */
+/** The watcher's state of one sandbox between two looks. */
 export interface Watched {
   readonly paths: SandboxPaths;
   readonly record: SandboxRecord;
   disk: DiskWalk | null;
 }
 
-/** The last walk over a sandbox's files, and what the file system had left then. */
+/** The last walk over a sandbox's files, with the free space at that time. */
 interface DiskWalk {
   readonly atMs: number;
   readonly nextMs: number;
@@ -37,7 +37,7 @@ interface DiskWalk {
   readonly freeFiles: number;
 }
 
-/** What is watched, and what the kernel keeps by itself. */
+/** The limits to watch, and those that the kernel enforces itself. */
 export interface WatchRules {
   readonly limits: LocalLimits;
   readonly kernelMemory: boolean;
@@ -51,7 +51,7 @@ export const memoryExceeded = (limit: number): SandboxExit => ({
   message: `the sandbox used more than its ${mebibytes(limit)} of memory`,
 });
 
-/** Whether the kernel ended something in the sandbox because its memory was exhausted. */
+/** The exit if the kernel killed a process of the sandbox because its memory was exhausted. */
 export const kernelVerdict = (record: SandboxRecord, limits: LocalLimits): SandboxExit | null =>
   memoryKills(record.cgroups) > 0 ? memoryExceeded(limits.memoryBytes) : null;
 
@@ -78,8 +78,8 @@ export const measureProcesses = (
 };
 
 /**
- * The total that `du` counts below a directory. What vanishes or is locked makes it complain and fail after a good
- * answer; without an answer nothing is known.
+ * The total that `du` counts below a directory. If files vanish or are locked, `du` fails but still prints a valid
+ * total. Without a total, the size is unknown.
  */
 const total = async (unit: "--block-size=1" | "--inodes", directory: string): Promise<number> => {
   const child = spawn("du", ["-sx", unit, "--", directory], { stdio: ["ignore", "pipe", "ignore"] });
@@ -92,7 +92,7 @@ const total = async (unit: "--block-size=1" | "--inodes", directory: string): Pr
   return counted;
 };
 
-/** Whether the sandbox's files have outgrown their limits. @param nowMs the present instant */
+/** Whether the sandbox's files exceed their limits. @param nowMs the present instant */
 export const measureDisk = async (
   watched: Watched,
   { limits }: WatchRules,
@@ -123,20 +123,20 @@ export const measureDisk = async (
   return null;
 };
 
-/** The newest whole lines of a text, at most so many bytes of them. */
+/** The newest whole lines of a text within a number of bytes. */
 export const newestLines = (text: string, bytes: number): string => {
   const whole = Buffer.from(text);
   if (whole.length <= bytes) return text;
   const newest = whole.subarray(-bytes);
-  // Where the cut is an end of line, the line after it is whole.
+  // If the cut follows the end of a line, the next line is whole.
   if (whole[whole.length - bytes - 1] === NEWLINE) return newest.toString("utf8");
   return newest.subarray(newest.indexOf(NEWLINE) + 1).toString("utf8");
 };
 
 /**
- * Keeps the log bounded: once it outgrew the kept size, its newest part moves to the old file and it starts anew. The
- * sandbox holds the file open for appending and goes on at its new end. While no service watches, the daemon itself
- * begins its log anew when that is some times larger (daemon/start.ts).
+ * Bounds the log: once it exceeds the kept size, its newest part moves to the old file, and the log starts again. The
+ * sandbox has the file open for appending and continues at its new end. While no service watches, the daemon itself
+ * truncates a log that is several times larger (daemon/start.ts).
  */
 export const trimLog = async ({ paths }: Watched, limits: LocalLimits): Promise<void> => {
   const { size } = await stat(paths.log);
@@ -145,13 +145,14 @@ export const trimLog = async ({ paths }: Watched, limits: LocalLimits): Promise<
   const file = await open(paths.log, "r");
   try {
     const newest = await file.read({ buffer: Buffer.alloc(kept), position: size - kept });
-    // It shrank under the look: its daemon has begun it anew.
+    // It shrank during the look: its daemon has truncated it.
     if (newest.bytesRead < kept) return;
     const dropped = size > kept * 2 ? `[${size - kept} bytes of output left out]\n` : "";
     const next = `${paths.oldLog}.next`;
     const text = newest.buffer.toString("utf8", newest.buffer.indexOf(NEWLINE) + 1);
     await writeFile(next, dropped + text, { mode: 0o600 });
-    // What came meanwhile is moved too; what comes between this and the truncation is lost, and its numbers tell.
+    // Output that came meanwhile is moved too. Output between this and the truncation is lost, and the line numbers
+    // show the gap.
     const rest = await file.read({ buffer: Buffer.alloc(kept), position: size });
     await appendFile(next, rest.buffer.subarray(0, rest.bytesRead));
     await rename(next, paths.oldLog);

@@ -1,4 +1,4 @@
-/** Accounts and users over all accounts, in memory: see postgres/accounts.ts. */
+/** Accounts and their users, across all accounts, in memory: see postgres/accounts.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Accounts, type User } from "../ports/accounts.ts";
@@ -14,7 +14,7 @@ const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }:
   queuedFires,
 });
 
-/** The rows of a table, which keeps them in the order in which they came. */
+/** A page of rows from a table that keeps them in order of insertion. */
 const newestFirst = Effect.fnUntraced(function* <A extends { readonly id: string }>(
   rows: readonly A[],
   request: PageRequest,

@@ -1,4 +1,4 @@
-/** Admission and drain in memory: see postgres/admissions.ts, with which it shares the plan. */
+/** Admission and drain in memory. The plan is shared with postgres/admissions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { session as sessionMachine } from "../../machines/session.ts";
@@ -52,7 +52,7 @@ const writeFire = (tables: TableSet, fire: PlannedFire): void => {
   tables.lastFired.set(fire.projectId, slugs.set(fire.triggerSlug, Math.max(former, fire.firedAt)));
 };
 
-/** Sessions with their first commands, ledger rows, last_fired_at and the events of all that. */
+/** Writes sessions with their first commands, ledger rows, last_fired_at, and the events of all of these. */
 const start = (
   tables: TableSet,
   sessions: readonly PlannedSession[],
@@ -144,7 +144,7 @@ const admit = (
   return plan.answers;
 };
 
-/** A later instant takes the waiting one's place; what replaces nothing is the last. */
+/** A later instant replaces the waiting one. An entry that replaces nothing goes to the end. */
 const enqueue = (tables: TableSet, entries: readonly PlannedEntry[]): void => {
   for (const { fire, session, template, replaces, queuedAt, expiresAt } of entries) {
     const { id: fireId, accountId, projectId, triggerSlug, kind } = fire;
@@ -156,7 +156,7 @@ const enqueue = (tables: TableSet, entries: readonly PlannedEntry[]): void => {
   }
 };
 
-/** @returns by how many bytes the account's store of requests grew. */
+/** @returns the growth of the account's stored requests, in bytes. */
 const storeRequests = (
   tables: TableSet,
   accountId: string,

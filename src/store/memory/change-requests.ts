@@ -48,7 +48,7 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** As they are read in pages: see `allOpen` of the port. */
+/** The order of their pages: see `allOpen` of the port. */
 const inOrder = (
   a: Pick<ChangeRequest, "projectId" | "headRef">,
   b: Pick<ChangeRequest, "projectId" | "headRef">,
@@ -96,7 +96,7 @@ const put = (tables: TableSet, record: ChangeRequest): void => {
   if (row !== undefined) tables.changeRequests.set(record.id, { ...row, record });
 };
 
-/** Those that have a pull request beside them, or are to have one; what has ended here comes first. */
+/** Requests that have a pull request, or should get one. Ended ones come first. */
 const withPulls = (requests: readonly ChangeRequest[], limit: number): readonly ChangeRequest[] =>
   requests
     .filter(({ status, pull }) => status === "open" || pull?.status === "wanted" || pull?.status === "open")

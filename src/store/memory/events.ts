@@ -1,4 +1,4 @@
-/** Event rows in memory: see postgres/events.ts. A commit is one step here, so the order of rows is that of commits. */
+/** Event rows in memory: see postgres/events.ts. A commit is one step here, so rows are in commit order. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../ports/events.ts";
@@ -25,7 +25,7 @@ const after = (table: EventTable, { projectId, sessionId, cursor, limit }: After
         (sessionId === null || row.sessionId === sessionId),
     )
     .slice(0, limit);
-  // Where nothing more was found the reader moves on with the others, so that pruning does not leave it behind.
+  // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
   const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
   const events = found.map(({ place: _place, ...event }) => event);
   return { events, cursor: String(last), reset: false };

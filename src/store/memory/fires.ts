@@ -1,4 +1,4 @@
-/** Reading the ledger of fires and the queue in memory: see postgres/fires.ts. */
+/** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fires } from "../ports/fires.ts";

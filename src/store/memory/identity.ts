@@ -30,7 +30,7 @@ const insert = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
   return row;
 };
 
-/** What lives in a sandbox ends with it or with the session, whichever is first (T03, I15). */
+/** A sandbox's token ends with the sandbox or with the session, whichever ends first (T03, I15). */
 const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
   if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now)) return false;
   if (row.sandboxId === null || row.sessionId === null) return true;

@@ -1,4 +1,4 @@
-/** Every service of the store's port, kept in this process's memory: the twin for tests and simulations. */
+/** Every service of the store's port, in this process's memory: the twin for tests and simulations. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { StoreHealth } from "../ports/health.ts";
@@ -20,7 +20,7 @@ import * as Sessions from "./sessions.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { Tables } from "./tables.ts";
 
-/** The services over tables that somebody else can look into. */
+/** The services over tables that a test can inspect. */
 export const overTables = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
@@ -41,5 +41,5 @@ export const overTables = Layer.mergeAll(
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
 );
 
-/** An empty store; each building of the layer is one of its own. */
+/** An empty store. Each build of the layer has its own. */
 export const memoryStore = overTables.pipe(Layer.provide(Tables.layer));

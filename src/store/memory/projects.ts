@@ -31,7 +31,7 @@ const insert = (tables: TableSet, { now, nodeId, credential, ...project }: NewPr
   return tables.projects.get(record.id)?.record ?? record;
 };
 
-/** An archived project starts nothing more: what waits is cancelled. */
+/** An archived project starts nothing more: its waiting fires are cancelled. */
 const cancelWaiting = (tables: TableSet, projectId: string, now: number): void => {
   const waiting = tables.queue.filter((row) => row.projectId === projectId);
   for (const { fireId, accountId } of waiting) {
@@ -79,7 +79,7 @@ const recordManifest: (tables: TableSet) => (typeof Projects)["Service"]["record
       tables.projects.set(id, {
         ...row,
         record: { ...row.record, manifest: { commit, syncedAt: now, error } },
-        // A reading that did not parse leaves the last good one standing.
+        // If a reading does not parse, the last good one stays.
         manifest: good ?? row.manifest,
         manifestFailure: failure,
       });
@@ -113,7 +113,7 @@ const keepCursors = (tables: TableSet, { projectId, projectVersion, schedules, n
   return [...kept.values()];
 };
 
-/** Whoever waits, waits for any project. */
+/** Every reader waits for changes of any project. */
 const ANY = "any";
 
 export const layer = Layer.effect(

@@ -1,4 +1,4 @@
-/** The queue in memory: the order in which fires start, and taking them out for good. */
+/** The queue in memory: the order in which fires start, and their removal. */
 import type { FireStatus } from "../ports/records.ts";
 import { fireEvents } from "../event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
@@ -20,7 +20,9 @@ export const queueInOrder = (tables: TableSet, accountId: string): readonly Queu
     .map(({ row }) => row);
 };
 
-/** A waiting fire that will not start: its row says why. The account's counter is the caller's to move. */
+/**
+ * Removes a waiting fire that will not start and writes the reason to its row. The caller moves the account's counter.
+ */
 export const takeOut = (
   tables: TableSet,
   end: {

@@ -29,7 +29,7 @@ const write = (tables: TableSet, projectId: string, row: SecretRow): void => {
   bumpRevision(tables, projectId);
 };
 
-/** What goes on verifying webhooks beside a new value. */
+/** The former value, if it still verifies webhooks beside the new one. */
 const previousOf = (former: SecretRow | undefined, until: number | undefined): PreviousSecret | null =>
   former === undefined || former.envelope === null || until === undefined
     ? null

@@ -12,7 +12,7 @@ import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
-/** The record after a step: the same columns the Postgres adapter sets. */
+/** The record after a step. It sets the same columns as the Postgres adapter. */
 const stepped = (row: SessionRow, change: SessionChange): Session => ({
   ...row.record,
   ...sessionColumns(change),
@@ -39,7 +39,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
   const { id, version, before, after, now } = change;
   const row = tables.sessions.get(id);
   if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  // The only step that can fail comes first: nothing is written when it does.
+  // The only part that can fail comes first, so a failure writes nothing.
   yield* moveSlot(tables, row.record.accountId, change);
   const record = stepped(row, change);
   tables.sessions.set(id, {
@@ -77,7 +77,7 @@ const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, Sessi
     }),
 });
 
-/** Changes a record that is there. */
+/** Changes an existing record. */
 const edit = (tables: TableSet, id: string, change: (record: Session) => Session): Session | null => {
   const row = tables.sessions.get(id);
   if (row === undefined) return null;

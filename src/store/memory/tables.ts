@@ -1,5 +1,5 @@
 /**
- * What the in-memory twin remembers: the tables of the Postgres adapter as maps. Every operation of a service is one
+ * The in-memory twin's data: the tables of the Postgres adapter as maps. Every operation of a service is one
  * synchronous effect, so it is one transaction by construction. It has no clock and no randomness.
  */
 import * as Context from "effect/Context";
@@ -18,7 +18,6 @@ import type { PendingCommand } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type {
   ChangeRequest,
-  CloneCredential,
   Fire,
   GivenSecrets,
   GoodManifest,
@@ -35,6 +34,7 @@ import type {
   StoredSecret,
   TriggerCursor,
 } from "../ports/records.ts";
+import type { CloneCredential } from "../ports/clone-credentials.ts";
 import { Waiting } from "../waiting.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
@@ -64,7 +64,7 @@ export interface ProjectRow {
   /** The last reading that parsed. */
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
-  /** When it changed last, in the count of all changes. */
+  /** The number of its last change, in the count of all changes. */
   readonly changedAt: number;
 }
 export interface SessionRow {
@@ -77,7 +77,7 @@ export interface SandboxRow {
   readonly record: Sandbox;
   readonly snapshot: SandboxSnapshot;
   readonly version: number;
-  /** null: nothing was noted. */
+  /** Null: nothing was recorded. */
   readonly secrets: GivenSecrets | null;
 }
 export interface ChangeRequestRow {
@@ -112,17 +112,17 @@ export interface QueueRow {
 }
 export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
   readonly createdAt: number;
-  /** A cookie has taken the link's place. */
+  /** False once a cookie has replaced the link. */
   readonly isOpen: boolean;
 }
 export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly version: number;
-  /** null: removed; the row keeps the version. */
+  /** Null: removed; the row keeps the version. */
   readonly envelope: Uint8Array | null;
   readonly previous: PreviousSecret | null;
 }
 
-/** The commands of one kind of actor that are not known to be done, by actor. */
+/** The pending commands of one kind of actor, by actor. */
 export class Outbox<Command> {
   readonly #byActor = new Map<string, readonly PendingCommand<Command>[]>();
   #last = 0;
@@ -132,7 +132,7 @@ export class Outbox<Command> {
       this.#last += 1;
       return { id: String(this.#last), command };
     });
-    // A step without commands leaves nobody unsettled.
+    // After a step without commands the actor stays settled.
     if (added.length > 0) this.#byActor.set(actorId, [...this.of(actorId), ...added]);
     return added;
   }
@@ -152,7 +152,7 @@ export class Outbox<Command> {
   }
 }
 
-/** Event rows in the order of their commits, and up to where each project's were pruned. */
+/** Event rows in commit order, and the place up to which each project's rows were pruned. */
 export class EventTable {
   rows: readonly (StoredEvent & { readonly place: number })[] = [];
   readonly horizons = new Map<string, number>();
@@ -184,7 +184,7 @@ export class TableSet {
   readonly lastFired = new Map<string, Map<string, number>>();
   /** By project, then by slug. */
   readonly cursors = new Map<string, Map<string, TriggerCursor>>();
-  /** By the fire's id, in the order of storing. */
+  /** By the fire's id, in order of insertion. */
   readonly requests = new Map<string, StoredRequest & { readonly accountId: string }>();
   readonly projectsWaiting = new Waiting();
   changes = 0;
@@ -205,11 +205,11 @@ export class TableSet {
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();
   readonly cloneCredentials = new Map<string, CloneCredential>();
-  /** By the hash of the secret that stands for it now. */
+  /** By the hash of the present secret: the link's, then the cookie's. */
   readonly previews = new Map<string, PreviewRow>();
   readonly endings = new Set<HearEnding>();
 
-  /** Tells who listens that a token or session has ended. */
+  /** Tells listeners that a token or session has ended. */
   sayEnded(id: string): void {
     for (const hear of this.endings) hear(id);
   }
@@ -246,7 +246,7 @@ export class TableSet {
     });
   }
 
-  /** The project is of another version from now on. */
+  /** Raises the project's version. */
   markChanged(projectId: string): void {
     const row = this.projects.get(projectId);
     if (row === undefined) return;

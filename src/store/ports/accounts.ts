@@ -1,6 +1,6 @@
 /**
- * Accounts and their users, as the operator sees them (api.md 2, `platform admin`): over all accounts, where every other
- * part of the store's port is asked for one. Adapters keep the invariants of journal.ts.
+ * Accounts and their users, as the operator sees them (api.md 2, `platform admin`). This port covers all accounts;
+ * every other part of the store's port covers one. Adapters keep the invariants of journal.ts.
  */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
@@ -28,7 +28,7 @@ export class Accounts extends Context.Service<
     /** Of one account, newest first. */
     readonly users: (accountId: string, request: PageRequest) => Stored<Page<User>, BadCursor>;
     readonly user: (id: string) => Stored<User | null>;
-    /** Null where there is no such account. */
+    /** Null if the account does not exist. */
     readonly createUser: (user: User & { readonly now: number }) => Stored<User | null>;
   }
 >()("platform/store/Accounts") {}

@@ -1,4 +1,4 @@
-/** What the service remembers of change requests and their merges (api.md 6). Adapters keep the invariants of journal.ts. */
+/** Stored change requests and their merges (api.md 6). Adapters keep the invariants of journal.ts. */
 import * as Context from "effect/Context";
 import type {
   ChangeRequestCommand,
@@ -14,12 +14,15 @@ export class ChangeRequests extends Context.Service<
   {
     /**
      * The memory of the requests' actors. A step that merges or closes writes the row's columns and its event in the same
-     * transaction; one that changes the state wakes readers that wait for the project's next event.
+     * transaction. A step that changes only the state wakes readers that wait for the project's next event.
      */
     readonly memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
-    /** Ids of requests with commands that are not done: recovery loads their actors. */
+    /** Ids of requests whose actors have pending commands. Recovery loads these actors. */
     readonly unsettled: Stored<readonly string[]>;
-    /** Opens it with its actor's first snapshot and commands. Numbers from 1 per project. `Taken` when the head branch has an open one. */
+    /**
+     * Opens a request with its actor's first snapshot and commands. Numbers count from 1 in each project. `Taken` if the
+     * head branch has an open request.
+     */
     readonly open: (request: {
       readonly id: string;
       readonly projectId: string;
@@ -34,17 +37,17 @@ export class ChangeRequests extends Context.Service<
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
     readonly byId: (id: string) => Stored<ChangeRequest | null>;
-    /** The open one of a branch. */
+    /** The open request of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
-    /** Open ones by project and head branch, from behind `after` on: of one project, or of all of them. */
+    /** Open requests by project and head branch, after `after`: of one project, or of all. */
     readonly allOpen: (request: {
       readonly projectId: string | null;
       readonly after: Pick<ChangeRequest, "projectId" | "headRef"> | null;
       readonly limit: number;
     }) => Stored<readonly ChangeRequest[]>;
     /**
-     * Says where its branches stand. Where that is news of an open request its readers are told in the same transaction
-     * (`change_request.updated`); else nothing happens.
+     * Records where a request's branches are. If that is new for an open request, the same transaction tells its
+     * readers (`change_request.updated`). Otherwise nothing happens.
      */
     readonly noteTips: (
       projectId: string,
@@ -56,11 +59,11 @@ export class ChangeRequests extends Context.Service<
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<ChangeRequest>, BadCursor>;
     /**
-     * Those of a project that are open, or whose pull request at the code host may be: what has ended first, in the order
-     * of their numbers, at most `limit`.
+     * A project's requests that are open, or whose pull request at the code host may be open. Ended ones first, by
+     * number, at most `limit`.
      */
     readonly withPulls: (projectId: string, limit: number) => Stored<readonly ChangeRequest[]>;
-    /** Notes what stands beside one at the code host; no event tells of it. */
+    /** Records a request's pull request at the code host. Causes no event. */
     readonly recordPull: (projectId: string, number: number, pull: PullBeside | null) => Stored<void>;
   }
 >()("platform/store/ChangeRequests") {}

@@ -1,11 +1,12 @@
 /**
- * An account's counters against what they count (journal.ts, D3). They move with their rows in
- * one transaction, so they are right at every commit; one that is not was changed by hand, or by a backup put back in part.
+ * Compares an account's counters with the rows that they count (journal.ts, D3). Counters and rows move in one
+ * transaction, so they agree at every commit. A counter that does not was changed by hand, or by a backup that was
+ * restored in part.
  */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 
-/** What a counter said, and what was counted. */
+/** The counter's value, and the counted rows. */
 export interface Mended {
   readonly said: number;
   readonly counted: number;
@@ -17,8 +18,8 @@ export class Counters extends Context.Service<
     /** Accounts whose counters differ from their live sessions or their waiting fires, at one instant. */
     readonly wrong: Stored<readonly string[]>;
     /**
-     * Counts again under the account's lock, which admissions, drains and the ends of sessions wait for or are waited for,
-     * and sets what differs. @returns null where nothing does: nothing is written.
+     * Counts again under the account's lock, which serialises it with admissions, drains and the ends of sessions, and
+     * corrects a difference. @returns null if they agree; then nothing is written.
      */
     readonly mend: (
       accountId: string,

@@ -4,7 +4,7 @@ import type * as Effect from "effect/Effect";
 import type { Stored } from "./journal.ts";
 import type { StoredEvent } from "./records.ts";
 
-/** Event rows are kept this long, ms, and this many a project (api.md 1 "Live data"). */
+/** How long event rows are kept, ms, and how many for each project (api.md 1 "Live data"). */
 export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;
 export const EVENTS_KEPT_PER_PROJECT = 10_000;
 
@@ -12,8 +12,8 @@ export class Events extends Context.Service<
   Events,
   {
     /**
-     * Events after a cursor in commit order (api.md 1 "Live data"): none can appear behind one already returned.
-     * `cursor: null` starts at the end. `reset`: the cursor is older than what is kept.
+     * Events after a cursor in commit order (api.md 1 "Live data"): no event appears later before one that was already
+     * returned. `cursor: null` starts at the end. `reset`: the cursor is older than the kept events.
      */
     readonly after: (request: {
       readonly projectId: string;
@@ -25,9 +25,12 @@ export class Events extends Context.Service<
       readonly cursor: string;
       readonly reset: boolean;
     }>;
-    /** Completes when something may have been appended (a commit's signal; lost ones are covered by the reader's poll). */
+    /**
+     * Completes when an event may have been appended: at a commit's signal. The reader's poll makes up for lost
+     * signals.
+     */
     readonly changed: (projectId: string) => Effect.Effect<void>;
-    /** Removes what is over 24 h or 10,000 a project, in small steps. */
+    /** Removes rows beyond 24 h or 10,000 for each project, in small steps. */
     readonly prune: (now: number) => Stored<void>;
   }
 >()("platform/store/Events") {}

@@ -1,13 +1,16 @@
-/** What callers hold open, as the store checks it: a relayed connection, a preview, a git exchange, a stream. */
+/**
+ * Long-lived uses that callers hold open, as the store checks them: a relayed connection, a preview, a git exchange, a
+ * stream.
+ */
 
-/** An access token, or a git password that was minted for a sandbox. */
+/** An access token, or a git password that was created for a sandbox. */
 export type Credential =
   { readonly kind: "token"; readonly id: string } | { readonly kind: "password"; readonly hash: string };
 
-/** One credential's use of one project, and of one session where the connection leads into its sandbox. */
+/** One credential's use of one project, and of one session if the connection leads into its sandbox. */
 export interface Grant {
   readonly credential: Credential;
-  /** null: the connection reaches no project. */
+  /** Null: the connection reaches no project. */
   readonly projectId: string | null;
   readonly session: GrantedSession | null;
 }
@@ -18,5 +21,5 @@ export interface GrantedSession {
   readonly sandboxId: string;
 }
 
-/** Called with the id of a token or session that has ended; null: some may have been missed. */
+/** Called with the id of a token or session that has ended. Null: some endings may have been missed. */
 export type HearEnding = (id: string | null) => void;

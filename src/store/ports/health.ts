@@ -1,8 +1,7 @@
-/** Whether the database answers. */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 
-/** Says whether the database answers (`/readyz`). */
+/** Whether the database answers (`/readyz`). */
 export class StoreHealth extends Context.Service<StoreHealth, { readonly ping: Stored<void> }>()(
   "platform/store/StoreHealth",
 ) {}

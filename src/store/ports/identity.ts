@@ -1,4 +1,4 @@
-/** Who calls: accounts and access tokens, as requests are checked by them. */
+/** Authenticates callers: accounts and access tokens. */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
@@ -10,7 +10,10 @@ import type { Account, NewToken, Page, PageRequest, Principal, Token } from "./r
 export class Identity extends Context.Service<
   Identity,
   {
-    /** First start of an empty database: one account, one user, one account-wide token. False when there was one. */
+    /**
+     * First start of an empty database: creates one account, one user and one account-wide token. False if an account
+     * exists.
+     */
     readonly bootstrap: (request: {
       readonly accountId: string;
       readonly userId: string;
@@ -20,18 +23,21 @@ export class Identity extends Context.Service<
       readonly cap: number;
       readonly now: number;
     }) => Stored<boolean>;
-    /** Who presents the token with this hash; null for unknown, expired or revoked, or of an ended session (T03). */
+    /**
+     * The owner of the token with this hash. Null if the token is unknown, expired or revoked, or its session has ended
+     * (T03).
+     */
     readonly authenticate: (tokenHash: string, now: number) => Stored<Principal | null>;
-    /** Of these grants, the ones that no longer hold. One statement checks all of them and writes nothing. */
+    /** The grants among these that are no longer valid. One statement checks all of them and writes nothing. */
     readonly ended: (grants: readonly Grant[], now: number) => Stored<readonly Grant[]>;
-    /** Hears, for as long as the scope is open, of tokens and sessions that end on any node. */
+    /** Reports tokens and sessions that end on any node, while the scope is open. */
     readonly endings: (hear: HearEnding) => Effect.Effect<void, never, Scope.Scope>;
     readonly account: (id: string) => Stored<Account | null>;
     readonly setTier: (accountId: string, tier: string, cap: number) => Stored<void>;
-    /** Caps of every tier as configured now, applied to all accounts; a lower cap ends nothing (R07). */
+    /** Applies the configured cap of each tier to all accounts. A lower cap ends no session (R07). */
     readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;
     readonly createToken: (token: NewToken) => Stored<Token>;
-    /** Tokens a user made, newest first; never those of sandboxes. */
+    /** Tokens that a user created, newest first. Never those of sandboxes. */
     readonly listTokens: (accountId: string, request: PageRequest) => Stored<Page<Token>, BadCursor>;
     readonly deleteToken: (accountId: string, id: string, now: number) => Stored<boolean>;
   }

@@ -1,29 +1,31 @@
 /**
- * The memory of an actor, as the actor host uses it: snapshots, commands, and the errors of every store operation. The host
- * also runs in sandboxes, over memory of its own (actors/volatile.ts), so this file names nothing else of the store.
+ * The memory of an actor, as the actor host uses it: snapshots, commands, and the errors of every store operation. The
+ * host also runs in sandboxes, over memory of its own (actors/volatile.ts), so this file names nothing else of the
+ * store.
  *
- * The store has two adapters, Postgres (`store/postgres/`) and the in-memory twin (`store/memory/`). One conformance suite
- * runs over both (test/conformance/store.ts). Every operation of every port is one transaction. Instants are parameters
- * (`now`, ms since the epoch), never the database's clock. Invariants of both adapters:
+ * The store has two adapters, Postgres (`store/postgres/`) and the in-memory twin (`store/memory/`). One conformance
+ * suite runs over both (test/conformance/store.ts). Every operation of every port is one transaction. Instants are
+ * parameters (`now`, ms since the epoch), never the database's clock. Invariants of both adapters:
  *  D1 A save is fenced: it changes a row only at the version that the writer read. Otherwise it fails with `Fenced` and
  *     writes nothing.
  *  D2 Snapshot, commands (outbox rows), the completed command and event rows are written together or not at all.
- *  D3 An account's slot counter moves in the same transaction as the session's status, and never passes its cap (I1, I12).
- *  D4 A fire leaves exactly one ledger row of another status than `duplicate` (api.md 4 "Ledger").
+ *  D3 An account's slot counter moves in the same transaction as the session's status, and never passes its cap (I1,
+ *     I12).
+ *  D4 Each fire has exactly one ledger row with a status other than `duplicate` (api.md 4 "Ledger").
  */
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
 /**
- * The database cannot be reached or cannot serve now: nothing is known to be written. It passes: retried by actors, 503
- * for callers. A statement that it would refuse every time is a defect instead.
+ * The database is unreachable or cannot serve now, and the operation may or may not have been written. The outage is
+ * temporary: actors retry, callers get 503. A statement that the database would refuse every time is a defect instead.
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
   cause: Schema.Defect(),
 }) {}
 
-/** Someone else wrote the row first (D1). */
+/** Another writer changed the row first (D1). */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { id: Schema.String }) {}
 
 /** No slot is free (spec 7.2: 429). */
@@ -34,7 +36,7 @@ export class CapReached extends Schema.TaggedError<CapReached>()("CapReached", {
 
 export type Stored<A, E = never> = Effect.Effect<A, StoreError | E>;
 
-/** A command that is written down and not yet known to be done. `id` orders the commands of one actor. */
+/** A stored command that is not known to be done. `id` orders the commands of one actor. */
 export interface PendingCommand<Command> {
   readonly id: string;
   readonly command: Command;
@@ -47,7 +49,7 @@ export interface Loaded<Snapshot, Command> {
   readonly pending: readonly PendingCommand<Command>[];
 }
 
-/** One step of a machine, as it is written down (D1, D2). */
+/** One step of a machine, as it is saved (D1, D2). */
 export interface Change<Snapshot, Event, Command> {
   readonly id: string;
   readonly version: number;
@@ -55,21 +57,21 @@ export interface Change<Snapshot, Event, Command> {
   readonly before: Snapshot;
   readonly after: Snapshot;
   readonly commands: readonly Command[];
-  /** The command whose outcome the event is; it is done with this save. */
+  /** The command whose outcome the event is. This save marks it done. */
   readonly completes: string | null;
   readonly now: number;
 }
 
-/** What the actor host needs of a store: the memory of one kind of machine. */
+/** The store as an actor host needs it: the memory of one kind of machine. */
 export interface Memory<Snapshot, Event, Command> {
   readonly load: (id: string) => Stored<Loaded<Snapshot, Command> | null>;
-  /** `pending` are this change's commands alone, oldest first, with the ids under which they are completed. */
+  /** `pending` contains only this change's commands, oldest first, with the ids under which they are completed. */
   readonly save: (
     change: Change<Snapshot, Event, Command>,
   ) => Stored<
     { readonly version: number; readonly pending: readonly PendingCommand<Command>[] },
     Fenced | CapReached
   >;
-  /** Marks commands done that had no outcome worth an event. Idempotent. */
+  /** Marks commands done that had no outcome event. Idempotent. */
   readonly complete: (id: string, commandIds: readonly string[]) => Stored<void>;
 }

@@ -21,9 +21,9 @@ export class Projects extends Context.Service<
   {
     readonly create: (project: NewProject) => Stored<Project>;
     readonly get: (id: string) => Stored<Project | null>;
-    /** The project's sealed credential; null where it has none. */
+    /** The project's sealed credential. Null if it has none. */
     readonly credential: (id: string) => Stored<Uint8Array | null>;
-    /** Puts another sealed credential, or none, in its place; null where there is no such project. */
+    /** Replaces the sealed credential, or removes it. Null if the project does not exist. */
     readonly replaceCredential: (
       id: string,
       credential: Uint8Array | null,
@@ -34,9 +34,9 @@ export class Projects extends Context.Service<
       request: PageRequest & { readonly onlyId: string | null },
     ) => Stored<Page<Project>, BadCursor>;
     readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
-    /** Those of these ids that no project has. */
+    /** The ids among these that no project has. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
-    /** What the last reading of the manifest gave; `good` only of a reading that parsed (the last good one stays). */
+    /** Records the last reading of the manifest. `good` is set only if it parsed; otherwise the last good one stays. */
     readonly recordManifest: (
       id: string,
       reading: {
@@ -46,22 +46,22 @@ export class Projects extends Context.Service<
         readonly now: number;
       },
     ) => Stored<void>;
-    /** What the triggers of these projects go by; of archived ones too. */
+    /** The state of these projects that their triggers depend on, including archived projects. */
     readonly states: (ids: readonly string[]) => Stored<readonly ProjectState[]>;
     /**
-     * Ids and versions of the projects that changed since an earlier look, all of them for `since: null`. Some may come
-     * again that were seen before; none is missed, whenever its change is committed.
+     * Ids and versions of the projects that changed since an earlier look; all of them for `since: null`. A project may
+     * be returned again, but none is missed, even if its change commits late.
      */
     readonly changedSince: (since: string | null) => Stored<{
       readonly changed: readonly { readonly id: string; readonly version: number }[];
       /** For the next look. */
       readonly since: string;
     }>;
-    /** Completes when a project may have changed (a commit's signal; lost ones are covered by the reader's poll). */
+    /** Completes when a project may have changed: at a commit's signal. The reader's poll makes up for lost signals. */
     readonly changed: Effect.Effect<void>;
     /**
-     * Sees to it that exactly these cron triggers of the project have a cursor: one that is new, or of another schedule,
-     * starts at `now`. Fenced by the project's version: null where it is another by now, and nothing is written.
+     * Ensures that exactly these cron triggers of the project have a cursor. A trigger that is new, or has a new
+     * schedule, starts at `now`. Fenced by the project's version: if that has changed, returns null and writes nothing.
      */
     readonly keepCursors: (request: {
       readonly projectId: string;
@@ -69,7 +69,7 @@ export class Projects extends Context.Service<
       readonly schedules: ReadonlyMap<string, string>;
       readonly now: number;
     }) => Stored<readonly TriggerCursor[] | null>;
-    /** The cursors of these cron triggers, as far as they have one, in any order. */
+    /** The cursors of those of these cron triggers that have one, in any order. */
     readonly cursors: (of: readonly TriggerKey[]) => Stored<readonly (TriggerCursor & TriggerKey)[]>;
     /** last_fired_at by slug (spec 2.3). */
     readonly lastFired: (id: string) => Stored<ReadonlyMap<string, number>>;

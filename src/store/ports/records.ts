@@ -1,4 +1,6 @@
-/** The records the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire. */
+/**
+ * The records that the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire.
+ */
 import type { Failure } from "../../domain/failure.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { MergeSides } from "../../domain/merge.ts";
@@ -7,12 +9,12 @@ import type { Saved } from "../../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
 import type { RepositorySource } from "../../domain/repository.ts";
 
-/** What a token may do is inherited from how it came to be (api.md 1 "Origin"). */
+/** A token's permissions follow from its origin (api.md 1 "Origin"). */
 export type Origin = "user" | "session" | "trigger";
 
 export interface PageRequest {
   readonly limit: number;
-  /** Opaque; as a former page gave it. `null`: from the newest. */
+  /** Opaque, from an earlier page. `null`: from the newest. */
   readonly cursor: string | null;
 }
 export interface Page<A> {
@@ -29,20 +31,20 @@ export interface Account {
   readonly queuedFires: number;
 }
 
-/** The caller of a request, as its token says. */
+/** The caller of a request, according to its token. */
 export interface Principal {
   readonly tokenId: string;
-  /** `sandbox`: a PLATFORM_TOKEN, good for the clone credential alone. */
+  /** `sandbox`: a PLATFORM_TOKEN, valid for the clone credential alone. */
   readonly kind: "access" | "sandbox";
   readonly origin: Origin;
   readonly accountId: string;
   readonly user: { readonly id: string; readonly name: string };
-  /** Bound to this project; null: account-wide. */
+  /** Null: account-wide. Otherwise the token is bound to this project. */
   readonly projectId: string | null;
-  /** The session whose sandbox carries it. */
+  /** The session whose sandbox carries the token. */
   readonly sessionId: string | null;
   readonly sandboxId: string | null;
-  /** When the token ends by itself; null: never. */
+  /** When the token expires. Null: never. */
   readonly expiresAt: number | null;
 }
 
@@ -75,14 +77,14 @@ export interface Project {
   readonly repository: RepositorySource;
   readonly defaultBranch: string;
   readonly triggersPaused: boolean;
-  /** Who made the project: sessions that a cron or webhook fire spawns act for them. */
+  /** The project's creator. Sessions that a cron or webhook fire starts act for this user. */
   readonly createdBy: string;
   readonly manifest: {
     readonly commit: string | null;
     readonly syncedAt: number | null;
     readonly error: string | null;
   };
-  /** Rises with every change of what its triggers go by; an admission names the one it decided by. */
+  /** Rises with every change that its triggers depend on. An admission names the version on which it was decided. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -91,31 +93,31 @@ export type NewProject = Pick<
   Project,
   "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"
 > & {
-  /** The node that has its repository (store/ports/nodes.ts); absent: no node in particular. */
+  /** The node that has its repository (store/ports/nodes.ts). Absent: not recorded. */
   readonly nodeId?: string;
-  /** What opens a repository that is kept elsewhere, sealed. */
+  /** The sealed credential of a repository that is kept elsewhere. */
   readonly credential?: Uint8Array;
   readonly now: number;
 };
 export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
 
-/** The last reading of a manifest that parsed, with those of its triggers' agents that have a file in its commit. */
+/** The last reading of a manifest that parsed. Lists those agents of its triggers that have a file in its commit. */
 export interface GoodManifest {
-  /** Whether the repository configures a model provider in that commit; null: that was not looked up. */
+  /** Whether the repository configures a model provider in that commit. Null: that was not looked up. */
   readonly bringsModel: boolean | null;
   readonly commit: string;
   readonly text: string;
   readonly agents: readonly string[];
 }
 
-/** Why the newest manifest as a whole could not be read, and where, as far as it is known. */
+/** Why the newest manifest could not be read, and where, as far as that is known. */
 export interface ManifestFailure {
   readonly message: string;
   readonly path: string | null;
   readonly line: number | null;
 }
 
-/** Up to which instant every due instant of a cron trigger's schedule has its ledger row (api.md 4). */
+/** The instant up to which every due instant of a cron trigger's schedule has its ledger row (api.md 4). */
 export interface TriggerCursor {
   readonly slug: string;
   /** Expression and zone in one text. */
@@ -129,30 +131,30 @@ export interface TriggerKey {
   readonly slug: string;
 }
 
-/** Everything about a project that its triggers go by: what the receiver and the scheduler hold in memory. */
+/** The state of a project that its triggers depend on. The receiver and the scheduler hold it in memory. */
 export interface ProjectState {
   readonly project: Project;
-  /** Its account's. */
+  /** The tier of the project's account. */
   readonly tier: string;
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
   readonly secrets: readonly VerifyingSecret[];
 }
 
-/** A sealed value as it lies in the table; see domain/secret.ts for the envelope. */
+/** A sealed value as stored; see domain/secret.ts for the envelope. */
 export interface SealedSecret {
   readonly projectId: string;
   readonly name: string;
   readonly version: number;
   readonly envelope: Uint8Array;
 }
-/** The value before the current one, which verifies webhooks until an instant; never injected. */
+/** The value before the current one. It verifies webhooks until an instant, and is never injected. */
 export interface PreviousSecret {
   readonly version: number;
   readonly envelope: Uint8Array;
   readonly until: number;
 }
-/** What webhooks are verified with. */
+/** A secret that verifies webhooks. */
 export interface VerifyingSecret extends SealedSecret {
   readonly previous: PreviousSecret | null;
 }
@@ -161,11 +163,11 @@ export interface StoredSecret {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly updatedBy: string | null;
-  /** Until when the value before this one verifies webhooks; null: it does not. */
+  /** Until when the previous value verifies webhooks. Null: it does not. */
   readonly previousUntil: number | null;
 }
 
-/** How a turn ended, and which it was: the number is the sandbox's. */
+/** How a turn ended, with the sandbox's number of the turn. */
 export interface NotedTurn extends LastTurn {
   readonly sandboxId: string;
   readonly number: number;
@@ -185,17 +187,20 @@ export interface Session {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
-  /** The user it acts for. */
+  /** The session acts for this user. */
   readonly createdBy: string;
-  /** Origin of the token its sandbox will carry: `session` for people, `trigger` for cron and webhook fires. */
+  /** The origin of its sandbox's token: `session` for people, `trigger` for cron and webhook fires. */
   readonly origin: Exclude<Origin, "user">;
   readonly failure: (Failure & { readonly at: number }) | null;
   readonly stopReason: StopReason | null;
-  /** What its last teardown saved, also after a restart; null before the first one that had something to ask. */
+  /**
+   * The result of its last save at a teardown, also after a restart. Null before the first teardown with a daemon to
+   * ask.
+   */
   readonly saved: Saved | null;
-  /** The last turn that ended, also after a restart; null before the first. */
+  /** The last turn that ended, also after a restart. Null before the first. */
   readonly lastTurn: NotedTurn | null;
-  /** Id of its current sandbox (the machine's context). */
+  /** The id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
   readonly bootDeadlineAt: number;
   readonly bootstrapAcceptedAt: number | null;
@@ -203,17 +208,17 @@ export interface Session {
   readonly updatedAt: number;
   readonly runningAt: number | null;
   readonly stoppedAt: number | null;
-  /** Deleted sessions are in no list and answer as unknown (api.md 3 DELETE); their branch stays. */
+  /** Deleted sessions appear in no list and answer as unknown (api.md 3 DELETE). Their branch stays. */
   readonly deletedAt: number | null;
 }
-/** What admission inserts; status, version and first command are the session machine's start. */
+/** The fields that admission inserts. Status, version and first command come from the session machine's start. */
 export type NewSession = Pick<
   Session,
   | "id"
   | "projectId"
   | "accountId"
   | "baseRef"
-  /** Resolved with a person's request; null for a fire, whose branch is cut from what base_ref is by then. */
+  /** Resolved with a person's request. Null for a fire: its base_ref is resolved when its branch is created. */
   | "baseCommit"
   | "name"
   | "agentName"
@@ -235,19 +240,19 @@ export interface Sandbox {
   readonly failure: Failure | null;
   readonly bootDeadlineAt: number;
   readonly createdAt: number;
-  /** When its newest boot began; null while it waits for a place (services/boot-places.ts). */
+  /** When its newest boot began. Null while it waits for a place (services/boot-places.ts). */
   readonly bootStartedAt: number | null;
   readonly activeAt: number | null;
   readonly endedAt: number | null;
 }
 
-/** The project's secrets as a sandbox was last given them: no value, the version of each by its name. */
+/** The project's secrets that a sandbox last received: the version of each by its name, no values. */
 export interface GivenSecrets {
   readonly revision: number;
   readonly versions: Readonly<Record<string, number>>;
 }
 
-/** An active sandbox whose project has other secrets by now. */
+/** An active sandbox whose project's secrets have changed since. */
 export interface OutdatedSandbox {
   readonly id: string;
   readonly sessionId: string;
@@ -255,7 +260,7 @@ export interface OutdatedSandbox {
   readonly given: GivenSecrets;
 }
 
-/** A live session that nobody works for; `sandbox` is the state of its sandbox's record, null where there is none. */
+/** A live session that no actor will end. `sandbox` is the state of its sandbox's record, null if it has none. */
 export interface OwnerlessSession {
   readonly id: string;
   readonly sandboxId: string | null;
@@ -265,7 +270,7 @@ export interface OwnerlessSession {
 export type FireKind = "cron" | "webhook" | "manual";
 export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 
-/** Which value of its secret a webhook was verified with. */
+/** Which value of its secret verified a webhook. */
 export type VerifiedWith = "current" | "previous";
 
 export interface Fire {
@@ -281,16 +286,16 @@ export interface Fire {
   readonly sessionId: string | null;
   readonly attempts: number;
   readonly replayOf: string | null;
-  /** null: no signature was looked at. */
+  /** Null: no signature was checked. */
   readonly verifiedWith: VerifiedWith | null;
 }
 
-/** What a fire came with (api.md 4 "Ledger"): for looking at it, and for firing it again. */
+/** The request of a fire (api.md 4 "Ledger"), kept for display and replay. */
 export interface StoredRequest {
   readonly body: Uint8Array;
-  /** How the body lies in the table: as it came, or deflated (RFC 1951). */
+  /** How the body is stored: as it came, or deflated (RFC 1951). */
   readonly encoding: "identity" | "deflate";
-  /** Of a webhook; null for a fire by hand. */
+  /** Null for a manual fire. */
   readonly headers: {
     readonly contentType: string | null;
     readonly userAgent: string | null;
@@ -298,16 +303,16 @@ export interface StoredRequest {
   } | null;
 }
 
-/** A fire's prompt as it comes to admission. */
+/** A fire's prompt as admission gets it. */
 export type FirePrompt =
   | { readonly is: "rendered"; readonly text: string }
-  /** Rendered at the fire, now or when a slot is free: it names the fire before it. */
+  /** Rendered when it fires, now or when a slot is free: it contains the time of the fire before it. */
   | { readonly is: "cron"; readonly template: CronTemplate }
-  /** Over the limit: the fire fails, visible and replayable. */
+  /** Over the limit: the fire fails. It is visible and can be replayed. */
   | { readonly is: "too_large" }
-  /** The trigger's filter does not match: the fire is skipped, visible and replayable. */
+  /** The trigger's filter does not match: the fire is skipped. It is visible and can be replayed. */
   | { readonly is: "filtered" }
-  /** The session would have no model: the fire fails, too. */
+  /** The session would have no model: the fire fails. */
   | { readonly is: "no_model" };
 
 export interface NewFire {
@@ -321,11 +326,11 @@ export interface NewFire {
   readonly deliveryId: string | null;
   readonly replayOf: string | null;
   readonly prompt: FirePrompt;
-  /** Of a webhook. */
+  /** Set for a webhook. */
   readonly verifiedWith?: VerifiedWith;
-  /** null: not stored, or nothing came with it. */
+  /** Null: not stored, or the fire came without one. */
   readonly request: StoredRequest | null;
-  /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may (PLATFORM_QUEUE_MAX). */
+  /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may wait (PLATFORM_QUEUE_MAX). */
   readonly queueTtlMs: number;
   readonly queueMax: number;
 }
@@ -361,35 +366,29 @@ export interface ChangeRequest {
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The commits that a merge brought together; of a request that is not merged, those of a merge whose outcome is unknown. */
+  /**
+   * The two commits that a merge joined. Of a request that is not merged: those of a merge whose outcome is unknown. Null if
+   * no merge was begun.
+   */
   readonly mergeSides: MergeSides | null;
   readonly merged: {
-    /** The base's commit that has the work. */
+    /** The base branch's commit that contains the work. */
     readonly commit: string;
     readonly at: number;
-    /** Null where it was merged at the code host. */
+    /** Null if it was merged at the code host. */
     readonly by: string | null;
   } | null;
-  /** Where its branches stood when readers were last told. */
+  /** Where its branches were when readers were last told. */
   readonly tips: BranchTips;
-  /** What stands beside it at a code host; null where nothing does. */
+  /** Its pull request at a code host. Null if it has none. */
   readonly pull: PullBeside | null;
 }
-/** `wanted`: about to be opened, and perhaps open already; else as the host was last seen to say. */
+/** `wanted`: about to be opened, perhaps open already. Otherwise the status last seen at the host. */
 export type PullBeside =
   | { readonly status: "wanted" }
   | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
-/** Tips of a change request's branches; null: there is no such branch, or it was not looked at yet. */
+/** Tips of a change request's branches. Null: the branch does not exist, or was not checked yet. */
 export interface BranchTips {
   readonly base: string | null;
   readonly head: string | null;
-}
-
-export interface CloneCredential {
-  readonly hash: string;
-  readonly projectId: string;
-  readonly sessionId: string;
-  readonly sandboxId: string;
-  readonly expiresAt: number;
-  readonly now: number;
 }

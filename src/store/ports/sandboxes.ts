@@ -1,4 +1,4 @@
-/** Sandboxes, their actors' memory, and what each was given. */
+/** Sandboxes: their records, their actors' memory, and the secrets that each received. */
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { Memory, Stored } from "./journal.ts";
@@ -9,9 +9,9 @@ export class Sandboxes extends Context.Service<
   {
     readonly memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand>;
     /**
-     * Opens the record with its first commands, and the two tokens of this boot (by hash). Idempotent by id. Fenced by the
-     * session (I18): nothing is written where it is not provisioning with just this sandbox (any more), so that an owner
-     * that comes late leaves no sandbox that nobody ends. At most one of a session is provisioning or active (api.md 3).
+     * Opens the record with its first commands, and this boot's two tokens (by hash). Idempotent by id. Fenced by the
+     * session (I18): if the session is not provisioning with this sandbox any more, nothing is written, so that a late
+     * owner leaves no sandbox behind. A session has at most one sandbox that is provisioning or active (api.md 3).
      */
     readonly open: (request: {
       readonly id: string;
@@ -27,17 +27,23 @@ export class Sandboxes extends Context.Service<
     }) => Stored<void>;
     readonly get: (id: string) => Stored<Sandbox | null>;
     readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
-    /** Notes that a provisioning one boots from now on, until its deadline. Again for each try. False: it boots no more. */
+    /**
+     * Records that a provisioning sandbox boots from now until its deadline. Called again for each attempt. False: it
+     * is no longer provisioning.
+     */
     readonly beginBoot: (
       id: string,
       boot: { readonly now: number; readonly deadlineAt: number },
     ) => Stored<boolean>;
     readonly unsettled: Stored<readonly string[]>;
-    /** Those of these ids that no record holds: there is none, or it has ended and has no command left to do. */
+    /** The ids among these that no record holds: the record does not exist, or has ended with no pending command. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
-    /** Notes what it is given, where `former` is the revision noted before (null: none). False: it is not. */
+    /**
+     * Records the secrets that it receives, if `former` is the revision recorded before (null: none). False: not
+     * recorded.
+     */
     readonly noteSecrets: (id: string, former: number | null, given: GivenSecrets) => Stored<boolean>;
-    /** Active ones of this node that were given another revision of the secrets than their project has now. */
+    /** Active sandboxes of this node whose recorded secrets have another revision than their project's. */
     readonly outdated: (nodeId: string) => Stored<readonly OutdatedSandbox[]>;
   }
 >()("platform/store/Sandboxes") {}

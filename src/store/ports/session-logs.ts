@@ -1,14 +1,18 @@
-/** The port to the logs that are kept after their sandboxes, one of the store's: the same adapters keep it (journal.ts). */
+/**
+ * The port to logs that outlive their sandboxes. It is one of the store's ports, with the same adapters (journal.ts).
+ */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 
-/** Of what the sandboxes of a session wrote, kept after they are gone: the newest, over all its boots (api.md 3). */
+/**
+ * How many bytes of a session's logs are kept after its sandboxes are gone: the newest, over all its boots (api.md 3).
+ */
 export const LOG_KEPT_BYTES = 1024 * 1024;
 
-/** A boot of a session that has, or may still have, a log. */
+/** A boot of a session that has a log, or may still get one. */
 export interface LoggedBoot {
   readonly sandboxId: string;
-  /** Its log is complete, and kept here; else its sandbox is there still, or its end is not settled. */
+  /** Its log is complete and kept here. Otherwise its sandbox still exists, or its end is not settled. */
   readonly isKept: boolean;
 }
 
@@ -16,8 +20,8 @@ export class SessionLogs extends Context.Service<
   SessionLogs,
   {
     /**
-     * Keeps what a sandbox wrote, once and for good: a second call changes nothing. The oldest of the session's logs
-     * make room. Of a deleted session nothing is kept, and a deletion removes what was (`Sessions.memory.save`).
+     * Keeps a sandbox's log, once: a second call changes nothing. The session's oldest logs make room. For a deleted
+     * session nothing is kept, and a deletion removes the kept logs (`Sessions.memory.save`).
      */
     readonly keep: (request: {
       readonly sandboxId: string;
@@ -26,7 +30,7 @@ export class SessionLogs extends Context.Service<
     }) => Stored<void>;
     /** The session's boots, oldest first, without those whose logs are gone. */
     readonly boots: (sessionId: string) => Stored<readonly LoggedBoot[]>;
-    /** Whole lines; empty where there is none. */
+    /** Whole lines. Empty if no log is kept. */
     readonly read: (sandboxId: string) => Stored<string>;
   }
 >()("platform/store/SessionLogs") {}
@@ -34,14 +38,14 @@ export class SessionLogs extends Context.Service<
 const NEWLINE = 0x0a;
 
 /**
- * How logs make room, for both adapters, so that they cannot differ.
+ * How logs make room. Both adapters use it, so that they cannot differ.
  *
- * @returns the newest whole lines, at most so many bytes of them
+ * @returns the newest whole lines, within that many bytes
  */
 export const newestOf = (text: Buffer, bytes: number): Buffer => {
   if (text.length <= bytes) return text;
   const cut = text.length - bytes;
-  // A cut right after an end of line leaves a whole line.
+  // A cut right after the end of a line leaves a whole line.
   if (text[cut - 1] === NEWLINE) return text.subarray(cut);
   const end = text.indexOf(NEWLINE, cut);
   return end === -1 ? Buffer.alloc(0) : text.subarray(end + 1);

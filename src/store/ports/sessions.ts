@@ -10,7 +10,7 @@ export class Sessions extends Context.Service<
   {
     readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
     readonly get: (id: string) => Stored<Session | null>;
-    /** Newest first, without deleted ones; `get` still gives those, with `deletedAt`. */
+    /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly status: string | null },
@@ -25,23 +25,25 @@ export class Sessions extends Context.Service<
         readonly now: number;
       },
     ) => Stored<Session | null>;
-    /** The agent runtime took the initial prompt (api.md 7: exactly once per session). Idempotent. */
+    /** Records that the agent runtime accepted the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
     /**
-     * Writes how a turn ended, with the event `session.turn`. Null, and nothing is written, where the sandbox is not the
-     * session's (any more), or where this turn or a later one of that sandbox was written before.
+     * Writes how a turn ended, with the event `session.turn`. Returns null and writes nothing if the sandbox is not the
+     * session's any more, or if this turn or a later one of that sandbox was written before.
      */
     readonly noteTurn: (
       id: string,
       turn: NotedTurn & { readonly now: number },
     ) => Stored<{ readonly projectId: string } | null>;
-    /** The running sessions whose sandboxes this node has. */
+    /** The running sessions whose sandboxes are on this node. */
     readonly runningOn: (
       nodeId: string,
     ) => Stored<readonly { readonly id: string; readonly sandboxId: string; readonly runningAt: number }[]>;
-    /** Ids of sessions with commands not done: what is woken at start. One at rest waits for its next message. */
+    /**
+     * Ids of sessions with pending commands, which are woken at start. A settled session waits for its next message.
+     */
     readonly unsettled: Stored<readonly string[]>;
-    /** Live sessions for which nobody has anything left to do, neither they nor their sandbox: they would stay so. */
+    /** Live sessions without any work left, neither for them nor for their sandbox. No actor would ever end them. */
     readonly ownerless: Stored<readonly OwnerlessSession[]>;
   }
 >()("platform/store/Sessions") {}

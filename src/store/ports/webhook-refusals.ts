@@ -1,30 +1,32 @@
-/** The port to what the webhook receiver turned away, one of the store's: the same adapters keep it (journal.ts). */
+/**
+ * The port to webhooks that the receiver refused. It is one of the store's ports, with the same adapters (journal.ts).
+ */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Page, PageRequest } from "./records.ts";
 
-/** Refusals are kept this long, ms, and this many a project. */
+/** How long refusals are kept, ms, and how many for each project. */
 export const REFUSALS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 export const REFUSALS_KEPT_PER_PROJECT = 500;
 
-/** A webhook that was turned away. No body and no signature of it is kept. */
+/** A refused webhook. Neither its body nor its signature is kept. */
 export interface WebhookRefusal {
   readonly id: string;
   readonly projectId: string;
   readonly at: number;
-  /** As the sender wrote it; it need not be a trigger's. */
+  /** As the sender wrote it. The trigger need not exist. */
   readonly slug: string;
-  /** Of the answer, as is `code`. */
+  /** The answer's status, as `code` is its code. */
   readonly status: number;
   readonly code: string;
-  /** Why: more than the sender is told. */
+  /** The reason, in more detail than the sender gets. */
   readonly reason: string;
   readonly deliveryId: string | null;
   readonly event: string | null;
-  /** What Content-Length said; null: it said nothing. */
+  /** The value of Content-Length. Null: absent. */
   readonly declaredBytes: number | null;
-  /** What was received; null: nothing was read. */
+  /** How many bytes were received. Null: the body was not read. */
   readonly bodyBytes: number | null;
   readonly address: string;
   readonly forwardedFor: string | null;
@@ -33,11 +35,13 @@ export interface WebhookRefusal {
 export class WebhookRefusals extends Context.Service<
   WebhookRefusals,
   {
-    /** Adds rows, and removes what is then over the limit of their projects. Rows of a project that is gone are left out. */
+    /**
+     * Adds rows, and removes rows over the limit of their projects. Rows of a project that does not exist are left out.
+     */
     readonly add: (refusals: readonly WebhookRefusal[]) => Stored<void>;
     /** Newest first. */
     readonly list: (projectId: string, request: PageRequest) => Stored<Page<WebhookRefusal>, BadCursor>;
-    /** One small step: removes rows from before an instant. @returns how many; none: there is nothing left to remove. */
+    /** One small step: removes rows from before an instant. @returns how many. 0: nothing is left to remove. */
     readonly prune: (before: number) => Stored<number>;
   }
 >()("platform/store/WebhookRefusals") {}

@@ -1,4 +1,4 @@
-/** Accounts and users, over all accounts: see identity.ts for what is asked of one. */
+/** Accounts and users, across all accounts. identity.ts has the queries for one account. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";

@@ -1,15 +1,16 @@
 /**
- * The short way of an admission: one statement, where looking first takes a transaction of six round trips. A batch is
- * decided by how the last decision of this process left the account and by the versions that its wishes themselves went
- * by; the statement is fenced by just these, so a guess that does not hold writes nothing, and the batch is decided under
- * the account's lock.
+ * The fast path of an admission: one statement instead of a transaction with six round trips. A batch is decided on two
+ * guesses: the account as this process's last decision left it, and the project versions that the requests name. The
+ * statement is fenced by both. If a guess is wrong, nothing is written, and the batch is decided under the account's
+ * lock.
  *
- *  G1 What is remembered is never believed. The counters are compared in the update that moves them, the projects'
- *     versions in its condition.
- *  G2 A delivery is guessed to be new. One that is not is refused by the ledger's unique index, and the statement with it.
- *  G3 What cannot be fenced is not guessed: cron fires (who waits, when a trigger last fired), wishes that name no version,
- *     a batch that would write nothing, whose answers would rest on nothing, and a delivery that would leave no row: the
- *     index cannot tell that the ledger has it.
+ *  G1 Remembered values never decide. The update that moves the counters compares them, and its condition checks the
+ *     projects' versions.
+ *  G2 A delivery is guessed to be new. If it is not, the ledger's unique index refuses it, and the whole statement
+ *     fails.
+ *  G3 Facts that no fence can check are not guessed: cron fires (they depend on waiting fires and the trigger's last
+ *     fire), requests without a version, a batch that writes nothing (its answers would be unchecked), and a delivery
+ *     that leaves no row (the index cannot check it).
  */
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
@@ -18,10 +19,12 @@ import type { AdmissionRequest } from "../ports/admissions.ts";
 import type { CounterMove } from "./slots.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 
-/** The counters of an account that an admission goes by. */
+/** The counters of an account on which an admission depends. */
 type Counters = Pick<AdmissionFacts, "cap" | "activeSessions" | "waiting">;
 
-/** As many accounts as one node is likely to fire for in a minute; the one that was noted first is forgotten. */
+/**
+ * About the number of accounts for which one node fires in a minute. Beyond that, the earliest noted one is forgotten.
+ */
 const REMEMBERED_MAX = 10_000;
 
 const DELIVERY_INDEX = "fires_delivery_key";
@@ -29,7 +32,7 @@ const DELIVERY_INDEX = "fires_delivery_key";
 export class Guesses {
   readonly #left = new Map<string, Counters>();
 
-  /** Remembers how a decision by `facts` that moved the counters leaves the account. */
+  /** Remembers how a decision on `facts` that moved the counters leaves the account. */
   note(accountId: string, facts: Counters, move: CounterMove): void {
     this.#left.delete(accountId);
     this.#left.set(accountId, {
@@ -41,7 +44,7 @@ export class Guesses {
     if (this.#left.size > REMEMBERED_MAX && first !== undefined) this.#left.delete(first);
   }
 
-  /** What the batch may be decided by; null: it must be looked at first (G3). */
+  /** The facts on which the batch may be decided. Null: they must be read first (G3). */
   factsFor(accountId: string, requests: readonly AdmissionRequest[]): AdmissionFacts | null {
     const counters = this.#left.get(accountId);
     const activeProjects = versionsOf(requests);
@@ -51,13 +54,13 @@ export class Guesses {
   }
 }
 
-/** G3: whether the plan turns a delivery away without a row. It may be one that has its answer. */
+/** G3: whether the plan refuses a delivery without a row. The ledger may already hold its answer. */
 export const leavesDeliveryOut = (requests: readonly AdmissionRequest[], plan: AdmissionPlan): boolean => {
   const written = new Set(plan.fires.map(({ id }) => id));
   return requests.some(({ fire }) => fire !== null && identityOf(fire) !== null && !written.has(fire.id));
 };
 
-/** The version that all wishes of a project went by; null where they do not agree on one. */
+/** The version that all requests of a project name. Null if they differ. */
 const versionsOf = (requests: readonly AdmissionRequest[]): ReadonlyMap<string, number> | null => {
   const versions = new Map<string, number>();
   for (const { session, projectVersion } of requests) {
@@ -81,5 +84,5 @@ export const holds = (sql: SqlClient, accountId: string, facts: AdmissionFacts) 
           AND projects.account_id = ${accountId} AND projects.status = 'active'))`;
 };
 
-/** G2: whether the statement failed for a delivery that the ledger has. */
+/** G2: whether the statement failed for a delivery that is already in the ledger. */
 export const isKnownDelivery = (error: SqlError): boolean => violatedConstraint(error) === DELIVERY_INDEX;

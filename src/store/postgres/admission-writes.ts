@@ -1,7 +1,7 @@
 /**
- * What admission and drain write: one statement a batch, with a part for each table that has something to take. It moves
- * the account's counters first, and where they do not move nothing is written. Its parts see the tables as they were before
- * it; constraints hold after it.
+ * The writes of admission and drain: one statement for each batch, with a part for each table that gets rows. The
+ * statement moves the account's counters first. If they do not move, nothing is written. Its parts see the tables as
+ * they were before it; constraints hold after it.
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -21,10 +21,10 @@ import { countersMoved, type CounterMove } from "./slots.ts";
 import { prepared } from "./connection/prepared.ts";
 import { json } from "./connection/statement.ts";
 
-/** In the FROM of each part: one row, or none where the counters did not move. */
+/** Goes into the FROM of each part: one row, or none if the counters did not move. */
 const IF_COUNTED = "(SELECT FROM counted) AS counted";
 
-/** Every session starts alike: the machine's first snapshot, and its first commands. */
+/** Every session starts the same way: with the machine's first snapshot and its first commands. */
 const START = sessionMachine.start({});
 
 const sessionRow = ({ session, fireId, now }: PlannedSession) => ({
@@ -101,7 +101,7 @@ const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
     to_timestamp(fired_at / 1000.0), verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
-/** Rows that are tried again, or have waited, go on under their ids. */
+/** Fires that are retried, or have waited, keep their rows and ids. */
 const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
     session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0),
@@ -122,7 +122,7 @@ const lastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => s
   ON CONFLICT (project_id, slug) DO UPDATE
   SET last_fired_at = greatest(runtime.last_fired_at, excluded.last_fired_at)`;
 
-/** Cron instants that have their rows: their triggers are accounted for up to them. */
+/** Moves the triggers' cursors to the cron instants that now have their rows. */
 const cursorMoves = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE trigger_cursors AS cursor
   SET accounted_until = greatest(cursor.accounted_until, moved.accounted_until)
@@ -147,7 +147,7 @@ const entryRow = ({ fire, session, template, replaces, queuedAt, expiresAt }: Pl
   expires_at: expiresAt,
 });
 
-/** In their order: rows get their place in the queue as they come. */
+/** In order: rows get their place in the queue as they are inserted. */
 const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
   SELECT fire_id, account_id, project_id, trigger_slug, kind, session, template,
@@ -155,7 +155,9 @@ const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) =
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
     trigger_slug text, kind text, session jsonb, template jsonb, queued_at bigint, expires_at bigint)`;
 
-/** A later instant takes the waiting one's row: its place in the queue is kept, or the trigger would never come first. */
+/**
+ * A later instant takes over the waiting row and its place in the queue. Otherwise the trigger would never come first.
+ */
 const replacedQueueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   UPDATE fire_queue AS waiting SET fire_id = e.fire_id, session = e.session, template = e.template,
     queued_at = to_timestamp(e.queued_at / 1000.0), expires_at = to_timestamp(e.expires_at / 1000.0)
@@ -163,7 +165,10 @@ const replacedQueueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEn
     replaces uuid, queued_at bigint, expires_at bigint)
   WHERE waiting.fire_id = e.replaces`;
 
-/** Bodies go over as one binary value, cut by their lengths: as text they would be half of what a webhook costs here. */
+/**
+ * Bodies are sent as one binary value and cut by their lengths. Sent as text, they would be half of a webhook's cost
+ * here.
+ */
 const requestRows = (
   sql: SqlClient.SqlClient,
   accountId: string,
@@ -188,7 +193,7 @@ export interface Batch {
   readonly sessions: readonly PlannedSession[];
   /** New rows of the ledger. */
   readonly fires: readonly PlannedFire[];
-  /** Rows that are there already. */
+  /** Rows that exist already. */
   readonly moved: readonly PlannedFire[];
   readonly queue: readonly PlannedEntry[];
   readonly requests: ReadonlyMap<string, StoredRequest>;
@@ -196,9 +201,9 @@ export interface Batch {
 }
 
 /**
- * What carries a plan out.
+ * The writes that carry out a plan.
  *
- * @param ledger which rows are there already, and how many bytes were removed of what these came with.
+ * @param ledger which rows exist already, and how many bytes of their stored requests were removed.
  */
 export const batchOf = (
   { sessions, fires, queue, requests, overlapped }: AdmissionPlan,
@@ -251,9 +256,9 @@ export const makeWrite = Effect.gen(function* () {
   /**
    * Writes a batch with the account's counters.
    *
-   * @param only a condition on the account's row, for who writes without its lock.
-   * @returns `refused` where the counters did not move, and so nothing was written: the cap has no room for the sessions,
-   * or the condition does not hold.
+   * @param only a condition on the account's row, for a caller without its lock.
+   * @returns `refused` if the counters did not move, so that nothing was written: the cap has no room for the sessions,
+   * or the condition is false.
    */
   return Effect.fnUntraced(function* (accountId: string, batch: Batch, only?: Fragment) {
     const { events, written } = partsOf(accountId, batch);

@@ -1,7 +1,7 @@
 /**
- * Admission, drain and what else takes fires into and out of the queue (api.md 4): one transaction each, under the lock of
- * the account's row, so that everything about one account's slots, queue and duplicates is decided by one writer at a
- * time. The conditional counters and the ledger's unique indexes stand behind that.
+ * Admission, drain and everything else that moves fires into and out of the queue (api.md 4). Each is one transaction
+ * under the lock of the account's row, so one writer at a time decides about an account's slots, queue and duplicates.
+ * The conditional counters and the ledger's unique indexes are a second line of defence.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -29,13 +29,13 @@ import { at, json, stored } from "./connection/statement.ts";
 const triggerPairs = (of: readonly { readonly projectId: string; readonly triggerSlug: string }[]): string =>
   json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
 
-/** What an admission is decided by, beside the account's row. */
+/** The facts on which an admission depends, in addition to the account's row. */
 const makeLookUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(FIRE_COLUMNS);
 
-  // One look-up in the unique index each, by the delivery id that begins it. Where the planner knows nothing of the table
-  // yet it would rather read all rows of the trigger by another index, or all there are.
+  // One look-up each in the unique index, which begins with the delivery id. While the planner has no statistics of the
+  // table, it would prefer another index or a full scan.
   const byDelivery = (fires: readonly NewFire[]) => sql<Fire>`
     SELECT known.* FROM unnest(${fires.map(({ projectId }) => projectId)}::uuid[],
       ${fires.map(({ triggerSlug }) => triggerSlug)}::text[],
@@ -103,7 +103,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
   const lookUp = yield* makeLookUp;
   const write = yield* makeWrite;
 
-  /** Removes what an attempt before this one came with. @returns its bytes. */
+  /** Removes the stored request of an earlier attempt. @returns its bytes. */
   const forget = (accountId: string, fireIds: readonly string[]) =>
     fireIds.length === 0
       ? Effect.succeed(0)
@@ -128,7 +128,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
       known: yield* lookUp.known(fires),
       lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
       waiting: queuedFires,
-      // Only a batch that does not fit looks at the queue.
+      // Only a batch that does not fit reads the queue.
       waitingCron:
         queuedFires > 0 || activeSessions + requests.length > cap
           ? yield* lookUp.waitingCron(accountId, fires)
@@ -148,7 +148,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
         UPDATE fires SET status = 'skipped', reason = 'overlapped' WHERE id = ANY(${plan.overlapped}::uuid[])`;
     }
     const { fires, requests: kept } = plan;
-    // An attempt of the same batch left no row yet.
+    // An attempt in the same batch has left no row yet.
     const rows = new Set(facts.known.map(({ id }) => id));
     const retried = fires.filter(({ id }) => rows.has(id) && kept.has(id)).map(({ id }) => id);
     const removedBytes = yield* forget(accountId, [...retried, ...plan.forgotten]);
@@ -168,7 +168,7 @@ const makeAdmit = Effect.gen(function* () {
   const guesses = new Guesses();
   const decide = yield* makeDecide(guesses);
 
-  /** The short way, by what is remembered of the account; null: it must be decided under the lock. */
+  /** The fast path, on the account's remembered values. Null: the batch must be decided under the lock. */
   const guess = Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     const facts = guesses.factsFor(accountId, requests);
     if (facts === null) return null;
@@ -211,7 +211,7 @@ const makeDrain = Effect.gen(function* () {
     return expired.length;
   });
 
-  /** Takes the next fires out of the queue, with their rows; each project's turn is noted. */
+  /** Takes the next fires with their rows out of the queue, and records each project's turn. */
   const take = Effect.fnUntraced(function* (accountId: string, count: number, drainedTurns: bigint) {
     const next = yield* sql<Fire & Omit<DrainedFire, "fire">>`
       WITH ordered AS (${queueInOrder(sql, { accountId, limit: count })}),
@@ -263,9 +263,9 @@ const makeSkip = Effect.gen(function* () {
   return Effect.fnUntraced(function* (skip: Skip) {
     const { accountId, projectId, projectVersion, triggerSlug, reason, instants, now } = skip;
     const last = instants.at(-1);
-    // An admission of the same instant sees these rows, or is seen by them: it is decided under this lock, too.
+    // This is decided under the same lock: a concurrent admission either sees these rows or is seen by them.
     yield* lockAccount(sql, accountId);
-    // The share lock holds the project as it is until the rows are written.
+    // The share lock keeps the project unchanged until the rows are written.
     const [project] = yield* sql<{ readonly version: string }>`
       SELECT version FROM projects WHERE id = ${projectId} AND status = 'active' FOR SHARE`;
     if (Number(project?.version ?? -1) !== projectVersion) return false;

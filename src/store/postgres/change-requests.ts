@@ -46,13 +46,15 @@ type Row = Omit<ChangeRequest, "mergeSides" | "merged" | "tips" | "pull"> & {
   readonly pullStatus: PullBeside["status"] | null;
 };
 
-/** Number and address are there where there is a status but `wanted` (constraint of migration 0022). */
+/** Number and address are set for every status except `wanted` (constraint of migration 0022). */
 const pullOf = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
   if (status === null || status === "wanted") return status === null ? null : { status };
   return number === null || url === null ? null : { status, number, url };
 };
 
-/** The columns of each of the first two are all null or none, but for who merged (migrations 0010 and 0022). */
+/**
+ * The columns of each of the first two groups are all null or all set, except who merged (migrations 0010 and 0022).
+ */
 const requestOf = (row: Row): ChangeRequest => {
   const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...others } = row;
   const { baseTip, headTip, pullNumber, pullUrl, pullStatus, ...rest } = others;
@@ -149,11 +151,12 @@ const makeMemory = Effect.gen(function* () {
   return memory;
 });
 
+const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : requestOf(row));
+
 /** Reads of one request. */
 const makeReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
-  const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : requestOf(row));
   const get: Service["get"] = (projectId, number) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE project_id = ${projectId} AND number = ${number}`.pipe(
       Effect.map(first),
@@ -172,7 +175,7 @@ const makeReads = Effect.gen(function* () {
   return { get, byId, unsettled };
 });
 
-/** What is looked at of open requests, and said of where their branches stand. */
+/** Reads open requests, and records where their branches are. */
 const makeLooks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;

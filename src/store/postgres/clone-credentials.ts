@@ -1,9 +1,8 @@
-/** Passwords for git, minted for a sandbox (api.md 6). */
+/** Git passwords, created for a sandbox (api.md 6). */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { CloneCredentials } from "../ports/clone-credentials.ts";
-import type { CloneCredential } from "../ports/records.ts";
+import { CloneCredentials, type CloneCredential } from "../ports/clone-credentials.ts";
 import { at, stored } from "./connection/statement.ts";
 
 export const layer = Layer.effect(
@@ -11,7 +10,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     return {
-      // A sandbox's expired ones go as it gets the next: there are never many.
+      // A sandbox's expired passwords are removed when it gets the next one, so there are never many.
       mint: (credential) =>
         sql`
           WITH expired AS (

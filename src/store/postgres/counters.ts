@@ -1,4 +1,4 @@
-/** Counters against what they count: looked for without a lock, and mended under the account's. */
+/** Compares counters with the rows that they count: searches without a lock, and corrects under the account's lock. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -16,8 +16,8 @@ const makeMend = Effect.gen(function* () {
   return Effect.fnUntraced(function* (accountId: string) {
     const said = yield* lockAccount(sql, accountId);
     if (said === null) return null;
-    // A statement of its own: it sees what whoever held the lock before has committed, rows and counter alike. What has
-    // changed a session and waits for this lock is not committed, and still counted.
+    // A separate statement, so it sees everything that former holders of the lock committed, both rows and counters. A
+    // transaction that has changed a session and waits for this lock is not committed, so its former state is counted.
     const [counted] = yield* sql<Counted>`
       SELECT
         (SELECT count(*)::integer FROM project_sessions
@@ -41,7 +41,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const mend = yield* makeMend;
     return {
-      // One statement sees one instant, in which every transaction is there as a whole or not at all.
+      // One statement sees one snapshot, in which every transaction is either complete or absent.
       wrong: sql<{ readonly id: string }>`
         SELECT accounts.id FROM accounts
         LEFT JOIN (

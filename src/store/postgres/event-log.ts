@@ -16,11 +16,11 @@ const CHANNEL = "platform_events";
 export class EventLog extends Context.Service<
   EventLog,
   {
-    /** To be called inside the transaction whose events these are. */
+    /** Call this inside the transaction that causes these events. */
     readonly append: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     /**
-     * The same in two: a statement's part that appends them, and what tells readers after the commit. `given` is a
-     * relation of that statement: one row, or none where they are not to be appended.
+     * The same in two parts: a statement's part that appends the events, and the signal to readers after the commit.
+     * `given` is a relation of that statement: one row, or none if the events must not be appended.
      */
     readonly insertion: (events: readonly NewEvent[], given: Fragment) => Fragment;
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;

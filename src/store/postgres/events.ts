@@ -1,4 +1,4 @@
-/** Reading the event rows in commit order (api.md 1 "Live data"), and pruning them. */
+/** Reads the event rows in commit order (api.md 1 "Live data"), and prunes them. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -8,15 +8,15 @@ import type { StoredEvent } from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
 import { at, stored } from "./connection/statement.ts";
 
-/** A place in a project's events: the transaction's id and the row's, both as decimal text. */
+/** A place in a project's events: the ids of the transaction and of the row, both as decimal text. */
 interface Place {
   readonly tx: string;
   readonly id: string;
 }
 
-/** Both numbers fit their columns: 20 digits of a xid8 would overflow at the end of its range only. */
+/** Both numbers fit their columns. Only at the very end of its range would a xid8 have more digits. */
 const FORM = /^(\d{1,18})\.(\d{1,18})$/;
-/** Rows removed in one statement: small enough not to hold anyone up. */
+/** How many rows one statement removes: few enough not to block other statements. */
 const PRUNE_STEP = 1_000;
 
 const placeOf = (cursor: string | null): Place | null => {
@@ -28,9 +28,9 @@ const laterOf = (a: Place | undefined, b: Place): Place =>
   a !== undefined && BigInt(a.tx) >= BigInt(b.tx) ? a : b;
 
 interface Bounds {
-  /** Nothing older than this transaction is still running: the end of what readers may see. */
+  /** The oldest running transaction: readers may see everything before it. */
   readonly end: string;
-  /** The place is before what was pruned, or in this server's future. */
+  /** The place lies before the pruned rows' end, or in this server's future. */
   readonly lost: boolean;
 }
 
@@ -57,7 +57,7 @@ const makeAfter = Effect.gen(function* () {
         AND tx < pg_snapshot_xmin(pg_current_snapshot())
         AND (${sessionId}::uuid IS NULL OR session_id = ${sessionId}::uuid)
       ORDER BY tx, id LIMIT ${limit}`;
-    // Where nothing more was found the reader moves on with the others, so that pruning does not leave it behind.
+    // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
     const events = rows.map(({ tx, id, ...event }) => Object.assign(event, { cursor: `${tx}.${id}` }));
     const last =
       rows.length < limit ? laterOf(rows.at(-1), { tx: bounds?.end ?? from.tx, id: "0" }) : rows.at(-1);
@@ -69,8 +69,8 @@ const makePrune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
 
   /**
-   * Removes the rows that `doomed` selects and moves the horizons of their projects. Rows go by their place (ctid), which
-   * is theirs for good since none is ever updated: by their key the planner would rather read the whole table.
+   * Removes the rows that `doomed` selects and moves the horizons of their projects. Rows are named by their ctid,
+   * which never changes since they are never updated. By their key, the planner would prefer a full scan.
    */
   const removeStep = (doomed: Fragment) =>
     Effect.map(

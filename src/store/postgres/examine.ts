@@ -1,4 +1,4 @@
-/** What `platform doctor` asks a database. It changes nothing. */
+/** The database checks of `platform doctor`. They change nothing. */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { loadMigrations, remaining, type Applied } from "./migrate.ts";
@@ -6,9 +6,9 @@ import { loadMigrations, remaining, type Applied } from "./migrate.ts";
 export interface DatabaseState {
   /** The server's major version. */
   readonly major: number;
-  /** Migrations that the next start of the service runs. */
+  /** How many migrations the next start of the service would run. */
   readonly pending: number;
-  /** Why this version of the service cannot use the database; null where it can. */
+  /** Why this version of the service cannot use the database. Null if it can. */
   readonly refusal: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Reading the ledger of fires and the queue; admissions.ts writes them. */
+/** Reads the ledger of fires and the queue; admissions.ts writes them. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -15,8 +15,8 @@ export const FIRE_COLUMNS = `
 
 /**
  * An account's waiting fires in the order in which they start: every project's oldest, then every project's second, and
- * so on; among projects the one that was served longest ago is first. Serving them one by one gives the same order. Of each
- * project no more than `limit` are looked at, so that a long queue costs no more than a short one.
+ * so on. Among projects, the one that was served longest ago comes first. Serving fires one by one gives the same
+ * order. At most `limit` fires of each project are read, so that a long queue costs no more than a short one.
  */
 export const queueInOrder = (
   sql: SqlClient.SqlClient,
@@ -30,13 +30,16 @@ export const queueInOrder = (
   WHERE project.account_id = ${accountId}
   ORDER BY turn, drained_turn, project_id LIMIT ${limit}`;
 
-/** Rows of the ledger that one step of pruning removes: few enough not to hold anyone up. */
+/** How many ledger rows one step of pruning removes: few enough not to block other statements. */
 const PRUNE_STEP = 1000;
 
 const makePrune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
 
-  /** Removes the stored requests that `doomed` selects (account_id, fire_id), and their bytes from the accounts' counters. */
+  /**
+   * Removes the stored requests that `doomed` selects (account_id, fire_id), and subtracts their bytes from the
+   * accounts' counters.
+   */
   const removeRequests = (doomed: Fragment) =>
     Effect.map(
       sql<{ readonly removed: number }>`
@@ -52,7 +55,10 @@ const makePrune = Effect.gen(function* () {
       ([row]) => row?.removed ?? 0,
     );
 
-  /** As admission does, the accounts before their requests; in one order, since another node may prune as well. */
+  /**
+   * Locks the accounts before their requests, as admission does, and in a fixed order, since another node may prune
+   * too.
+   */
   const lockAccounts = (ids: Fragment) =>
     sql`SELECT id FROM accounts WHERE id IN (${ids}) ORDER BY id FOR NO KEY UPDATE`;
 
@@ -89,10 +95,10 @@ const makePrune = Effect.gen(function* () {
   });
 });
 
-/** Waiting fires that are listed: the default of PLATFORM_QUEUE_MAX, which a larger setting does not make readable. */
+/** How many waiting fires are listed: the default of PLATFORM_QUEUE_MAX. A larger setting lists no more. */
 const QUEUE_SHOWN = 10_000;
 
-/** Those that wait are the queue's; the others have an index by status, where they are few. */
+/** Waiting fires are found through the queue. The other statuses have a partial index where rows are few. */
 const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | null) => {
   if (status === null) return sql.literal("true");
   return status === "queued"

@@ -10,7 +10,7 @@ import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
 
-/** last_used_at is written this seldom: it tells people that a token is in use, not when to the second. */
+/** How rarely last_used_at is written: it shows people that a token is in use, not when to the second. */
 const LAST_USED_STEP_MS = 60_000;
 
 const TOKEN_COLUMNS = `
@@ -23,13 +23,13 @@ interface PrincipalRow extends Omit<Principal, "user"> {
   readonly lastUsedAt: number | null;
 }
 
-/** Tokens, each with the sandbox and the session that it lives in. */
+/** Tokens, each with its sandbox and its session. */
 const TOKENS = `tokens AS token
   LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = token.sandbox_id
   LEFT JOIN project_sessions AS session ON session.id = token.session_id`;
 
 /**
- * What lives in a sandbox ends with the sandbox or with the session, whichever is first: a stop while it boots ends the
+ * A sandbox's token ends with the sandbox or with the session, whichever ends first. A stop during the boot ends the
  * session at once, and the sandbox as soon as it is told (threats.md T03, I15).
  */
 const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
@@ -105,7 +105,7 @@ const insertToken = (sql: SqlClient.SqlClient, token: NewToken) => sql<Token>`
   RETURNING ${sql.literal(TOKEN_COLUMNS)}`;
 
 const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: BootstrapRequest) {
-  // Two services that start on one empty database: the second waits and finds the account.
+  // If two services start on one empty database, the second waits here and then finds the account.
   yield* sql`LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`;
   const known = yield* sql`SELECT id FROM accounts LIMIT 1`;
   if (known.length > 0) return false;
@@ -188,7 +188,7 @@ export const layer = Layer.effect(
         ),
       setTier: (accountId, tier, cap) =>
         sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
-          // Whether its projects' fires have a model hangs on it.
+          // The tier decides whether fires of the account's projects have a model.
           Effect.andThen(changes.markAccount(accountId)),
           sql.withTransaction,
           stored("identity.setTier"),

@@ -31,7 +31,7 @@ const healthLayer = Layer.effect(
   })),
 );
 
-/** Needs a migrated database: `client.ts` or `embedded.ts` give the client, `migrate.ts` the schema. */
+/** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,

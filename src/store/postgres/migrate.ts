@@ -1,10 +1,10 @@
 /**
- * Brings a database to the schema this program knows: the files of migrations/, in order, forward only.
+ * Migrates a database to this program's schema: the files of migrations/, in order, forward only.
  *
- *  M1 One program migrates at a time: an advisory lock, released with the connection that holds it.
- *  M2 A migration and its record are one transaction: none is half done.
- *  M3 A migration that ran is never edited (its checksum is recorded), and a database that is ahead of the program is
- *     left alone: an older program would misread it.
+ *  M1 One program migrates at a time, under an advisory lock that ends with the connection that holds it.
+ *  M2 A migration and its record are one transaction, so none is half done.
+ *  M3 A migration that ran is never edited (its checksum is recorded). A database that is newer than the program is
+ *     left unchanged, because an older program would misread it.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 
-/** The database cannot be brought to this program's schema; `message` says what to do. */
+/** The database cannot be migrated to this program's schema. `message` says what to do. */
 export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
   message: Schema.String,
 }) {}
@@ -31,7 +31,7 @@ const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 /** Any number that nothing else locks in this database. */
 const ADVISORY_LOCK = 7_120_315_001;
 
-/** The program's migrations in their order. */
+/** The program's migrations in order. */
 export const loadMigrations: Effect.Effect<readonly Migration[]> = Effect.promise(async () => {
   const names = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
   return Promise.all(
@@ -47,7 +47,7 @@ export interface Applied {
   readonly checksum: string;
 }
 
-/** Which migrations are still to run, or why none may. */
+/** The migrations still to run, or the reason why none may run. */
 export const remaining = (
   known: readonly Migration[],
   applied: readonly Applied[],
@@ -79,7 +79,7 @@ export const remaining = (
   });
 
 /**
- * Runs what is missing of `known`, in its order.
+ * Runs the migrations of `known` that are missing, in order.
  *
  * @returns the names of the migrations that ran now.
  */
@@ -87,7 +87,7 @@ export const runMigrations = Effect.fn("store.migrate")(function* (known: readon
   const sql = yield* SqlClient.SqlClient;
   return yield* sql.withTransaction(
     Effect.gen(function* () {
-      // Held to the end of the transaction; whoever waits here finds everything done.
+      // Held to the end of the transaction. A program that waits here finds everything done.
       yield* sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`;
       yield* sql`
         CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -107,12 +107,15 @@ export const runMigrations = Effect.fn("store.migrate")(function* (known: readon
   );
 });
 
-/** A dump that was loaded into another server: rows that lie in that server's future would hide from readers. */
+/**
+ * After a dump is loaded into another server, events may have transaction ids in that server's future. Readers would
+ * not see them.
+ */
 const removeFutureEvents = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`DELETE FROM events WHERE tx >= pg_snapshot_xmax(pg_current_snapshot())`,
 );
 
-/** Brings the database to this program's schema; to be run at every start, before anything else uses it. */
+/** Migrates the database to this program's schema. Run it at every start, before anything else uses the database. */
 export const migrate: Effect.Effect<readonly string[], MigrationRefused | SqlError, SqlClient.SqlClient> =
   Effect.tap(Effect.flatMap(loadMigrations, runMigrations), () => removeFutureEvents);

@@ -1,4 +1,4 @@
-/** The nodes that share this database, and which of them has what. */
+/** The nodes that share this database, with the repositories and sandboxes of each. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";

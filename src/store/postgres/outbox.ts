@@ -1,4 +1,4 @@
-/** Commands that are written down and not yet known to be done (journal.ts D2). Used inside their owner's transaction. */
+/** Stored commands that are not known to be done (journal.ts D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { PendingCommand } from "../ports/journal.ts";
@@ -10,7 +10,7 @@ interface Actor {
   readonly id: string;
 }
 
-/** Commands of several actors of a kind, in the order in which each is to perform its own. */
+/** Appends commands of several actors of a kind, for each actor in the order in which it performs them. */
 export const appendCommands = Effect.fnUntraced(function* (
   sql: SqlClient,
   kind: ActorKind,
@@ -27,7 +27,7 @@ export const appendCommands = Effect.fnUntraced(function* (
     RETURNING id`;
 });
 
-/** Writes one actor's commands and says under which ids they are completed. */
+/** Writes one actor's commands and returns the ids under which they are completed. */
 export const appendFor = <Command>(
   sql: SqlClient,
   actor: Actor,
@@ -39,7 +39,7 @@ export const appendFor = <Command>(
     change.commands.map((command) => ({ actorId: actor.id, command, now: change.now })),
   ).pipe(
     Effect.map((rows) => {
-      // Identity values rise in the order of insertion; RETURNING promises no order of its own.
+      // Identity values rise in order of insertion. RETURNING guarantees no order.
       const ids = rows.map(({ id }) => id).toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
       return change.commands.flatMap((command, position): PendingCommand<Command>[] => {
         const id = ids[position];
@@ -48,7 +48,7 @@ export const appendFor = <Command>(
     }),
   );
 
-/** A column with an actor's pending commands, oldest first: read in the statement that reads the snapshot they belong to. */
+/** A column with an actor's pending commands, oldest first, for the statement that reads their snapshot. */
 export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', outbox.id::text, 'command', command) ORDER BY outbox.id), '[]')
   FROM outbox WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id}::uuid
@@ -56,7 +56,7 @@ export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
 
 const BIGINT = /^\d{1,18}$/;
 
-/** Idempotent: a command that is done already is gone. */
+/** Idempotent: a command that is done already has no row. */
 export const removeCommands = (sql: SqlClient, actor: Actor, ids: readonly string[]) => {
   const known = ids.filter((id) => BIGINT.test(id));
   return known.length === 0

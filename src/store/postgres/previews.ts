@@ -1,4 +1,4 @@
-/** Preview links and the cookies that take their place (api.md 3). */
+/** Preview links and the cookies that replace them (api.md 3). */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -10,7 +10,8 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     return {
-      // What has ended goes as others come: there are never many. Two that clear away at once leave each other's alone.
+      // Expired rows are removed as new ones are added, so there are never many. Two concurrent clean-ups skip each
+      // other's rows.
       issue: (link) =>
         sql`
           WITH ended AS (
@@ -26,7 +27,7 @@ export const layer = Layer.effect(
           INSERT INTO previews (hash, token_id, session_id, sandbox_id, port, created_at, expires_at)
           VALUES (${link.hash}, ${link.tokenId}, ${link.sessionId}, ${link.sandboxId}, ${link.port},
             ${at(link.now)}, ${at(link.expiresAt)})`.pipe(Effect.asVoid, stored("previews.issue")),
-      // A second one waits for the first one's row, and then finds another hash in it.
+      // A second opening waits for the first one's row, and then finds another hash in it.
       open: ({ linkHash, cookieHash, sessionId, port, expiresAt, now }) =>
         sql`
           UPDATE previews SET hash = ${cookieHash}, opened_at = ${at(now)}, expires_at = ${at(expiresAt)}

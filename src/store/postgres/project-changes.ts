@@ -1,4 +1,4 @@
-/** Marks changes of projects, and finds them again: for the memory of those who go by them (api.md 4 "Admission"). */
+/** Marks changes of projects and finds them again, for caches of project state (api.md 4 "Admission"). */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -9,7 +9,7 @@ import type { Notifications } from "./connection/notifications.ts";
 import { makeSignal } from "./connection/signals.ts";
 
 const CHANNEL = "platform_projects";
-/** Whoever waits, waits for any project. */
+/** Every reader waits for changes of any project. */
 const ANY = "any";
 
 type Changed = { readonly id: string; readonly version: number };
@@ -17,9 +17,9 @@ type Changed = { readonly id: string; readonly version: number };
 export class ProjectChanges extends Context.Service<
   ProjectChanges,
   {
-    /** The project is of another version with this transaction. */
+    /** Raises the project's version in this transaction. */
     readonly mark: (projectId: string) => Effect.Effect<void, SqlError>;
-    /** The same of all projects of an account. */
+    /** The same for all projects of an account. */
     readonly markAccount: (accountId: string) => Effect.Effect<void, SqlError>;
     readonly changed: Effect.Effect<void>;
     readonly changedSince: (
@@ -28,7 +28,7 @@ export class ProjectChanges extends Context.Service<
   }
 >()("platform/store/postgres/ProjectChanges") {}
 
-/** 18 digits of a xid8; what else is said to be one is read as the beginning. */
+/** 18 digits of a xid8. Any other text is read as the beginning. */
 const XID = /^\d{1,18}$/;
 
 export const layer: Layer.Layer<ProjectChanges, never, SqlClient.SqlClient | Notifications> = Layer.effect(
@@ -53,7 +53,8 @@ export const layer: Layer.Layer<ProjectChanges, never, SqlClient.SqlClient | Not
       changed: waiting.wait(ANY),
       changedSince: Effect.fnUntraced(function* (since: string | null) {
         const from = since !== null && XID.test(since) ? since : "0";
-        // One statement, one snapshot: what it does not see yet is of its oldest running transaction or of a later one.
+        // One statement, one snapshot: a change that it does not see yet belongs to its oldest running transaction or a
+        // later one.
         const [look] = yield* sql<{ readonly since: string; readonly changed: readonly Changed[] }>`
           SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS since, coalesce(
             (SELECT jsonb_agg(jsonb_build_object('id', id, 'version', version)) FROM projects

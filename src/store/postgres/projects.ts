@@ -46,7 +46,7 @@ const makeUpdate = Effect.gen(function* () {
 
   const events = yield* EventLog;
 
-  /** An archived project starts nothing more: what waits is cancelled (api.md 4 "Queue"). */
+  /** An archived project starts nothing more: its waiting fires are cancelled (api.md 4 "Queue"). */
   const cancelWaiting = Effect.fnUntraced(function* (accountId: string, projectId: string, now: number) {
     const cancelled = yield* sql<Fire>`
       WITH gone AS (DELETE FROM fire_queue WHERE project_id = ${projectId} RETURNING fire_id)
@@ -60,7 +60,7 @@ const makeUpdate = Effect.gen(function* () {
     const [project] = yield* sql<{ readonly accountId: string }>`
       SELECT account_id AS "accountId" FROM projects WHERE id = ${id}`;
     if (project === undefined) return;
-    // An admission that is under way finishes first; the next one sees the new status.
+    // An admission that is under way finishes first. The next one sees the new status.
     if (change.status !== undefined) yield* lockAccount(sql, project.accountId);
     yield* sql`
       UPDATE projects SET updated_at = ${at(now)},
@@ -117,9 +117,9 @@ const makeManifests = Effect.gen(function* () {
     Effect.gen(function* () {
       const goodCommit = good?.commit ?? null;
       const agents = good === null ? [] : [...good.agents];
-      // The project's row first: two readings wait for each other.
+      // Locks the project's row first, so that two readings wait for each other.
       yield* sql`SELECT id FROM projects WHERE id = ${id} FOR NO KEY UPDATE`;
-      // A reading that did not parse leaves the last good one standing.
+      // If a reading does not parse, the last good one stays.
       const news = yield* sql`
         WITH former AS (SELECT read_commit, error, commit_sha FROM project_manifests WHERE project_id = ${id}),
         written AS (
@@ -143,7 +143,7 @@ const makeManifests = Effect.gen(function* () {
 
   const states: (typeof Projects)["Service"]["states"] = (ids) =>
     Effect.gen(function* () {
-      // Projects first: what is read after them may be newer than their version says, never older.
+      // Projects are read first: everything read after them may be newer than their version, never older.
       const rows = yield* sql<Row>`${sql.literal(SELECT)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
       const manifests = yield* sql<ManifestRow>`
         SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents", brings_model AS "bringsModel",
@@ -199,7 +199,7 @@ const makeCursors = Effect.gen(function* () {
 
 const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  /** Instead of the one there is; null: none. */
+  /** Replaces the stored credential. Null removes it. */
   const keepCredential = (id: string, envelope: Uint8Array | null) =>
     envelope === null
       ? sql`DELETE FROM project_credentials WHERE project_id = ${id}`
@@ -254,7 +254,7 @@ export const layer = Layer.effect(
         row === undefined ? null : projectOf(row),
       );
     const { credential, keepCredential } = yield* makeCredentials;
-    // The project's row first, as with its secrets: two writes wait for each other.
+    // Locks the project's row first, as for its secrets, so that two writes wait for each other.
     const replaceCredential = (id: string, envelope: Uint8Array | null, now: number) =>
       Effect.andThen(update(id, {}, now), one(id)).pipe(
         Effect.tap((project) => (project === null ? Effect.void : keepCredential(id, envelope))),

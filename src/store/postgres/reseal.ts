@@ -1,9 +1,9 @@
 /**
- * Seals everything in the database with another master key, in one transaction: a kill leaves all of it under the former
- * key or all of it under the new one.
+ * Seals everything in the database with another master key, in one transaction: after a kill, either everything is
+ * under the former key or everything is under the new one.
  *
- *  S1 The key's row is locked first, and the nodes are looked at after that. A node gives a sign of life before it reads the
- *     row (master-keys.ts), so either it is seen here, or it waits for this transaction and finds the new key.
+ *  S1 The key's row is locked first, and the nodes are checked after that. A node sends a heartbeat before it reads the
+ *     row (master-keys.ts). So either it is seen here, or it waits for this transaction and finds the new key.
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -17,7 +17,7 @@ export const SEALED_COLUMNS = [
   "project_secrets.previous_envelope",
 ] as const;
 
-/** Values that are read at a time: 64 KiB each at most. */
+/** How many values are read at a time: 64 KiB each at most. */
 const PORTION = 100;
 
 export interface SealedRow {
@@ -31,9 +31,9 @@ export interface SealedRow {
 export interface Found {
   readonly check: string | null;
   readonly former: string | null;
-  /** Nodes that gave a sign of life since the asked instant. */
+  /** Nodes that sent a heartbeat since the given instant. */
   readonly nodes: readonly string[];
-  /** Ids of the oldest sandbox that runs, and of the newest of all. */
+  /** Ids of the oldest running sandbox, and of the newest of all. */
   readonly oldestLive: string | null;
   readonly newest: string | null;
 }
@@ -41,7 +41,7 @@ export interface Found {
 export interface Resealing<E> {
   /** Nodes that were seen later than this are alive; ms since the epoch. */
   readonly aliveSince: number;
-  /** Decides over what is found, before anything is changed. @returns what is kept of the keys from now on */
+  /** Decides on the current state, before anything is changed. @returns the key records to store */
   readonly decide: (found: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
   readonly reseal: (row: SealedRow) => Effect.Effect<Uint8Array, E>;
   /** Performed before the commit. */
@@ -75,7 +75,7 @@ const keep = Effect.fnUntraced(function* (values: { readonly check: string; read
     ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 });
 
-/** A secret with the value before it, which may still verify webhooks. */
+/** A secret with its previous value, which may still verify webhooks. */
 interface SecretRow extends SealedRow {
   readonly name: string;
   readonly previousVersion: number | null;
@@ -112,7 +112,7 @@ const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: Secr
     ? null
     : { projectId, name, version: previousVersion, envelope: previousEnvelope };
 
-/** Before every other id. */
+/** Sorts before every other id. */
 const NO_PROJECT = "00000000-0000-0000-0000-000000000000";
 
 const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
@@ -126,7 +126,7 @@ const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal
   return rows.length;
 });
 
-/** @returns how many values there were. */
+/** @returns how many values it sealed. */
 export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
   const sql = yield* SqlClient.SqlClient;
   const all = Effect.gen(function* () {

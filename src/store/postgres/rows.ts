@@ -1,11 +1,12 @@
 /**
- * Every row of a database as text, and back: what a backup of an embedded installation holds of it. The embedded Postgres
- * comes without pg_dump, and a copy of its files would belong to one version of it.
+ * Reads and writes every row of a database as text, for the backup of an embedded installation. The embedded Postgres
+ * comes without pg_dump, and a copy of its files would fit only one version of it.
  *
  *  D1 All tables are read in one snapshot.
- *  D2 A row is the text of its record, exact for every type; its table is of the migrations that the snapshot names.
- *  D3 What is told by transaction ids belongs to its server. Events are left out with what was pruned of them (their
- *     readers are told `reset`), and a column of such ids takes its default.
+ *  D2 A row is the text of its record, exact for every type. The snapshot names the migrations to which its table
+ *     belongs.
+ *  D3 Values that contain transaction ids are only valid on their server. Events and their pruning horizons are left
+ *     out (their readers are told `reset`), and a column of transaction ids takes its default.
  */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -26,7 +27,7 @@ export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
 }
 
 const LEFT_OUT = ["schema_migrations", "events", "event_horizons"];
-/** Text that is read or written at a time. */
+/** How much text is read or written at a time. */
 const PORTION_BYTES = 1024 * 1024;
 const PORTION_ROWS = 1_000;
 
@@ -34,16 +35,16 @@ export interface Snapshot {
   readonly migrations: readonly { readonly name: string; readonly checksum: string }[];
   readonly tables: readonly string[];
   readonly projects: readonly { readonly id: string; readonly kind: string }[];
-  /** What the master key is checked by; null before the first start was over. */
+  /** The check value of the master key. Null before the first start is complete. */
   readonly keyCheck: string | null;
-  /** Rows of a table, portions of them. One table at a time. */
+  /** Rows of a table, in portions. One table at a time. */
   readonly rows: (table: string) => AsyncIterable<readonly string[]>;
 }
 
 const attempt = <A>(doing: string, run: () => Promise<A>): Effect.Effect<A, RowsFailed> =>
   Effect.tryPromise({ try: run, catch: (cause) => new RowsFailed({ doing, cause }) });
 
-/** A connection of its own that may take its time. */
+/** A separate connection without a time limit. */
 const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope> =>
   Effect.acquireRelease(
     attempt("Reaching the database", async () => {
@@ -53,7 +54,7 @@ const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope>
         query_timeout: 0,
         idle_in_transaction_session_timeout: 0,
       });
-      // A connection that breaks fails the query that is under way.
+      // If a connection breaks, the query under way fails.
       client.on("error", () => undefined);
       await client.connect();
       return client;
@@ -61,7 +62,7 @@ const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope>
     (client) => Effect.promise(() => client.end().catch(() => undefined)),
   );
 
-/** Names come from the catalogue; they are quoted all the same. */
+/** Names come from the catalogue. They are quoted all the same. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const tablesOf = async (client: pg.Client): Promise<readonly string[]> => {
@@ -76,7 +77,7 @@ async function* rowsOf(client: pg.Client, table: string): AsyncGenerator<readonl
   const cursor = client.query(
     new Cursor<{ readonly row: string }>(`SELECT t::text AS row FROM ${quoted(table)} AS t`),
   );
-  // A row of a log is a megabyte, others are a line: as many as fit, judged by those before.
+  // A log's row is a megabyte, other rows are a line: the size of the earlier rows decides how many are read.
   let [count, bytes, wanted] = [0, 0, 1];
   try {
     for (;;) {
@@ -154,7 +155,7 @@ const filling = (client: pg.Client, columns: ReadonlyMap<string, readonly Column
   },
 });
 
-/** Numbers that are given out go on after the ones that are there. */
+/** Sequences continue after the restored numbers. */
 const advance = async (client: pg.Client, table: string, column: string): Promise<void> => {
   await client.query(
     `SELECT setval(pg_get_serial_sequence($1, $2), max(${quoted(column)})) FROM ${quoted(table)}
@@ -164,8 +165,8 @@ const advance = async (client: pg.Client, table: string, column: string): Promis
 };
 
 /**
- * Fills a migrated database with what `fill` adds, in place of what is in it, in one transaction. Rows may come in any
- * order: what they refer to comes from the same snapshot.
+ * Replaces the content of a migrated database by the rows that `fill` adds, in one transaction. Rows may come in any
+ * order: the rows that they refer to come from the same snapshot.
  */
 export const fillTables = Effect.fnUntraced(function* (
   url: string,

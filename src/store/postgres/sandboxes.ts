@@ -96,7 +96,7 @@ const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
 
-  /** Both tokens act for the session's user; the session says with what origin (api.md 1). */
+  /** Both tokens act for the session's user. The session decides their origin (api.md 1). */
   const insertTokens = (request: OpenRequest) => sql`
     INSERT INTO tokens (id, account_id, user_id, project_id, session_id, sandbox_id, kind, origin, name, hash, created_at)
     SELECT token.id, session.account_id, session.created_by, session.project_id, session.id, ${request.id}::uuid,
@@ -162,7 +162,7 @@ export const layer = Layer.effect(
       memory: yield* makeMemory,
       open: (request) =>
         sql.withTransaction(open(request)).pipe(
-          // The session's former sandbox is still live: its end is on the way, and this can be waited for.
+          // The session's former sandbox is still live. It is about to end, so a retry will succeed.
           Effect.mapError((error) =>
             isSqlError(error) && violatedConstraint(error) === "session_sandboxes_live_key"
               ? new StoreError({ operation: "sandboxes.open", cause: error })

@@ -1,4 +1,4 @@
-/** Project secrets, sealed before they get here, and the master key's check value. */
+/** Project secrets, which arrive sealed, and the master key's check value. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -10,7 +10,7 @@ import { at, stored } from "./connection/statement.ts";
 
 export const KEY_CHECK = "master_key_check";
 export const FORMER_KEYS = "former_master_keys";
-/** Projects that one step of pruning looks at. */
+/** How many projects one step of pruning reads. */
 const PRUNE_STEP = 100;
 
 const makePut = Effect.gen(function* () {
@@ -25,7 +25,8 @@ const makePut = Effect.gen(function* () {
   type Writing = { readonly userId: string; readonly now: number; readonly previousUntil?: number };
   const put = Effect.fnUntraced(function* (secret: SealedSecret, by: Writing) {
     const { projectId, name, version, envelope } = secret;
-    // The project's row first: two writes to one project wait for each other, and the second sees the first.
+    // Locks the project's row first, so that two writes to one project wait for each other, and the second sees the
+    // first.
     yield* bumpRevision(projectId);
     const [former] = yield* sql<{ readonly version: number; readonly isSet: boolean }>`
       SELECT version, envelope IS NOT NULL AS "isSet" FROM project_secrets
@@ -47,7 +48,7 @@ const makePut = Effect.gen(function* () {
   });
 
   const remove = Effect.fnUntraced(function* (projectId: string, name: string, now: number) {
-    // As `put` does: the other way round the two would wait for each other.
+    // The same lock order as `put`: the reverse order could deadlock.
     yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     const removed = yield* sql`
       UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)},
@@ -57,7 +58,7 @@ const makePut = Effect.gen(function* () {
     return removed.length > 0;
   });
 
-  /** The project's row first, as above. Its version rises, so that nobody holds the value any longer. */
+  /** Locks the project's row first, as above. Its version rises, so that no cache keeps the value. */
   const prunePrevious = Effect.fnUntraced(function* (now: number) {
     const ended = yield* sql<{ readonly projectId: string }>`
       SELECT DISTINCT project_id AS "projectId" FROM project_secrets
@@ -84,7 +85,7 @@ export const layer = Layer.effect(
     return {
       list: (projectId) =>
         Effect.gen(function* () {
-          // The revision first: values that are newer than it are told again, never missed.
+          // The revision is read first: values newer than it are sent again, never missed.
           const [project] = yield* sql<{ readonly revision: number }>`
             SELECT secrets_revision AS revision FROM projects WHERE id = ${projectId}`;
           const secrets = yield* sql<StoredSecret>`
@@ -115,7 +116,7 @@ export const layer = Layer.effect(
       put: (secret, by) => sql.withTransaction(put(secret, by)).pipe(stored("secrets.put")),
       remove: (projectId, name, now) =>
         sql.withTransaction(remove(projectId, name, now)).pipe(stored("secrets.remove")),
-      // FOR SHARE: a rotation that is under way is waited for.
+      // FOR SHARE: waits for a rotation that is under way.
       masterKey: sql<{ readonly key: string; readonly value: string }>`
         SELECT key, value FROM settings WHERE key IN (${KEY_CHECK}, ${FORMER_KEYS}) FOR SHARE`.pipe(
         Effect.map((rows) => {

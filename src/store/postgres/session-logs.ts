@@ -1,4 +1,4 @@
-/** Logs that are kept after their sandboxes: the table session_logs. */
+/** Logs that outlive their sandboxes: the table session_logs. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -10,7 +10,7 @@ type KeepRequest = Parameters<(typeof SessionLogs)["Service"]["keep"]>[0];
 const makeKeep = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
 
-  /** Logs of the session that reach beyond what is kept, each with how much of it still fits. */
+  /** Logs of the session beyond the kept size, each with the number of bytes that still fit. */
   const surplus = (sessionId: string) => sql<{ readonly sandboxId: string; readonly room: number }>`
     SELECT sandbox_id AS "sandboxId", greatest(0, bytes - (upto - ${LOG_KEPT_BYTES}))::integer AS room
     FROM (
@@ -30,7 +30,7 @@ const makeKeep = Effect.gen(function* () {
   });
 
   return Effect.fnUntraced(function* ({ sandboxId, text, now }: KeepRequest) {
-    // The session's row is locked first, as its saves do: two boots that end at once, or a deletion, wait here.
+    // Locks the session's row first, as its saves do: a second boot that ends, or a deletion, waits here.
     const [session] = yield* sql<{ readonly id: string }>`
       SELECT id FROM project_sessions
       WHERE id = (SELECT session_id FROM session_sandboxes WHERE id = ${sandboxId}) AND deleted_at IS NULL

@@ -40,7 +40,7 @@ const sessionOf = ({ failure, failedAt, ...row }: Row): Session => ({
 
 const firstSession = ([row]: readonly Row[]): Session | null => (row === undefined ? null : sessionOf(row));
 
-/** The columns a step sets, as the update names them. */
+/** The columns that a step sets, as the update names them. */
 const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: number) => ({
   status: columns.status,
   state_context: json(snapshot.context),
@@ -94,7 +94,7 @@ const makeMemory = Effect.gen(function* () {
     const { id, version, before, after: snapshot, now } = change;
     const columns = sessionColumns(change);
     const slot = slotMove(change);
-    // Right-hand sides see the former row: see `restartDeadline`.
+    // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
     const reboot =
       slot === "reserve"
         ? sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`
@@ -118,7 +118,7 @@ const makeMemory = Effect.gen(function* () {
         ),
       ]);
     }
-    // The account's row is locked last and for the shortest time: every session of the account meets there.
+    // The account's row is locked last and for the shortest time, since every session of the account needs it.
     if (slot === "release") yield* releaseSlot(sql, saved.accountId);
     if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
     return { version: saved.version, pending };

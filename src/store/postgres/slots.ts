@@ -1,7 +1,7 @@
 /**
- * The counters of an account: slots (journal.ts D3, I1, I12), waiting fires, bytes of stored requests. One conditional update, never
- * a count of rows (threats.md fact 2). Always the last lock a session's save takes and the first an admission takes, so the
- * two cannot block each other for ever.
+ * The counters of an account: slots (journal.ts D3, I1, I12), waiting fires, bytes of stored requests. One conditional update,
+ * never a count of rows (threats.md fact 2). A session's save takes this lock last and an admission takes it first, so
+ * the two cannot deadlock.
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
@@ -13,7 +13,7 @@ interface Counter {
   readonly activeSessions: number;
 }
 
-/** By how much an admission or a drain moves an account's counters. */
+/** The change of an account's counters by an admission or a drain. */
 export interface CounterMove {
   readonly sessions: number;
   readonly queued: number;
@@ -21,9 +21,9 @@ export interface CounterMove {
 }
 
 /**
- * Moves the counters and returns the account's id; slots only where the cap allows them, else nothing moves.
+ * Moves the counters and returns the account's id. Slots move only within the cap; otherwise nothing moves.
  *
- * @param only a condition more.
+ * @param only an additional condition.
  */
 export const countersMoved = (
   sql: SqlClient,
@@ -36,11 +36,11 @@ export const countersMoved = (
     ${only ?? sql.literal("")}
   RETURNING id`;
 
-/** Fires left the queue without a session. */
+/** Counts fires that left the queue without a session. */
 export const leaveQueue = (sql: SqlClient, accountId: string, count: number) =>
   count === 0 ? Effect.void : countersMoved(sql, accountId, { sessions: 0, queued: -count, requestBytes: 0 });
 
-/** Takes a slot, or none and says how full the account is. */
+/** Takes a slot. If none is free, fails with the account's cap and its live sessions. */
 export const reserveSlot = (sql: SqlClient, accountId: string) =>
   Effect.gen(function* () {
     const moved = yield* countersMoved(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
@@ -56,7 +56,7 @@ export const reserveSlot = (sql: SqlClient, accountId: string) =>
 export const releaseSlot = (sql: SqlClient, accountId: string) =>
   sql`UPDATE accounts SET active_sessions = active_sessions - 1 WHERE id = ${accountId}`;
 
-/** Locks the account's row: whatever else would admit, drain or cancel for this account waits. */
+/** Locks the account's row: every other admission, drain or cancellation of the account waits. */
 export const lockAccount = (sql: SqlClient, accountId: string) =>
   Effect.map(
     sql<Counter & { readonly queuedFires: number; readonly drainedTurns: string }>`

@@ -10,11 +10,11 @@ import {
 } from "../ports/webhook-refusals.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
 
-/** Rows that one step of pruning removes. */
+/** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
 
 interface Row extends Omit<WebhookRefusal, "declaredBytes" | "bodyBytes"> {
-  /** bigint comes as text. */
+  /** pg returns bigint as text. */
   readonly declaredBytes: string | null;
   readonly bodyBytes: string | null;
 }

@@ -1,12 +1,14 @@
-/** Puts the summaries and examples of operations.ts into the OpenAPI document, and a command for each operation. */
+/**
+ * Adds the summaries and examples of operations.ts to the OpenAPI document, and an example command to each operation.
+ */
 import { OPERATION_EXAMPLES } from "./operations.ts";
 import { PATH_EXAMPLES } from "./records.ts";
 
-/** A JSON object of the document. */
+/** A JSON object in the document. */
 type Node = Readonly<Record<string, unknown>>;
 export type Paths = Readonly<Record<string, Readonly<Record<string, Node>>>>;
 
-/** Puts an example beside the schema of each content type. */
+/** Adds an example beside the schema of each content type. */
 const withExample = (body: Node, example: unknown): Node => {
   const content = body["content"] as Readonly<Record<string, Node>> | undefined;
   if (content === undefined || example === undefined) return body;
@@ -18,7 +20,7 @@ const isSuccess = (status: string): boolean => status.startsWith("2");
 
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
 
-/** A command that asks for the operation, as a shell takes it. */
+/** A shell command that calls the operation. */
 const commandOf = (path: string, method: string, operation: Node): string => {
   const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PATH_EXAMPLES[name] ?? name);
   if (path.startsWith("/v1/git/")) {

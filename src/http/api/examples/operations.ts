@@ -1,6 +1,6 @@
 /**
- * What each operation of the API does, in a sentence, and an example of its request and answer. The OpenAPI document and
- * the page at `/docs` show them. test/http/openapi.test.ts decodes each example with the operation's own schemas.
+ * A one-sentence summary of each operation of the API, with an example request and answer. The OpenAPI document and the
+ * page at `/docs` show them. test/http/openapi.test.ts decodes each example with the operation's own schemas.
  */
 
 import {
@@ -37,7 +37,7 @@ type Json = Readonly<Record<string, unknown>>;
 export interface OperationExample {
   readonly summary: string;
   readonly request?: Json;
-  /** Of the operation's success; absent where that has no body. Text where it is text. */
+  /** The body of a success. Absent if it has none. A string if the body is text. */
   readonly response?: Json | string;
 }
 

@@ -1,9 +1,10 @@
 /**
- * effect/sql's SqlClient over `pg` and `pg-cursor`. It stands in for @effect/sql-pg, which cannot be installed beside
- * effect 4.1 (docs/decisions/0038); its surface is `layer`, so that the package can replace this file.
+ * effect/sql's SqlClient over `pg` and `pg-cursor`. It replaces @effect/sql-pg, which cannot be installed beside effect
+ * 4.1 (docs/decisions/0038). Its surface is `layer`, so that the package can replace this file
+ * later.
  *
  *  C1 A leased connection runs one statement at a time: concurrent fibers of one transaction wait for each other.
- *  C2 A connection that failed is never lent again, and a transaction on it needs no rollback: the server did it.
+ *  C2 A connection that failed is never lent again, and its transaction needs no rollback: the server did it.
  *  C3 A statement is not abandoned half-way: an interrupt waits for its answer, which `statementTimeoutMs` bounds.
  */
 import * as Cause from "effect/Cause";
@@ -30,24 +31,24 @@ import * as Notifications from "./notifications.ts";
 import { Line, patiently } from "./patience.ts";
 import { nameOf, Prepared } from "./prepared.ts";
 
-/** A connection that is not used for this long is closed. */
+/** A connection that is unused for this long is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
-/** Rows a stream asks the server for at a time. */
+/** How many rows a stream requests from the server at a time. */
 const CURSOR_ROWS = 128;
 
-/** What each connection that is of no more use was ended by. */
+/** The error that ended each broken connection. */
 type Broken = WeakMap<pg.PoolClient, Error>;
 
-/** What the connections of one pool share. */
+/** The state that the connections of one pool share. */
 interface Lending {
   readonly broken: Broken;
-  /** How long an answer is waited for, ms. */
+  /** How long a connection waits for an answer, ms. */
   readonly answerMs: number;
 }
 
 type Run = (config: pg.QueryConfig | pg.QueryArrayConfig) => Effect.Effect<pg.QueryResult, SqlError>;
 
-/** Uninterruptible (C3): the client is given back only when the server's answer is in. */
+/** Uninterruptible (C3): the client is returned only after the server's answer. */
 const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
   Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
     return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
@@ -56,7 +57,7 @@ const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
         broken.set(client, cause);
         resume(Effect.fail(sqlErrorOf(cause, "execute")));
       });
-      // pg throws at once when the connection is closed already.
+      // pg throws at once if the connection is closed already.
       try {
         client.query(config, (cause: Error | null, result: pg.QueryResult) => {
           answered();
@@ -123,15 +124,15 @@ const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
 };
 
 /**
- * The pool as effect/sql wants it: lent for one statement, or leased into a scope.
+ * The pool as effect/sql needs it: lent for one statement, or leased into a scope.
  *
- * @param line who waits for a connection: the pool's own line goes by the clock (patience.ts).
+ * @param line the queue for connections. It replaces the pool's own, which uses the clock alone (patience.ts).
  */
 const leasing = (pool: pg.Pool, line: Line, answerMs: number) => {
   const broken: Broken = new WeakMap();
   const clients = new WeakMap<Connection, pg.PoolClient>();
-  // Without a listener a session that the server ends would end the process. From the first moment on: the end may come in
-  // one piece with the answer before it, when the pool has given the client out and nobody has it yet.
+  // Without a listener, a session that the server ends would end the process. The listener is added at once: the end
+  // may arrive together with the previous answer, when the pool has released the client and no caller holds it yet.
   pool.on("connect", (client) => client.on("error", (error) => broken.set(client, error)));
   const lent = Effect.acquireRelease(
     Effect.tryPromise({
@@ -187,7 +188,7 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
         Client: patientClient(options),
         idleTimeoutMillis: IDLE_TIMEOUT_MS,
       });
-      // An idle connection that dies is dropped by the pool; whoever comes next gets a new one.
+      // The pool drops an idle connection that dies. The next caller gets a new one.
       opened.on("error", () => undefined);
       return opened;
     }),
@@ -206,8 +207,8 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
 });
 
 /**
- * A pooled client, and a listener of its notifications; both connect on first use. Sessions that are killed and a server that restarts cost the statements under
- * way a `ConnectionError`, and nothing afterwards.
+ * A pooled client, and a listener for its notifications. Both connect on first use. If sessions are killed or the
+ * server restarts, the statements under way fail with a `ConnectionError`. Later ones work again.
  */
 export const layer = (
   options: PostgresOptions,

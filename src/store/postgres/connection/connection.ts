@@ -3,13 +3,13 @@ import * as pg from "pg";
 import { patiently } from "./patience.ts";
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`; a unix socket as `?host=/its/directory`. */
+  /** `postgres://user:password@host:port/database`. A unix socket is written as `?host=/its/directory`. */
   readonly url: string;
-  /** Connections of this process at most; 10: more than two cores of a database can keep busy. */
+  /** The most connections of this process. 10 are more than two cores of a database can keep busy. */
   readonly maxConnections?: number;
-  /** How long a statement waits for a new connection, or bears that none becomes free, ms (patience.ts). */
+  /** How long a statement waits for a new or a free connection, ms (patience.ts). */
   readonly connectTimeoutMs?: number;
-  /** The server ends a longer statement, ms; 5 s later the client gives the connection up. */
+  /** The server ends a longer statement, ms. 5 s later the client closes the connection. */
   readonly statementTimeoutMs?: number;
   readonly applicationName?: string;
 }
@@ -21,21 +21,21 @@ export const DEFAULTS = {
   applicationName: "platform",
 } as const;
 /**
- * A transaction whose owner went silent is ended by the server: it would hold its locks for ever. Well below
- * `statementTimeoutMs`, so that whoever waits for them on another node still gets his turn (threats.md R11).
+ * The server ends a transaction whose owner is silent, since it would hold its locks for ever. Well below
+ * `statementTimeoutMs`, so that waiting statements on other nodes still get their turn (threats.md R11).
  */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
-/** A half-open connection (no answer, no reset) is noticed this long after the server should have answered. */
+/** A half-open connection (no answer, no reset) is detected this long after the server should have answered. */
 const READ_GRACE_MS = 5_000;
 const TIMESTAMPTZ = 1184;
-/** `2026-11-20 06:18:00.123+00` as ms since the epoch: instants are numbers everywhere in the service. */
+/** `2026-11-20 06:18:00.123+00` as ms since the epoch. The service uses numbers for all instants. */
 const instantOf = (text: string): number =>
   Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
 
 const typeParsers = new pg.TypeOverrides();
 typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
 
-/** How long an answer is waited for before its connection is given up, ms. */
+/** How long to wait for an answer before its connection is closed, ms. */
 export const answerTimeoutMs = ({
   statementTimeoutMs = DEFAULTS.statementTimeoutMs,
 }: PostgresOptions): number => statementTimeoutMs + READ_GRACE_MS;
@@ -52,12 +52,15 @@ export const connectionSettings = (options: PostgresOptions) => {
   };
 };
 
-/** What pg keeps of a connection, which its types do not tell. */
+/** Parts of a pg connection that its types do not declare. */
 interface Connecting {
   readonly connection?: { readonly stream: { readonly destroy: (error: Error) => void } };
 }
 
-/** A client whose connection has `connectTimeoutMs` of the loop's time to come about. pg's own timers go by the clock alone. */
+/**
+ * A client that gives up connecting after `connectTimeoutMs` of the event loop's time. pg's own timers use the clock
+ * alone.
+ */
 export const patientClient = ({ connectTimeoutMs = DEFAULTS.connectTimeoutMs }: PostgresOptions) =>
   class extends pg.Client {
     override connect(): Promise<void>;

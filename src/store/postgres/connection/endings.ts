@@ -1,4 +1,4 @@
-/** Tells every node that a token or session has ended, so that what it opened can be closed at once. */
+/** Tells every node that a token or session has ended, so that the connections it opened are closed at once. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -14,7 +14,7 @@ const CHANNEL = "platform_endings";
 export class Endings extends Context.Service<
   Endings,
   {
-    /** To be called inside the transaction that ends these tokens or sessions. */
+    /** Call this inside the transaction that ends these tokens or sessions. */
     readonly say: (ids: readonly string[]) => Effect.Effect<void, SqlError>;
     readonly listen: (hear: HearEnding) => Effect.Effect<void, never, Scope.Scope>;
   }

@@ -1,4 +1,4 @@
-/** What went wrong with a statement, in effect/sql's words (SQLSTATE classes of PostgreSQL, appendix A). */
+/** Translates a statement's error into effect/sql's terms (SQLSTATE classes of PostgreSQL, appendix A). */
 import * as SqlError from "effect/sql/SqlError";
 
 type Fields = { readonly cause: unknown; readonly message: string; readonly operation: string };
@@ -9,9 +9,9 @@ const textField = (cause: unknown, field: string): string => {
   return typeof value === "string" ? value : "";
 };
 
-/** The SQLSTATEs that have a reason of their own; what is not here goes by its class, the first two characters. */
+/** SQLSTATEs with a reason of their own. All others are classified by their first two characters. */
 const reasonByCode: Readonly<Record<string, (fields: Fields) => SqlError.SqlErrorReason>> = {
-  // The server has ended the session of a transaction that stood still.
+  // The server has ended an idle transaction's session.
   "25P03": (fields) => new SqlError.ConnectionError(fields),
   "23505": (fields) =>
     new SqlError.UniqueViolation({ ...fields, constraint: textField(fields.cause, "constraint") }),
@@ -36,13 +36,13 @@ const reasonByClass: Readonly<Record<string, (fields: Fields) => SqlError.SqlErr
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /**
- * An error of `pg` as a SqlError. One without a SQLSTATE comes from the socket or from pg itself (refused, reset, timed
- * out, closed): the connection is of no more use.
+ * An error of `pg` as a SqlError. An error without a SQLSTATE comes from the socket or from pg itself (refused, reset,
+ * timed out, closed): the connection is broken.
  */
 export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError => {
   const code = textField(cause, "code");
   const fields = { cause, message: textField(cause, "message"), operation };
-  // EPIPE has the form of a SQLSTATE, and is the system's.
+  // EPIPE looks like a SQLSTATE but comes from the operating system.
   const isServers = SQLSTATE.test(code) && textField(cause, "syscall") === "";
   if (!isServers) return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
   const reason = reasonByCode[code] ?? reasonByClass[code.slice(0, 2)];
@@ -50,15 +50,15 @@ export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError
 };
 
 /**
- * What a statement itself asks for and cannot have: its data (class 22), a constraint (23), syntax or names (42). 42501,
- * a missing privilege, is of class 42 too, but an operator's to grant.
+ * Errors that the statement itself causes: its data (class 22), a constraint (23), syntax or names (42). 42501, a
+ * missing privilege, is also in class 42, but an operator can grant it.
  */
 const REFUSAL = /^(?:22|23|42(?!501))[0-9A-Z]{3}$/;
 
-/** Whether the database would refuse the same statement again and again; what is not known to be so may pass. */
+/** Whether the database would refuse the same statement every time. Any other error may be temporary. */
 export const isRefusal = ({ reason }: SqlError.SqlError): boolean =>
   REFUSAL.test(textField(reason.cause, "code"));
 
-/** The name of the unique constraint or index that refused a row; null for every other error. */
+/** The name of the unique constraint or index that refused a row. Null for every other error. */
 export const violatedConstraint = (error: SqlError.SqlError): string | null =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : null;

@@ -1,4 +1,4 @@
-/** LISTEN on a connection of its own: a pooled one changes hands, and what it would hear goes with it. */
+/** LISTEN on a connection of its own: a pooled connection changes hands, and its notifications would be lost. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -10,10 +10,10 @@ export class Notifications extends Context.Service<
   Notifications,
   {
     /**
-     * Hears a channel until it is interrupted or the connection ends, which is its only outcome.
+     * Listens to a channel until it is interrupted or the connection ends, which is its only outcome.
      *
      * @param channel a name of ours: letters and underscores.
-     * @param hear is called with each payload, and once with null when listening begins: what was said before is lost.
+     * @param hear is called with each payload, and once with null when listening begins: earlier messages are lost.
      */
     readonly listen: (
       channel: string,
@@ -27,7 +27,7 @@ const open = (options: PostgresOptions) =>
     Effect.tryPromise({
       try: async () => {
         const client = new (patientClient(options))({ ...connectionSettings(options), statement_timeout: 0 });
-        // Errors before `listen` waits for them: the query that follows fails with them.
+        // Ignores errors before `listen` waits for them: the following query fails with them.
         client.on("error", () => undefined);
         await client.connect();
         return client;

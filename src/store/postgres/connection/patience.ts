@@ -1,20 +1,21 @@
 /**
- * Waiting that does not mistake a busy process for a silent server. A timer that falls due while the event loop stands still fires
- * before the loop reads what came meanwhile: on a starved machine it ends waits whose answer is already there.
+ * Waiting that does not mistake a busy process for a silent server. A timer that is due while the event loop is blocked
+ * fires before the loop reads what arrived meanwhile. On an overloaded machine it would end waits whose answer is
+ * already here.
  *
- *  T1 A wait is measured in steps. Each begins when the loop has come to the step before it, and looked at its sockets since, so a
- *     stall of any length costs one step.
- *  T2 A line of waiters moves: whoever waits in it gives up when nobody in front of it was served for as long as one may wait, or
- *     when it has waited six times as long in all.
+ *  T1 A wait is measured in steps. A step begins only after the loop has reached the previous one and has read its
+ *     sockets since, so a stall of any length costs one step.
+ *  T2 A line of waiters makes progress. A waiter gives up if no waiter ahead of it was served for one wait's time, or
+ *     if it has waited six times as long in total.
  */
 
-/** Steps of a wait. More make a stall cheaper, and each is a timer. */
+/** The number of steps in a wait. More steps make a stall cheaper, but each one is a timer. */
 const STEPS = 20;
 
 /**
- * Calls `expired` once the loop could have read an answer for so long (T1).
+ * Calls `expired` once the loop could have read an answer for that long (T1).
  *
- * @returns what ends the wait; after it `expired` is not called.
+ * @returns a function that ends the wait. After that, `expired` is not called.
  */
 export const patiently = (milliseconds: number, expired: () => void): (() => void) => {
   let [left, isOver] = [STEPS, false];
@@ -22,7 +23,7 @@ export const patiently = (milliseconds: number, expired: () => void): (() => voi
   const step = (): void => {
     if (isOver) return;
     left -= 1;
-    // What is there to read is read between a timer and this.
+    // Arrived data is read between a timer and this callback.
     if (left < 0) setImmediate(() => isOver || expired());
     // oxlint-disable-next-line no-restricted-globals -- beneath Effect: its own timers have the flaw that this one has not
     else timer = setTimeout(step, milliseconds / STEPS).unref();
@@ -34,33 +35,36 @@ export const patiently = (milliseconds: number, expired: () => void): (() => voi
   };
 };
 
-/** How many waits long a whole wait in a moving line may be. */
+/** The longest total wait in a moving line, in waits. */
 const LONGEST_WAITS = 6;
 
 interface Waiter {
   readonly resume: () => void;
   readonly refuse: (error: Error) => void;
-  /** Steps of the line when it came. */
+  /** The line's step count at its arrival. */
   readonly cameAt: number;
 }
 
-/** A number of places and a line for them, first come, first served. */
+/** A number of places and a queue for them, first come, first served. */
 export class Line {
   readonly #waitMs: number;
   readonly #waiting: Waiter[] = [];
   #free: number;
   #steps = 0;
-  /** The step at which somebody was served last. */
+  /** The step at which a waiter was last served. */
   #servedAt = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param waitMs how long a waiter bears that nobody is served */
+  /** @param waitMs how long a waiter waits while the line does not move */
   constructor(places: number, waitMs: number) {
     this.#free = places;
     this.#waitMs = waitMs;
   }
 
-  /** Resolves when a place is the caller's, who gives it back with `leave`. @throws Error when none came (T2) */
+  /**
+   * Resolves when the caller has a place. The caller returns it with `leave`. @throws Error if no place became free
+   * (T2)
+   */
   enter(): Promise<void> {
     if (this.#free > 0) {
       this.#free -= 1;
@@ -93,7 +97,7 @@ export class Line {
       const waited = this.#steps - cameAt;
       return (isStuck && waited > STEPS) || waited > STEPS * LONGEST_WAITS;
     };
-    // Who came first is late first.
+    // The first in line is the first to be late.
     while (this.#waiting[0] !== undefined && isLate(this.#waiting[0])) {
       this.#waiting.shift()?.refuse(new Error(`no connection became free within ${this.#waitMs} ms`));
     }

@@ -1,7 +1,7 @@
 /**
- * Tells every node, this process at once and the others by NOTIFY, that something of a subject was committed. NOTIFY is
- * sent by a fiber of its own, because inside a transaction it halves the commits, and waiting for it would slow down the
- * writer; a lost one costs whoever waits its poll interval.
+ * Tells every node that something about a subject was committed: this process at once, the others by NOTIFY. A separate
+ * fiber sends NOTIFY, because inside a transaction it halves the commit rate, and waiting for it would slow the writer
+ * down. If one is lost, the readers' poll replaces it.
  */
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
@@ -10,14 +10,17 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { Notifications } from "./notifications.ts";
 
-/** Between two NOTIFYs of a channel: what is said meanwhile is said together, since each is a commit of its own. */
+/**
+ * Pause between two NOTIFYs on a channel. Signals in between are sent together, since each NOTIFY is a commit of its
+ * own.
+ */
 const BREATH = "20 millis";
 
 /**
  * One channel, in the caller's scope.
  *
- * @param hear is called with each subject, and with null where all may have changed.
- * @returns `say`, to be called inside the transaction whose commit is told.
+ * @param hear is called with each subject, and with null if all may have changed.
+ * @returns `say`, to be called inside the transaction whose commit is announced.
  */
 export const makeSignal = Effect.fnUntraced(function* (
   channel: string,
@@ -34,7 +37,7 @@ export const makeSignal = Effect.fnUntraced(function* (
     const subjects = [...unsaid];
     unsaid.clear();
     isUnsaid.closeUnsafe();
-    // A failure is not repeated: the poll of those who wait covers it.
+    // A failure is not retried: the readers' poll covers it.
     yield* Effect.ignore(
       sql`SELECT pg_notify(${channel}, subject) FROM unnest(${subjects}::text[]) AS subject`,
     );

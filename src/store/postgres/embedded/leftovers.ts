@@ -1,4 +1,4 @@
-/** Embedded Postgres servers whose service has ended, and what they leave in the temporary directory. */
+/** Finds embedded Postgres servers whose service has ended, and their files in the temporary directory. */
 import { readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -10,7 +10,7 @@ const attempt = <A>(look: () => A): A | null => {
   try {
     return look();
   } catch {
-    return null; // It ended meanwhile, or is another user's.
+    return null; // It ended meanwhile, or belongs to another user.
   }
 };
 
@@ -24,7 +24,7 @@ export interface LeftServer {
   readonly isHomeless: boolean;
 }
 
-/** As the service starts it (embedded.ts). */
+/** Whether its command line is the one with which the service starts it (embedded.ts). */
 const isEmbedded = (pid: number): boolean => {
   const [program = "", option, directory] = (
     attempt(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? ""
@@ -32,7 +32,7 @@ const isEmbedded = (pid: number): boolean => {
   return basename(program) === "postgres" && option === "-D" && directory === "/proc/self/fd/3";
 };
 
-/** The process that started it is there still. */
+/** Whether the process that started it still exists. */
 const hasStarter = (pid: number): boolean => {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
@@ -48,7 +48,7 @@ const serverOf = (pid: number): LeftServer | null => {
   return { pid, dataDir: dirname(isHomeless ? cwd.slice(0, -DELETED.length) : cwd), isHomeless };
 };
 
-/** Of this machine as this process sees it: what runs in a container is the container's. */
+/** Whether it runs in this process's namespaces. Processes in a container belong to the container. */
 const isOurs = (pid: number): boolean =>
   ["ns/pid", "ns/mnt"].every((name) => link(pid, name) === link("self", name));
 
@@ -68,7 +68,7 @@ export const leftServers = async (): Promise<readonly LeftServer[]> => {
 /** Ends a server whose directory this process owns, or is gone. */
 export const endServer = ({ pid }: LeftServer): Promise<void> => Effect.runPromise(stopServer(pid));
 
-/** Short links to data directories without a service. @returns their directories, with what they lead to */
+/** Short links to data directories without a service. @returns their directories, with their targets */
 export const leftLinks = async (): Promise<
   readonly { readonly path: string; readonly dataDir: string }[]
 > => {
