@@ -127,18 +127,18 @@ const makeMemory = Effect.gen(function* () {
     );
 
   const save = Effect.fnUntraced(function* (change: ChangeRequestChange) {
-    const { id, version, before, after } = change;
+    const { id, version, before, after: next } = change;
     const columns = changeRequestColumns(change);
     const [row] = yield* sql<Row>`
-      UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${after.state},
-        state_context = ${json(after.context)}, version = version + 1
+      UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${next.state},
+        state_context = ${json(next.context)}, version = version + 1
       WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}`;
     if (row === undefined) return yield* new Fenced({ id });
     const actor = { kind: "change_request", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
     const pending = yield* appendFor(sql, actor, change);
     if (columns.status !== undefined) yield* events.append([changeRequestEvent(requestOf(row))]);
-    else if (before.state !== after.state) yield* events.wake(row.projectId);
+    else if (before.state !== next.state) yield* events.wake(row.projectId);
     return { version: version + 1, pending };
   });
 
