@@ -3,7 +3,7 @@
  * adapters.
  */
 import path from "node:path";
-import { NodeClusterSocket } from "@effect/platform-node";
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";

@@ -1,7 +1,7 @@
 /** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { NodeHttpServer } from "@effect/platform-node";
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";

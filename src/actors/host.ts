@@ -303,7 +303,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return supervise(performed, { work, budget: restarts }).pipe(
       Effect.catchTag("RestartsExhausted", ({ reason }) =>
         Effect.andThen(
-          Effect.logError("a command is given up", { reason }),
+          Effect.logError("a command failed too often and is given up", { reason }),
           Effect.suspend(() => done(handler.gaveUp?.(entry.command, reason))),
         ),
       ),

@@ -60,7 +60,7 @@ export const dutyRound = <E, R>(
   effect: Effect.Effect<void, E | StoreError, R>,
 ): Effect.Effect<void, Exclude<E, StoreError>, R> =>
   Effect.catchDefect(waitOutOutage(work, effect), (defect) =>
-    Effect.annotateLogs(Effect.logError("a round of a background duty crashed", defect), { work }),
+    Effect.annotateLogs(Effect.logError("a background duty crashed", defect), { work }),
   );
 
 /**

@@ -69,7 +69,7 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
       );
       const told = Effect.catch(tell, (error) =>
         Effect.andThen(
-          Effect.logWarning("a timer is told again", { trigger: id, error }),
+          Effect.logWarning("a timer could not be delivered; trying again", { trigger: id, error }),
           Effect.retry(tell, TELL_AGAIN),
         ),
       );

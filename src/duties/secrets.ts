@@ -49,7 +49,7 @@ const unsealed = (
   const value = unsealSecret(keyring.secrets, secret, secret.envelope);
   return Result.isSuccess(value)
     ? Effect.succeed([secret.name, value.success])
-    : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
+    : Effect.die(new Error(`the secret ${secret.name} cannot be decrypted: ${value.failure}`));
 };
 
 /** Opens all secrets of a project, with their revision. */

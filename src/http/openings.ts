@@ -175,7 +175,7 @@ const cutAll = (cuts: readonly (() => void)[]) =>
     cuts,
     (cut) =>
       Effect.catchDefect(Effect.sync(cut), (defect) =>
-        Effect.logError("a connection could not be cut", defect),
+        Effect.logError("a connection could not be closed", defect),
       ),
     { discard: true },
   );

@@ -55,7 +55,7 @@ type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type
  * sandbox.
  */
 function sandboxOf(context: SessionContext): string {
-  if (context.sandboxId === null) throw new Error("a sandbox is torn down that was never asked for");
+  if (context.sandboxId === null) throw new Error("the session has no sandbox to tear down");
   return context.sandboxId;
 }
 

@@ -104,7 +104,7 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       faults("admission.committed");
       // Recovery wakes the actors that this fails to wake.
       yield* Effect.catchCause(followUp(accountId, exit.value, requests), (cause) =>
-        Effect.logError("an admission was not followed up", cause),
+        Effect.logError("an admission's actors could not be woken; recovery wakes them", cause),
       );
       yield* answerAll(batch, (index) => exitOf(exit.value[index]));
     });
@@ -181,7 +181,7 @@ const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionE
     });
     return Effect.forEach(
       defects,
-      (defect) => Effect.logError("an admission's answer could not be given", defect),
+      (defect) => Effect.logError("an admission's result could not be delivered", defect),
       { discard: true },
     );
   });

@@ -207,7 +207,8 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const holdOrLog = (state: ProjectState) =>
       Effect.catchDefect(
         Effect.sync(() => hold(state)),
-        (defect) => Effect.logError("a project cannot be held", { project: state.project.id }, defect),
+        (defect) =>
+          Effect.logError("a project could not be loaded into memory", { project: state.project.id }, defect),
       );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {

@@ -20,8 +20,8 @@ import { PullMirror } from "../../src/services/pull-mirror.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { makeWorld, NOON } from "../conformance/store-fixture.ts";
-import { answered, opened, until } from "../support/actors-world.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+import { answered, opened, until } from "../support/world/actors.ts";
 
 /** A life of the service ends after so many calls of its ports: before the call is made, or before its answer comes. */
 interface Death {

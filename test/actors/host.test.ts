@@ -10,8 +10,13 @@ import { MailboxFull, startActor, type Handlers } from "../../src/actors/host.ts
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
 import { StoreError, type Memory } from "../../src/store/ports/journal.ts";
-import { recordingMemory } from "../support/recording-memory.ts";
-import { tally, type TallyCommand, type TallyEvent, type TallySnapshot } from "../support/tally-machine.ts";
+import { recordingMemory } from "../support/actors/recording-memory.ts";
+import {
+  tally,
+  type TallyCommand,
+  type TallyEvent,
+  type TallySnapshot,
+} from "../support/actors/tally-machine.ts";
 
 type TallyMemory = Memory<TallySnapshot, TallyEvent, TallyCommand>;
 type TallyHandlers = Handlers<TallyEvent, TallyCommand>;

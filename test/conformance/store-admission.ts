@@ -8,19 +8,9 @@ import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import type { NewFire } from "../../src/store/ports/records.ts";
-import {
-  addProject,
-  admitOne,
-  admitSession,
-  BOOT_MS,
-  fired,
-  makeWorld,
-  NOON,
-  tellSession,
-  wish,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
+import { addProject, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -7,7 +7,9 @@ import * as Schedule from "effect/Schedule";
 import { changeRequest } from "../../src/machines/change-request.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import { addProject, makeWorld, NOON, tellRequest, type Check, type World } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
+import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const newest = { limit: 10, cursor: null } as const;
 /**

@@ -7,17 +7,9 @@ import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import {
-  accountOf,
-  addProject,
-  admitOne,
-  due,
-  fired,
-  makeWorld,
-  NOON,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, due, fired } from "../support/world/sessions.ts";
+import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -19,7 +19,7 @@ import {
   stopSession,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const MANIFEST = [
   webhookEntry("push", "{{ body.n }}|{{ headers.user_agent }}|{{ message.text }}|{{ fired_at }}"),

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -18,7 +18,7 @@ import {
   webhookEntry,
   type Fields,
   type Files,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

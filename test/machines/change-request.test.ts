@@ -10,7 +10,7 @@ import {
 } from "../../src/machines/change-request.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import { makeWorld, NOON } from "../conformance/store-fixture.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 import { describeModel, everyStep, type Seen } from "./model.ts";
 
 const sides = { base: "b1", head: "h1" } as const;

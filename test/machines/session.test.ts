@@ -10,7 +10,8 @@ import {
 } from "../../src/machines/session.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitSession, makeWorld } from "../conformance/store-fixture.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;

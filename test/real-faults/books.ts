@@ -1,5 +1,5 @@
 /** What users and senders asked for and were told: the other side of the books that the checkers compare. */
-import type { Answer } from "../support/webhook-sender.ts";
+import type { Answer } from "../support/webhooks/webhook-sender.ts";
 
 export type Kind = "create" | "stop" | "restart" | "remove" | "fire";
 

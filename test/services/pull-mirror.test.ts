@@ -14,7 +14,8 @@ import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import type { Project } from "../../src/store/ports/records.ts";
-import { makeWorld, NOON, tellRequest } from "../conformance/store-fixture.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 
 const OPTIONS = { publicUrl: "https://agents.example.org" };
 

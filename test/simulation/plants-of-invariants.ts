@@ -126,14 +126,14 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/recovery.ts",
     find: "  for (const session of yield* ownerless) yield* endOwnerless(session);\n",
     put: "",
-    seed: 19,
+    seed: 30,
   },
   {
     name: "orphans-wait-for-ever",
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 105,
+    seed: 50,
   },
   {
     name: "filtered-delivery-retried",

@@ -28,6 +28,7 @@ import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts"
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
+import { numbered } from "../support/world/world.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
 import { CONFIG } from "./config.ts";
@@ -43,7 +44,7 @@ import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
-import { BEGINNING, MASTER, numbered, settled, withProjects } from "./settled.ts";
+import { BEGINNING, MASTER, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
 /** By a seed's remainder: most worlds have one node, as most installations do. */
@@ -58,10 +59,9 @@ export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
 const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
-  requestBranchesLayer({ intervalMs: CONFIG.manifestSyncMs }).pipe(
-    Layer.provideMerge(
-      actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook }),
-    ),
+  Layer.provideMerge(
+    requestBranchesLayer({ intervalMs: CONFIG.manifestSyncMs }),
+    actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook }),
   );
 
 /** A life of the service that has started. */

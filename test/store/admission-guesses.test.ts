@@ -16,17 +16,10 @@ import { Admissions, type Admission } from "../../src/store/ports/admissions.ts"
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import type { NewFire } from "../../src/store/ports/records.ts";
-import {
-  accountOf,
-  admitSession,
-  BOOT_MS,
-  fired,
-  makeWorld,
-  NOON,
-  type Store,
-  type World,
-} from "../conformance/store-fixture.ts";
-import { nodesOfFile, someoneWaits } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { admitSession, fired } from "../support/world/sessions.ts";
+import { accountOf, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { nodesOfFile, someoneWaits } from "../support/postgres/postgres.ts";
 
 const [firstNode, secondNode] = nodesOfFile();
 

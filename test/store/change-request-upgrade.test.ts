@@ -6,8 +6,8 @@ import { expect } from "vitest";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { loadMigrations, migrate, runMigrations } from "../../src/store/postgres/migrate.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import { tellRequest } from "../conformance/store-fixture.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
+import { testDatabase } from "../support/postgres/postgres.ts";
 
 const numbered = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
 const [ACCOUNT, USER, PROJECT] = [numbered(1), numbered(2), numbered(3)];

@@ -10,8 +10,10 @@ import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { NOON, tellSession, type Store } from "../conformance/store-fixture.ts";
-import { nodesOfFile } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { tellSession } from "../support/world/sessions.ts";
+import { makeAccount, newProject, NOON } from "../support/world/world.ts";
+import { nodesOfFile } from "../support/postgres/postgres.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const RUNS = 25;
@@ -281,21 +283,11 @@ const history = (
   nodes: readonly Context.Context<Store>[],
 ): Effect.Effect<readonly unknown[], unknown, Store> =>
   Effect.gen(function* () {
-    const identity = yield* Identity;
     const projects = yield* Projects;
     const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(1, 3), tokenHash: "0".repeat(64) };
-    yield* identity.bootstrap({ ...ids, tier: "free", cap: 2, now: NOON });
-    for (const number of [0, 1, 2]) {
-      yield* projects.create({
-        id: projectId(number),
-        accountId: ACCOUNT,
-        name: `project ${number}`,
-        repository: { kind: "hosted" },
-        defaultBranch: "main",
-        createdBy: USER,
-        now: NOON,
-      });
-    }
+    const owner = yield* makeAccount({ ...ids, cap: 2 });
+    for (const number of [0, 1, 2])
+      yield* projects.create(newProject(owner, { id: projectId(number), name: `project ${number}` }));
     const player = new Player();
     const answers: unknown[] = [];
     for (const { node, step } of turns) {

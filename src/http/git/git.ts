@@ -7,7 +7,7 @@ import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { NodeHttpServerRequest } from "@effect/platform-node";
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest";
 import * as Stream from "effect/Stream";
 import { Manifests } from "../../duties/manifests.ts";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";

@@ -59,7 +59,7 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
-      }).pipe(Effect.catch((error) => Effect.logWarning(`watching sandboxes: ${error.message}`)));
+      }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL)));
 
       return SandboxProvider.of({

@@ -158,7 +158,7 @@ const prepare = async (dataDirectory: string) => {
   const passwordPath = passwordPathIn(dataDirectory);
   const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
   if (version !== null && version.trim() !== binaries.major) {
-    throw new Error(`the database was made by Postgres ${version.trim()}, this is ${binaries.major}`);
+    throw new Error(`Postgres ${version.trim()} created the database, but this is ${binaries.major}`);
   }
   if (version !== null) expectWhole(place.directory);
   const known = await readPassword(passwordPath);
@@ -316,7 +316,7 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
       Effect.repeat({ until: (found) => found?.pid === server.pid && found.ready }),
       Effect.timeoutOrElse({
         duration: START_TIMEOUT,
-        orElse: () => Effect.fail(failed("did not get ready")(START_TIMEOUT)),
+        orElse: () => Effect.fail(failed("did not become ready")(START_TIMEOUT)),
       }),
     );
     yield* Effect.raceFirst(ready, endedByItself(place, server));
@@ -363,7 +363,7 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
  * @returns its address, for `pg` and for psql alike.
  */
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
-  const { place, password } = yield* attempt("cannot be made", () => prepare(dataDirectory));
+  const { place, password } = yield* attempt("cannot be created", () => prepare(dataDirectory));
   yield* keepRunning(place);
   return { url: yield* addressOf(place.directory, password) };
 });
@@ -381,8 +381,8 @@ const addressOf = Effect.fnUntraced(function* (directory: string, password: stri
  */
 export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
   const directory = join(dataDirectory, "postgres");
-  const found = yield* attempt("cannot be looked for", () => postmaster({ directory }));
-  const password = yield* attempt("cannot be asked", () => readPassword(passwordPathIn(dataDirectory)));
+  const found = yield* attempt("cannot be found", () => postmaster({ directory }));
+  const password = yield* attempt("cannot be opened", () => readPassword(passwordPathIn(dataDirectory)));
   return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
 });
 
