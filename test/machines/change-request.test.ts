@@ -77,7 +77,12 @@ describeModel<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>(
     "C2: git merges what is noted in the same step, and it stays noted until git's answer": everyStep(
       ({ before, event, snapshot, commands }) => {
         for (const command of commanded(commands, "mergeInGit"))
-          expect(command).toEqual({ type: "mergeInGit", sides: snapshot.context.sides, message: null, at: NOON });
+          expect(command).toEqual({
+            type: "mergeInGit",
+            sides: snapshot.context.sides,
+            message: null,
+            at: NOON,
+          });
         if (before.context.sides === null || snapshot.context.sides !== null) return;
         expect(["merge.refused", "merge.missed"]).toContain(event.type);
         if (event.type === "merge.refused") expect(event.isSure).toBe(true);
