@@ -189,9 +189,7 @@ export const actorLayers = <E>({
     secretsLayer({ nodeId }),
   );
   return duties.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(triggerActors({ ...entity, ...config }), changeRequestActors(entity)),
-    ),
+    Layer.provideMerge(Layer.mergeAll(triggerActors({ ...entity, ...config }), changeRequestActors(entity))),
     Layer.provideMerge(
       Layer.mergeAll(
         firingLayer(config),

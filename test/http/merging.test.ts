@@ -59,9 +59,7 @@ const slugs = async (): Promise<readonly unknown[]> =>
 
 /** From here on git waits before it moves the default branch: `asked` when it is about to, `go` lets it. */
 const holdMerge = () => {
-  const [asked, go] = ["asked", "go"].map((name) =>
-    path.join(service.importRoot, `${name}-${randomUUID()}`),
-  );
+  const [asked, go] = ["asked", "go"].map((name) => path.join(service.importRoot, `${name}-${randomUUID()}`));
   gitStandIn(
     service.importRoot,
     `case " $* " in *" update-ref "*) touch '${asked}'; until [ -e '${go}' ]; do sleep 0.05; done ;; esac
@@ -219,8 +217,7 @@ describe("a merge", () => {
   it("that git fails at leaves the request open, to be merged again or closed", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
     gitStandIn(service.importRoot, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
-    for (const number of [one, two])
-      expect(seen(await merge(number))).toEqual([500, "repository_failed"]);
+    for (const number of [one, two]) expect(seen(await merge(number))).toEqual([500, "repository_failed"]);
     expect(await filesOf("main")).toEqual(["README.md", "platform.toml"]);
     vi.unstubAllEnvs();
     expectStatus(await merge(one), 200);
