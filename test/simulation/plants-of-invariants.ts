@@ -137,10 +137,10 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "filtered-delivery-retried",
-    file: "src/domain/fire.ts",
-    find: "  skipped: {},",
-    put: "  skipped: RETRIED,",
-    seed: 179,
+    file: "src/store/admission/plan.ts",
+    find: 'new Set(["failed", "expired", "cancelled"])',
+    put: 'new Set(["failed", "expired", "cancelled", "skipped"])',
+    seed: 485,
   },
   {
     name: "filtered-delivery-without-a-row",
@@ -154,6 +154,6 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/http/webhooks/webhooks.ts",
     find: "    if (isPing(delivery.headers)) return answer(PONG);\n",
     put: "",
-    seed: 2,
+    seed: 4,
   },
 ];
