@@ -185,7 +185,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.live("sweeps at start what a dead service left, and nothing that may be in use", () =>
+  it.live("removes at start the files of a dead service, and no file that may be in use", () =>
     Effect.gen(function* () {
       const own = fresh("swept");
       const start = Effect.flatMap(GitBackend, (hosted) =>
@@ -207,7 +207,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.effect("sweeps later what was young at start, and nothing that was made since", () =>
+  it.effect("removes later the files that were too young at start, and no newer ones", () =>
     Effect.gen(function* () {
       const own = fresh("swept-later");
       const bare = join(own, `${randomUUID()}.git`);
@@ -227,7 +227,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.effect("sweeps on where something cannot be removed", () =>
+  it.effect("continues the sweep if a file cannot be removed", () =>
     Effect.gen(function* () {
       const own = fresh("swept-on");
       const objects = join(own, `${randomUUID()}.git`, "objects");

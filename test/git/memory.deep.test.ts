@@ -116,7 +116,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     commit = await gitOk(source, "rev-parse", "main");
   });
 
-  it("takes a push of 500 MiB within its bound", async () => {
+  it("receives a push of 500 MiB within its memory limit", async () => {
     const grown = await grownBy(`push, ${kind}`, () =>
       gitOk(source, "push", "--quiet", remote(pid), "main:refs/heads/large"),
     );
@@ -124,7 +124,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     expect(grown).toBeLessThan(BOUND_MIB);
   });
 
-  it("gives a clone of 500 MiB within its bound", async () => {
+  it("serves a clone of 500 MiB within its memory limit", async () => {
     const clone = path.join(root, `clone-${kind}.git`);
     mkdirSync(clone);
     const grown = await grownBy(`clone, ${kind}`, () =>
@@ -135,7 +135,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     expect(grown).toBeLessThan(BOUND_MIB);
   });
 
-  it("holds little for a reader of 1 MiB a second", async () => {
+  it("holds little memory for a client that reads 1 MiB a second", async () => {
     let bytes = 0;
     const grown = await grownBy(`slow reader, ${kind}`, async () => {
       bytes = await fetchSlowly(pid, commit);
