@@ -108,7 +108,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     model.stop();
   });
 
-  test("takes the initial prompt exactly once, and its turn shows in health until it is aborted", async () => {
+  test("receives the initial prompt exactly once, and health shows its turn until it is aborted", async () => {
     await daemon.logged("initial prompt accepted");
     expect((await daemon.health()).bootstrap.state).toBe("done");
     const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
@@ -146,7 +146,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(daemon.output).not.toContain("canary word");
   });
 
-  test("hears of saved work with its prompt, where that was not taken before [saved work]", async () => {
+  test("hears of saved work with its prompt if the prompt was not delivered before [saved work]", async () => {
     await start({ wip: WIP });
     await model.asked.given;
     const [first] = await heard();
@@ -154,7 +154,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
   });
 
-  test("hears of saved work first, and is asked for nothing, where its prompt was taken [saved work]", async () => {
+  test("hears of saved work first, and gets no prompt, if the prompt was delivered before [saved work]", async () => {
     await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
     await daemon.logged("the agent got a message about saved work");
     const told = await heard();
@@ -164,7 +164,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     expect(model.prompts).toEqual([]);
   });
 
-  test("is restarted by refresh and env, which say whether that cut a turn", async () => {
+  test("is restarted by refresh and env, which report whether that cut a turn", async () => {
     await model.asked.given;
     await daemon.logged("turn", { active: true });
     // It wrote the schema into the project's configuration, which others change too.
@@ -197,7 +197,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     });
   });
 
-  test("knows no agent of an unknown name, which health then says", async () => {
+  test("finds no agent of an unknown name, and health says so", async () => {
     await daemon.logged("initial prompt accepted");
     const refused = await Effect.runPromise(
       opencodeAdapter(port).deliverPrompt({
