@@ -117,7 +117,7 @@ afterAll(async () => {
 
 describe("a backup of a running service under load", () => {
   it(
-    "is one file that only its owner may read, and holds no secret's plaintext [S10]",
+    "is one file that only its owner may read, and contains no secret in plain text [S10]",
     async () => {
       expect(await backupUnderLoad()).toContain("It holds the master key");
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -158,7 +158,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "leaves the sandboxes where they were: their sessions are lost in the new place, and run on in the old one",
+    "does not move sandboxes: their sessions are lost in the restored service and continue in the original",
     async () => {
       await eventually(async () => {
         const sessions = (await sessionsOf(life, projectId)) as readonly {
@@ -179,7 +179,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "has what was accepted before it: each delivery once, what waited starts, counters and rows agree [I1, I4, I5]",
+    "has everything accepted before it: each delivery once, queued ones start, counters and rows agree [I1, I4, I5]",
     async () => {
       expect(unaccounted(answered, await ledgerOf(life, projectId))).toEqual([]);
       const { said, counted, waiting } = await countedOf(life, [projectId]);
@@ -194,7 +194,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "has its triggers, and its secrets open there",
+    "has its triggers, and its secrets can be decrypted there",
     async () => {
       const listing = (await life.call("GET", `/v1/projects/${projectId}/triggers`)) as {
         readonly triggers: readonly { readonly slug: string; readonly last_fired_at: string | null }[];
@@ -214,7 +214,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "of a service that is stopped needs no service, and what takes an installation over keeps its id",
+    "of a stopped installation needs no running service, and the restored installation keeps its id",
     async () => {
       expect(await installationId(place.dataDir)).not.toBe(await installationId(old.dataDir));
       expect(await oldLife.end("SIGTERM")).toBe(0);
@@ -256,7 +256,7 @@ const refusalOf = async (
 
 describe("a restore", () => {
   it(
-    "refuses a file that is cut off, wherever that is",
+    "refuses a file that is cut off at any position",
     async () => {
       const { size } = statSync(file);
       const cut = path.join(old.directory, "cut.tar.gz");
@@ -270,7 +270,7 @@ describe("a restore", () => {
   );
 
   it(
-    "refuses a file in which anything was changed",
+    "refuses a file with any modification",
     async () => {
       const damaged = path.join(old.directory, "damaged.tar.gz");
       const bytes = readFileSync(file);
@@ -284,7 +284,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("refuses what is no backup", async () => {
+  it("refuses a file that is not a backup", async () => {
     const text = path.join(old.directory, "text");
     await writeFile(text, "no archive at all");
     expect(await refusalOf(text)).toContain("it is not a backup of this service");
@@ -293,7 +293,7 @@ describe("a restore", () => {
     );
   });
 
-  it("refuses a backup of a newer version, and says of what", async () => {
+  it("refuses a backup of a newer version, and names the version", async () => {
     const manifest = await manifestOfBackup();
     const newer = JSON.stringify({ ...manifest, format: 2, more: true });
     expect(await refusalOf(await archiveOf("format.tar.gz", { "backup.json": newer }))).toContain(
@@ -307,7 +307,7 @@ describe("a restore", () => {
   });
 
   it(
-    "leaves nothing where it fails in the middle",
+    "leaves nothing behind if it fails half-way",
     async () => {
       const manifest = JSON.stringify(await manifestOfBackup());
       const rows = JSON.stringify(["(no row of this table)"]);
@@ -317,7 +317,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("writes over nothing: not a directory in use, nor one that holds anything", async () => {
+  it("overwrites nothing: neither a directory in use nor one that is not empty", async () => {
     expect(await refusalOf(file, place.dataDir)).toMatch(/is in use by the service with process id \d+/);
     expect(await refusalOf(file, old.dataDir)).toContain("is not empty");
   });

@@ -137,7 +137,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
   }, TEST_MS);
 
   it(
-    "picks up what others pushed to its branch, refreshed through the API, its runtime with it",
+    "gets others' commits on its branch through a refresh over the API, and its runtime does as well",
     async () => {
       const before = inRepository("rev-parse", sessionId);
       const pushed = pushFromElsewhere({ "theirs.txt": "from elsewhere\n" });
@@ -209,7 +209,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
   );
 
   it(
-    "has its work saved when it is stopped, and finds it again after a restart",
+    "has its work saved when it is stopped, and restored after a restart",
     async () => {
       await after("echo 'not committed' > left-behind.txt", 5186);
       const branch = inRepository("rev-parse", sessionId);

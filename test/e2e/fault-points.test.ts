@@ -178,7 +178,7 @@ describe("a service that is killed over a repository", () => {
   };
 
   it(
-    "at branch.cut starts the session on the branch that is there [I7, I8, G12]",
+    "at branch.cut starts the session on the existing branch [I7, I8, G12]",
     async () => {
       const { died, restarted } = await service.arm("branch.cut");
       const created = Promise.allSettled([service.life.call("POST", `/v1/projects/${pid}/sessions`, {})]);
@@ -194,7 +194,7 @@ describe("a service that is killed over a repository", () => {
   );
 
   it(
-    "at push.written has the push, and tells the change request's readers of it",
+    "at push.written has the push, and notifies readers of the change request",
     async () => {
       await commitTo("pushed");
       await gitOk(work, "push", "--quiet", remote(), "HEAD");
@@ -221,7 +221,7 @@ describe("a service that is killed over a repository", () => {
   );
 
   it.each(pointsPassedBy("a merge"))(
-    "at %s has the default branch and the request agree when it is asked to merge again [I17]",
+    "at %s has a default branch and a request that agree when the merge is repeated [I17]",
     async (point) => {
       const head = await commitTo(point);
       await gitOk(work, "push", "--quiet", remote(), "HEAD");
@@ -245,7 +245,7 @@ describe("a service that is killed over a repository", () => {
 
 describe("a service that is killed", () => {
   it.each(pointsPassedBy("a webhook that fires"))(
-    "at %s by a webhook that fires keeps what it accepted and starts none twice [I4, I5, W33, W40]",
+    "at %s by a webhook that fires keeps what it accepted and starts nothing twice [I4, I5, W33, W40]",
     async (point) => {
       const { died, restarted } = await service.arm(point);
       const sent = send(`${point}-fires`, restarted);
@@ -257,7 +257,7 @@ describe("a service that is killed", () => {
   );
 
   it.each(pointsPassedBy("a webhook that waits"))(
-    "at %s by a webhook that waits keeps what it accepted and starts none twice [I4, I5, W35]",
+    "at %s by a webhook that waits keeps what it accepted and starts nothing twice [I4, I5, W35]",
     async (point) => {
       await filled(service.life, hooks, CAP);
       const { died, restarted } = await service.arm(point);

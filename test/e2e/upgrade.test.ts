@@ -63,7 +63,7 @@ const refusal = async ({ directory, dataDir }: Installation, url: string) => {
 
 describe("an upgrade", () => {
   it(
-    "is done once by two services that start at the same time, and both serve",
+    "runs once for two services that start at the same time, and both serve",
     async () => {
       const url = await database("empty");
       const lives: Life[] = await Promise.all(
@@ -90,7 +90,7 @@ describe("an upgrade", () => {
   );
 
   it(
-    "by a newer version is not undone: an older one refuses the start in a sentence, and changes nothing",
+    "by a newer version is not undone: an older one refuses to start with a message, and changes nothing",
     async () => {
       const url = await database("migrated");
       await query(url, "INSERT INTO schema_migrations (name, checksum) VALUES ('9999_later.sql', 'later')");

@@ -120,7 +120,7 @@ const propose = async (branch: string): Promise<string> => {
 
 describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
   it(
-    "of a new branch starts the session on it, at the commit that its row names [I7, I8, G12]",
+    "of a new branch starts the session on it, at the commit of its row [I7, I8, G12]",
     async () => {
       const known = new Set((await sessionsOf(service.life, pid)).map(({ id }) => id));
       await killedAt(moment, () => service.life.call("POST", `/v1/projects/${pid}/sessions`, {}));
@@ -176,7 +176,7 @@ describe("a service that is killed over another server's repository", () => {
 
 describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
   it(
-    "of a push to a session's branch lets it be pushed again, and the request shows it [G12]",
+    "of a push to a session's branch allows the push again, and the request shows it [G12]",
     async () => {
       const [session] = await sessionsOf(service.life, pid);
       const branch = session?.id ?? "";
@@ -203,9 +203,9 @@ describe.each(MOMENTS)("a service that is killed over another server's repositor
   );
 });
 
-describe("what is left of all these lives", () => {
+describe("after all these kills", () => {
   it(
-    "is no quarantine, no pack half fetched, no lock, and no process",
+    "no quarantine, no partial pack, no lock and no process is left",
     async () => {
       // The last one began right after a push was killed: what lay there was too young to be swept at once.
       await soon(() => expect(leftovers()).toEqual([]));
