@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   // What is hidden in the text of another must not turn it round, colour it, or end it.
-  it.each(PAGES)("shows what would be obeyed instead of seen on %s [P09]", async (hash, selector) => {
+  it.each(PAGES)("shows control characters instead of obeying them on %s [P09]", async (hash, selector) => {
     const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
     const { page, visit, complaints, close } = await open(browser, poisoned(canary));
     try {

@@ -12,7 +12,7 @@ const title = hasChromium ? "a port" : "a port (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("of a running session is opened beside the page, which it is told nothing of", async () => {
+  it("of a running session is opened in a new tab, which has no access to the page", async () => {
     let referrer: string | undefined = "none yet";
     const app = createServer((request, response) => {
       if (request.url === "/") referrer = request.headers.referer;
@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)(title, () => {
     app.close();
   });
 
-  it("is asked for as a number, and what the service refuses is said in its words", async () => {
+  it("must be a number, and a refusal shows the service's words", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${SESSIONS}/${SESSION_ID}`);
     const ask = async (port: string) => {
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Port 8000 is the platform's own.").waitFor();
   });
 
-  it("is offered by no session that does not run", async () => {
+  it("is offered only by a running session", async () => {
     const all = world();
     const { page, visit } = await start(all);
     for (const { id, status } of all.sessions) {
