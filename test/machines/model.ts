@@ -145,7 +145,7 @@ export const describeModel = <S extends Snapshot<string, object>, Event extends 
   process.stdout.write(`${model.machine.name}: ${paths.length} generated paths\n`);
 
   describe(`the ${model.machine.name} machine, on each generated path`, () => {
-    test("takes every event in some state", () => {
+    test("accepts every event in some state", () => {
       const told = new Set(paths.flat().map(({ type }) => type));
       expect(new Set(model.events.map(({ type }) => type))).toEqual(told);
     });
@@ -161,7 +161,7 @@ export const describeModel = <S extends Snapshot<string, object>, Event extends 
     });
 
     it.effect(
-      "goes the same way through the actor host, saves each accepted event once and no refused one",
+      "takes the same way through the actor host, saves each accepted event once and no refused one",
       () =>
         Effect.gen(function* () {
           const replayed = yield* Effect.forEach(paths, (path) => Effect.scoped(replay(model, path)));
