@@ -55,15 +55,15 @@ const outcomeOf = <E extends { readonly reason: { readonly _tag: string } }>(
     onFailure: ({ reason }) => reason._tag,
   });
 
-describe("a session that is ended with an answer", () => {
-  it.live("fails the statement it was opened for, and nothing else", () =>
+describe("a session that the server ends together with an answer", () => {
+  it.live("fails the statement that it was opened for, and nothing else", () =>
     Effect.gen(function* () {
       const sql = yield* over([Buffer.concat([GREETING, READY, ENDED])]);
       expect(yield* outcomeOf(sql`SELECT 1`)).toBe("ConnectionError");
     }).pipe(Effect.scoped),
   );
 
-  it.live("costs whoever waits for it nothing, where the one before had its answer", () =>
+  it.live("costs a waiting caller nothing if the previous statement had its answer", () =>
     Effect.gen(function* () {
       const answer = Buffer.concat([DONE, READY]);
       const sql = yield* over([Buffer.concat([GREETING, READY]), answer, Buffer.concat([answer, ENDED])]);

@@ -29,7 +29,7 @@ const keys = Effect.flatMap(
 );
 const shape = Effect.all({ columns, keys });
 
-it.live("are those that its library would make", () =>
+it.live("are those that its library would create", () =>
   Effect.gen(function* () {
     const ours = yield* Effect.provide(Effect.andThen(migrate, shape), testDatabase("empty"));
     const theirs = yield* Effect.provide(

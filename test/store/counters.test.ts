@@ -65,7 +65,7 @@ describe("in Postgres", () => {
   });
 
   check(
-    "a right counter is left alone while its session's end is written and not yet counted [I1, I12]",
+    "a correct counter is left alone while its session's end is written and not yet counted [I1, I12]",
     Effect.gen(function* () {
       const { wrong, mend } = yield* Counters;
       const { world, goOn, stopped } = yield* stopping("changed");
@@ -78,7 +78,7 @@ describe("in Postgres", () => {
   );
 
   check(
-    "a right counter is left alone once the end that it counts is committed, which is waited for [I1, I12]",
+    "a correct counter is left alone once the end that it counts is committed, which is waited for [I1, I12]",
     Effect.gen(function* () {
       const { wrong, mend } = yield* Counters;
       const { world, goOn, stopped } = yield* stopping("counted");

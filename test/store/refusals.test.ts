@@ -52,7 +52,7 @@ describe("Postgres", () => {
   const check = checkWith(storeOfFile());
 
   check(
-    "refuses a step with text that no row can hold, and none of it is written",
+    "refuses a step with text that no row can hold, and writes no part of it",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(5));
       const { get } = yield* Sessions;
