@@ -11,7 +11,7 @@ const FIRST_PAGE = { limit: 2, cursor: null };
 export const checkAccounts = (check: Check): void => {
   describe("accounts", () => {
     check(
-      "are made beside the first one and listed newest first, in pages",
+      "are created beside the first one and listed newest first, in pages",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { create, list } = yield* Accounts;
@@ -39,7 +39,7 @@ export const checkAccounts = (check: Check): void => {
     );
 
     check(
-      "have users of their own, who act with tokens of their own",
+      "have their own users, who act with their own tokens",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { create, createUser, user, users } = yield* Accounts;
@@ -74,7 +74,7 @@ export const checkAccounts = (check: Check): void => {
     );
 
     check(
-      "that are not there have no users",
+      "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
         const nobody = { id: randomUUID(), accountId: randomUUID(), name: "nobody" };

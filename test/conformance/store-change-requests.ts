@@ -49,7 +49,7 @@ const request = (world: World, fields: { readonly headRef: string; readonly now?
 export const checkChangeRequests = (check: Check): void => {
   describe("change requests", () => {
     check(
-      "are numbered from 1 in each project, without gaps, one open one a branch",
+      "are numbered from 1 in each project, without gaps, at most one open for each branch",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, list } = yield* ChangeRequests;
@@ -71,7 +71,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "are merged once: when, by whom and what, with one event in the same transaction",
+      "are merged once: with the time, the user and the commit, and one event in the same transaction",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, list, beginMerge, recordMerge } = yield* ChangeRequests;
@@ -108,7 +108,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "have something beside them at a code host: who is open or may be there is found, what has ended first",
+      "have a pull request at a code host: open and possible ones are found, the one that ended first is first",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, close, withPulls, recordPull, recordMerge } = yield* ChangeRequests;
@@ -167,7 +167,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "become merged where git was quicker than whoever closed them",
+      "become merged if git was quicker than the user who closed them",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, beginMerge, recordMerge, close } = yield* ChangeRequests;
@@ -184,7 +184,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that are not there are neither merged nor closed",
+      "that do not exist are neither merged nor closed",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, beginMerge, recordMerge, close } = yield* ChangeRequests;
@@ -209,7 +209,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "tell their readers where their branches stand, each news once and while they are open",
+      "tell their readers the tips of their branches, each change once and while they are open",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, close, noteTips } = yield* ChangeRequests;
@@ -266,7 +266,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that many merge and close at once have one fate, and one event of it",
+      "that are merged and closed concurrently get one result, and one event for it",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, beginMerge, recordMerge, close } = yield* ChangeRequests;
