@@ -139,13 +139,13 @@ const stopSessions = async (life: Life): Promise<void> => {
   }
 };
 
-describe("the documents for people who use the service", () => {
-  it("are all in the list of those that are run", () => {
+describe("the documents for users of the service", () => {
+  it("are all in the list of executed documents", () => {
     const found = files(`${FOLDER}/*.md`).map((file) => path.basename(file));
     expect(found.toSorted()).toEqual([...DOCUMENTS].toSorted());
   });
 
-  it("mark a command that is not run, and few of them", () => {
+  it("mark commands that are not run, and mark few", () => {
     const marked = DOCUMENTS.flatMap((document) =>
       shellBlocks(document)
         .filter(({ isUntested }) => isUntested)
