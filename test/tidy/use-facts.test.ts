@@ -20,7 +20,7 @@ const manifest = (): string => {
   return written;
 };
 
-test("shows manifests that are read without a complaint", () => {
+test("shows manifests that parse without an error", () => {
   const parts = DOCUMENTS.flatMap((file) =>
     codeBlocks(read(file)).filter(({ language }) => language === "toml"),
   ).map(({ text }) => text);
