@@ -19,7 +19,7 @@ const supervised = Effect.fnUntraced(function* <A, E>(work: Effect.Effect<A, E |
 });
 
 describe("supervised work", () => {
-  it.effect("waits a database outage out, however long, and counts it as no crash", () =>
+  it.effect("waits for the database to return, however long, and does not count the outage as a crash", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {
@@ -31,7 +31,7 @@ describe("supervised work", () => {
     }),
   );
 
-  it.effect("passes an error of its own on at once", () =>
+  it.effect("passes its own errors on at once", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {
@@ -43,7 +43,7 @@ describe("supervised work", () => {
     }),
   );
 
-  it.effect("gives up with the last crash's message when its budget is spent", () =>
+  it.effect("gives up with the last crash's message when its budget is used up", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {
@@ -57,7 +57,7 @@ describe("supervised work", () => {
 });
 
 describe("a round of a background duty", () => {
-  it.effect("that crashes leaves the next round its turn", () =>
+  it.effect("that crashes does not stop the next round", () =>
     Effect.gen(function* () {
       let rounds = 0;
       const duty = Effect.sync(() => {
@@ -69,7 +69,7 @@ describe("a round of a background duty", () => {
     }),
   );
 
-  it.effect("is followed at once by another one where a signal came while it looked", () =>
+  it.effect("is followed at once by another one if a signal came during the round", () =>
     Effect.gen(function* () {
       const signals = yield* PubSub.unbounded<void>();
       const [begun, mayEnd] = [yield* Queue.unbounded<void>(), yield* Queue.unbounded<void>()];
