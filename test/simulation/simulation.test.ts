@@ -29,7 +29,7 @@ const runsFrom = (seed: number, runs: number): Totals => {
 };
 
 describe("a simulated service", () => {
-  it("leaves the same trace from the same seed, byte for byte, and another from another [I20]", () => {
+  it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
     for (let seed = 1; seed <= 6; seed += 1) {
       const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
       expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
