@@ -14,7 +14,7 @@ afterAll(() => service.close());
 const activeSessions = async (): Promise<unknown> =>
   (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
 
-it("fails the session with a readable message where the daemon's text holds NUL and half an emoji [I22]", async () => {
+it("fails the session with a readable message if the daemon's text contains NUL and half an emoji [I22]", async () => {
   service.daemon.become({ failed: "the runtime ended: \0 no fuel 🚀 cut \ud83d" });
   const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
   const sid = String(fields(expectStatus(answer, 201))["id"]);

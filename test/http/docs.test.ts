@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await service.close();
   });
 
-  it("shows every operation, asks no other address, and keeps to its own policy", async () => {
+  it("shows every operation, loads nothing from other hosts, and keeps to its own policy", async () => {
     const { page, complaints } = await newPage(browser);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));

@@ -43,7 +43,7 @@ it.each(
   (["merge.noted", "merge.made", "merge.read"] as const).flatMap((point) =>
     (["gone", "cut"] as const).map((state) => [point, state] as const),
   ),
-)("is made once, and said once, where the database restarts at %s (%s)", async (point, state) => {
+)("is made once, and reported once, if the database restarts at %s (%s)", async (point, state) => {
   const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
   const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
   await pushFiles(service, pid, { branch: "work", files: { "platform.toml": manifest } });

@@ -61,7 +61,7 @@ const slugs = async (): Promise<readonly unknown[]> =>
   listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers").map(({ slug }) => slug);
 
 describe("a merge", () => {
-  it("takes the default branch forward to the head, and the request says so", async () => {
+  it("fast-forwards the default branch to the head, and the request shows it", async () => {
     const number = await propose("work", { "a.txt": "a\n" });
     const [head, open] = [await rev("work"), await get(number)];
     const merged = fields(expectStatus(await merge(number), 200));
@@ -74,7 +74,7 @@ describe("a merge", () => {
     expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+a");
   });
 
-  it("else makes a merge commit, by default under the number and the title", async () => {
+  it("otherwise makes a merge commit, by default under the number and the title", async () => {
     const [one, two, three] = [
       await propose("one", { "1.txt": "1\n" }),
       await propose("two", { "2.txt": "2\n" }),
@@ -89,7 +89,7 @@ describe("a merge", () => {
     expect((await get(two))["files_changed"]).toEqual([{ path: "2.txt", additions: 1, deletions: 0 }]);
   });
 
-  it("brings its triggers: the manifest is read again", async () => {
+  it("reads the manifest again, with its triggers", async () => {
     const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
     const number = await propose("manifest", { "platform.toml": manifest });
     expect(await slugs()).toEqual(["push"]);
@@ -97,7 +97,7 @@ describe("a merge", () => {
     expect(await slugs()).toEqual(["push", "new"]);
   });
 
-  it("in conflict is 409 with the paths, moves nothing and can be made once they are resolved", async () => {
+  it("in conflict is 409 with the paths, moves nothing and succeeds once they are resolved", async () => {
     const [one, two] = [
       await propose("one", { "README.md": "left\n", "a.txt": "left\n", "one.txt": "fine\n" }),
       await propose("two", { "README.md": "right\n", "a.txt": "right\n", "two.txt": "fine\n" }),
@@ -115,7 +115,7 @@ describe("a merge", () => {
     expect(await gitOk(bare(), "show", "main:README.md")).toBe("both");
   });
 
-  it("of one that is merged or closed is 409, of one that is not there 404", async () => {
+  it("of a merged or closed one is 409, of an unknown one 404", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
     expectStatus(await merge(one), 200);
     expectStatus(await close(two), 200);
@@ -126,7 +126,7 @@ describe("a merge", () => {
     expect(await rev("main")).toBe(main);
   });
 
-  it("of a branch without a commit of its own is refused, as is the request for one", async () => {
+  it("of a branch without its own commits is refused, and a request for it is as well", async () => {
     const outer = await propose("outer", { a: "1\n" });
     await gitOk(bare(), "branch", "inner", "outer");
     const body = { title: "The same", head_ref: "inner" };
@@ -140,7 +140,7 @@ describe("a merge", () => {
     expectStatus(await close(inner), 200);
   });
 
-  it("of a branch that is gone is 409", async () => {
+  it("of a missing branch is 409", async () => {
     const number = await propose("work", { a: "1\n" });
     await gitOk(bare(), "branch", "-D", "work");
     expect(seen(await merge(number))).toEqual([409, "ref_gone"]);
@@ -148,7 +148,7 @@ describe("a merge", () => {
   });
 
   it.each([{ message: "" }, { message: "a\0b" }, { message: "x".repeat(64 * 1024 + 1) }, { by: "me" }])(
-    "with %j is 400, and none",
+    "with %j is 400, and does not happen",
     async (body) => {
       const number = await propose("work", { a: "1\n" });
       expect(seen(await merge(number, body))).toEqual([400, "invalid_request"]);
@@ -156,7 +156,7 @@ describe("a merge", () => {
     },
   );
 
-  it("asked for many times at once is one merge, and of several requests each is made", async () => {
+  it("that is requested many times at once happens once, and of several requests each is merged", async () => {
     const numbers: number[] = [];
     // oxlint-disable-next-line no-await-in-loop -- numbered in this order
     for (const name of ["a", "b", "c"]) numbers.push(await propose(name, { [name]: `${name}\n` }));
@@ -169,7 +169,7 @@ describe("a merge", () => {
     expect(merges.split("\n")).toHaveLength(2);
   });
 
-  it("goes through where whoever asked has gone", async () => {
+  it("completes even if its caller has left", async () => {
     const number = await propose("work", { a: "1\n" });
     const [asked, go] = ["asked", "go"].map((name) =>
       path.join(service.importRoot, `${name}-${randomUUID()}`),
@@ -215,8 +215,8 @@ const mergeInGit = (head: string) =>
     ),
   );
 
-describe("a merge that broke off", () => {
-  it("after git had made it is finished by the next one: the row, and the manifest", async () => {
+describe("an interrupted merge", () => {
+  it("that git had made is finished by the next one: the row, and the manifest", async () => {
     const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
     const number = await propose("work", { "platform.toml": manifest });
     const [head, open] = [await rev("work"), await get(number)];
@@ -234,7 +234,7 @@ describe("a merge that broke off", () => {
     });
   });
 
-  it("after git had made it cannot be closed: the work is there", async () => {
+  it("that git had made cannot be closed, because the commits are merged", async () => {
     const number = await propose("work", { a: "1\n" });
     const head = await rev("work");
     await begin(number, head);
@@ -244,7 +244,7 @@ describe("a merge that broke off", () => {
     expect(seen(await close(number))).toEqual([409, "not_open"]);
   });
 
-  it("before git made it is made by the next one, or closed", async () => {
+  it("that git had not made is made by the next one, or closed", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
     await begin(one, await rev("one"));
     await begin(two, await rev("two"));
@@ -252,7 +252,7 @@ describe("a merge that broke off", () => {
     expect(fields(expectStatus(await close(two), 200))["status"]).toBe("closed");
   });
 
-  it("is not taken for one that a rewound branch never had", async () => {
+  it("is not confused with one of a rewound branch", async () => {
     const number = await propose("work", { a: "1\n" });
     await begin(number, await rev("work"));
     await gitOk(bare(), "update-ref", "refs/heads/work", await rev("main"));
@@ -274,14 +274,14 @@ describe("a close", () => {
     expect(again.status).toBe(201);
   });
 
-  it("of one that is merged is 409, of one that is not there 404", async () => {
+  it("of a merged one is 409, of an unknown one 404", async () => {
     const number = await propose("work", { a: "1\n" });
     expectStatus(await merge(number), 200);
     expect(seen(await close(number))).toEqual([409, "not_open"]);
     expect(seen(await close(99))).toEqual([404, "not_found"]);
   });
 
-  it("is a session's too, and a merge is not", async () => {
+  it("is allowed to a session, and a merge is not", async () => {
     const number = await propose("work", { a: "1\n" });
     const sid = await runSession(service, pid);
     const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";

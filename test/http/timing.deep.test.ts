@@ -167,7 +167,7 @@ describe("an answer of the receiver", () => {
     expect(await compared(401, kinds, DELIVERIES)).toBeLessThan(LIMIT);
   });
 
-  it("takes the same time for a slug that nobody has and one that is switched off [W36]", async () => {
+  it("takes the same time for an unknown slug and a disabled one [W36]", async () => {
     const kinds = [
       { slug: "off", signature: DIGEST },
       { slug: "not", signature: DIGEST },

@@ -36,7 +36,7 @@ const start = (): Promise<TestService> =>
 const here = (directory: string, projectId: string): string =>
   path.join(dataDir, directory, `${projectId}.git`);
 
-it("is removed at the start, of every kind; a hosted repository that was somebody's is not, though the rows are others", async () => {
+it("is removed at the start, of every kind; a hosted repository that belonged to a project is not, even with other rows", async () => {
   const [mirror, hosted, codeHosted] = [randomUUID(), randomUUID(), randomUUID()];
   const credential = { kind: "password", username: upstream.username, password: upstream.password } as const;
   const source = { kind: "git", url: `${upstream.origin}/a.git` } as const;
