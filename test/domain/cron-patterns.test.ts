@@ -43,7 +43,7 @@ const instantsOf = (cell: string): readonly string[] => cell.split(/\s+/).filter
 // Where the rules agree ---------------------------------------------------------------------------------------------
 
 test.each(rows(RUNS))(
-  "%j in %s after %s is due as there",
+  "%j in %s after %s is due at the same instant as in croner",
   (pattern = "", zone = "", after = "", due = "") => {
     const instants = instantsOf(due);
     expect(instants.length).toBeGreaterThan(0);
@@ -53,7 +53,7 @@ test.each(rows(RUNS))(
 );
 
 test.each(rows(LONG_RUNS))(
-  "%j in %s after %s is due as there, and as often",
+  "%j in %s after %s is due at the same instants as in croner, and as often",
   (pattern = "", zone = "", after = "", nth = "") => {
     const [count = "", last = ""] = nth.split(" ");
     const range = { afterMs: Date.parse(after), count: Number(count) };
@@ -62,7 +62,7 @@ test.each(rows(LONG_RUNS))(
 );
 
 test.each(rows(MATCHES))(
-  "%j in %s matches the instants that match there, and no others",
+  "%j in %s matches the same instants as croner, and no others",
   (pattern = "", zone = "", yes = "", no = "") => {
     const isDue = (instant: string): boolean =>
       nextInstant(schedule(pattern), zone, secondOf(instant) - 1) === secondOf(instant);
@@ -72,7 +72,7 @@ test.each(rows(MATCHES))(
 );
 
 test.each(rows(EARLIER_RUNS))(
-  "%j in %s before %s was due as there",
+  "%j in %s before %s was due at the same instant as in croner",
   (pattern = "", zone = "", before = "", due = "") => {
     const instants = instantsOf(due);
     const range = { afterMs: Date.parse(instants[0] ?? "") - 1, count: instants.length + 1 };
@@ -87,12 +87,12 @@ test.each(
   0,30 * * * * * | 0 0 1 * * * | 0 0 2 * * * | 0 0 13 * * * | 0 0 15 * * * | 0 0 1 * * | 0 0 12 15 * *
   0 0 12 31 1 * | 0 0 12 31 12 *
 `),
-)("reads %j, whose instants there are moved or thinned out by an option", (pattern) => {
+)("reads %j, whose instants in croner are moved or reduced by an option", (pattern) => {
   expect(refusal(sixFields(pattern))).toBe("accepted");
 });
 
 test.each(["  0 0 * * *  ", "0  0   *    *     *", "0\t0\t*\t*\t*"])(
-  "blanks and tabs around and between the fields of %j do not count",
+  "ignores blanks and tabs around and between the fields of %j",
   (pattern) => {
     expect(schedule(pattern)).toEqual(schedule("0 0 0 * * *"));
   },
@@ -123,7 +123,7 @@ test("five fields are refused: a schedule's second is written, never guessed [C0
   expect(five.filter((pattern) => !refusal(pattern).includes("This one has 5"))).toEqual([]);
 });
 
-describe.each(REFUSED_HERE)("croner accepts, and we refuse: $reason", ({ patterns, says }) => {
+describe.each(REFUSED_HERE)("croner accepts and this service refuses: $reason", ({ patterns, says }) => {
   test.each(patterns)("%j", (pattern) => {
     expect(refusal(sixFields(pattern))).toContain(says);
   });

@@ -81,7 +81,7 @@ test("keeps pairs of variables equal that the specification calls the same", () 
   expect(environment["PLATFORM_API_URL"]).toBe("http://platform.internal/v1");
 });
 
-test("takes a base URL with a trailing slash for the same", () => {
+test("treats a base URL with a trailing slash like one without", () => {
   expect(injectedEnvironment({ ...plain, baseUrl: "http://platform.internal/" })).toEqual(
     injectedEnvironment(plain),
   );
