@@ -86,7 +86,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("builds beside the place: of many calls at once one repository is left, and nothing else", () =>
+  live("builds in a separate place: of many concurrent calls one repository is left, and nothing else", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const request = { projectId: randomUUID(), importFrom: null, defaultBranch: null };
@@ -149,7 +149,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("says clearly why an import cannot be done, and leaves nothing of it [G13]", () =>
+  live("explains why an import is impossible, and leaves no part of it [G13]", () =>
     Effect.gen(function* () {
       const empty = fresh("empty");
       yield* Effect.promise(() => gitOk(empty, "init", "--quiet"));
@@ -173,7 +173,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("resolves no tag that leads to something else than a commit", () =>
+  live("resolves no tag that points to anything other than a commit", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const from = yield* Effect.promise(source);
@@ -248,7 +248,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("cuts 32 session branches at once", () =>
+  live("creates 32 session branches at once", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const { projectId } = yield* importing(yield* Effect.promise(source));
