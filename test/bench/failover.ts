@@ -24,7 +24,7 @@ const settings = {
   DATABASE_URL: url,
   PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
   PLATFORM_SANDBOX_PROVIDER: "simulated",
-  // What is measured are actors: the second node's sandboxes are to be there still when it comes back.
+  // Actors are measured: the second node's sandboxes must still exist when it comes back.
   PLATFORM_NODE_GRACE_MS: "3600000",
 };
 

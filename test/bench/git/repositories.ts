@@ -32,7 +32,7 @@ export const sizeOf = (shape: Shape, percent: number): Size => {
   return full.commits > 1 ? { ...full, commits: part(full.commits) } : { ...full, files: part(full.files) };
 };
 
-/** Bytes that nobody can tell from noise, the same for the same name. */
+/** Bytes that look like noise, the same for the same name. */
 const noise = (name: string, bytes: number): Buffer => {
   const key = createHash("sha256").update(name).digest();
   return createCipheriv("aes-256-ctr", key, Buffer.alloc(16)).update(Buffer.alloc(bytes));
