@@ -95,7 +95,7 @@ it("takes effect on every node at once, even if the previous one was just refuse
   world.server.password = "canary-renewed";
   const main = await gitOk(join(world.upstreams, `${projectId}.git`), "rev-parse", "main");
   for (const { kept, server } of nodes) {
-    // The mirror is not there yet, so that a clone has to ask.
+    // The mirror does not exist yet, so a clone has to ask.
     expect((await listing(server)).code).not.toBe(0);
     const refused = await run(Effect.flip(kept.backend.branchTip({ projectId }, "main")));
     expect(refused.code).toBe("refused");

@@ -98,7 +98,7 @@ describe("a branch's tip", () => {
   it.each<[number, string, string, number?]>([
     [401, '{"message":"Bad credentials"}', "does not take the credential (401)"],
     [403, '{"message":"Resource not accessible by integration"}', "look at its permissions"],
-    // Which of the two is not there is asked once more.
+    // A missing repository or commit: one more request tells which.
     [404, '{"message":"Not Found"}', "knows no such repository", 2],
     [409, '{"message":"Git Repository is empty."}', "an empty one needs a first commit"],
     [301, "{}", "has moved (301)"],
@@ -311,7 +311,7 @@ it.each(["hang", "slow"] as const)("gives up on a host that does not answer in t
   const errors = await Effect.runPromise(Effect.scoped(impatient));
   expect(errors.map(({ code }) => code)).toEqual(Array(3).fill("unavailable"));
   expect(errors[0]?.message).toContain("did not answer within 0.1 s");
-  // What may have been done is not done twice, unless that is harmless.
+  // A request that may have taken effect is not repeated, unless the repetition is harmless.
   expect(["GET", "POST"].map((method) => host.calls(method).length)).toEqual([3, 4]);
 });
 

@@ -1,4 +1,4 @@
-/** What the `github` backend promises of its own, beside what every backend does (src/git/github/backend.ts). */
+/** The promises of the `github` backend beyond those of every backend (src/git/github/backend.ts). */
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -97,7 +97,7 @@ describe("a token", () => {
 
   it("that the host no longer accepts is renewed for a client's fetch", async () => {
     host.tokens.delete(host.minted.at(-1) ?? "");
-    // What was fetched a moment ago would do for a client.
+    // A fetch of a moment ago would be fresh enough for a client.
     rmSync(mirror, { recursive: true });
     const answer = await run(world.endpoint.advertise(fetching()));
     expect([answer.status, existsSync(mirror)]).toEqual([200, true]);

@@ -1,4 +1,6 @@
-/** What git says in version 2 before it is asked for anything, which the service says in its place from the second time on. */
+/**
+ * Git's greeting in version 2 before the first request, which the service sends in its place from the second time on.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -52,7 +52,7 @@ const source = async (): Promise<string> => {
   return path;
 };
 
-/** Lets the looks of the sweep go by until this is gone; nobody tells of a look's end. */
+/** Lets the rounds of the sweep pass until this is gone; no signal tells the end of a round. */
 const lookedAt = Effect.fnUntraced(function* (path: string) {
   while (existsSync(path)) {
     yield* TestClock.adjust("10 seconds");

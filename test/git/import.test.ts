@@ -16,7 +16,7 @@ import { freshDirectory, scene, tip, useScene } from "./scene.ts";
 
 useScene();
 beforeEach(() => {
-  scene.policies.set("", readerPolicy); // whoever brings no password may read
+  scene.policies.set("", readerPolicy); // clients without a password may read
 });
 
 const portOf = (address: string): string => address.split(":")[1] ?? "";

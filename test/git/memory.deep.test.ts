@@ -15,7 +15,10 @@ import { gitOk } from "./git-client.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 import { TEST_MS } from "../support/patience.ts";
 
-/** Above what it has when it has just started: bytes on their way, and those that nobody has collected yet. A body that is held has five hundred. */
+/**
+ * Above its memory right after the start: bytes in transfer, and uncollected ones. A body that is held in memory has
+ * five hundred.
+ */
 const BOUND_MIB = 250;
 const MIB = 1024 ** 2;
 const SLOW_MIB = 20;

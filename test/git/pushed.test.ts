@@ -1,4 +1,4 @@
-/** What is said of a push that was taken, in the talk that its other hooks had before. */
+/** The message about an accepted push, in the protocol that its other hooks use before. */
 import { PassThrough } from "node:stream";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";

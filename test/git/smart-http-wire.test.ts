@@ -1,4 +1,4 @@
-/** What no git client does: bodies, aborts and names that are meant to harm, against the smart-HTTP functions. */
+/** Requests that no git client sends: harmful bodies, aborts and names, against the smart-HTTP functions. */
 import { randomBytes } from "node:crypto";
 import { readdirSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
