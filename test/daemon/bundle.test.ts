@@ -36,7 +36,7 @@ const run = (...args: readonly string[]): Promise<{ code: unknown; said: unknown
     ),
   );
 
-/** What a daemon says, and ends, where there is no sandbox around it. */
+/** The output of a daemon that ends because no sandbox is around it. */
 const NO_SANDBOX = {
   code: 1,
   said: expect.objectContaining({

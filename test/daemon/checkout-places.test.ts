@@ -46,7 +46,7 @@ test("a checkout's credential is not in an address, an argument or an environmen
   await daemon.git("commit", "--quiet", "--allow-empty", "-m", "work");
   await daemon.git("push", "--quiet", "origin", "HEAD");
   const traced = readFileSync(trace, "utf8");
-  // What git starts to speak HTTP is given the address: it is among what was traced.
+  // The program that git starts to speak HTTP gets the address, so the trace contains it.
   expect(traced).toContain(`remote-http origin ${daemon.service.repoUrl}`);
   const { password } = daemon.service.state;
   for (const secret of [password, Buffer.from(`x-session:${password}`).toString("base64"), TOKEN]) {

@@ -16,7 +16,7 @@ test("numbers lines from one, writes each, and returns the lines after a number"
   expect(numbers(ring.after(2, RING_BYTES))).toEqual([3]);
   expect(ring.after(3, RING_BYTES)).toEqual([]);
   expect(ring.after(99, RING_BYTES)).toEqual([]);
-  // A portion holds one line at least, however small it is to be.
+  // A portion contains at least one line, however small its limit.
   expect(numbers(ring.after(0, 1))).toEqual([1]);
   expect(numbers(ring.after(0, 4))).toEqual([1, 2]);
 });

@@ -216,7 +216,7 @@ test("starts a new output file if the old one is not trimmed, with the newest li
   const daemon = await start({ outputFile: fd });
   await vi.waitFor(async () => expect((await daemon.health()).status).toBe("ready"), POLL);
   for (let n = 0; n < 3; n += 1) await say(daemon, `${"x".repeat(4000)}\n`.repeat(100));
-  // What comes faster than 1 MiB/s is left out: it is said until it is taken.
+  // Output beyond 1 MiB/s is left out: the runtime writes the line until the log accepts it.
   await vi.waitFor(async () => {
     await say(daemon, "the last line\n");
     expect(readFileSync(file, "utf8").includes("the last line")).toBe(true);

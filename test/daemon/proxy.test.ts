@@ -6,7 +6,7 @@ import { answerOf, contextHeader, Served, signal } from "./support/served.ts";
 type Take = (request: IncomingMessage, response: ServerResponse) => void;
 
 let served: Served;
-/** What the agent runtime does in the test at hand. */
+/** The agent runtime's behaviour in the current test. */
 let runtime: Take;
 beforeEach(async () => {
   runtime = (_, response) => response.end("runtime");

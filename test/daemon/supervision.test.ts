@@ -68,7 +68,7 @@ describe("the agent runtime", () => {
         expect(error).toContain(
           "the agent runtime ended with code 7; its last output: out of [redacted] cheese",
         );
-        // It stays so, however long nobody asks.
+        // It stays so, however long it gets no request.
         yield* TestClock.adjust("1 hour");
         expect([report.runtime.state, starts]).toEqual(["failed", CRASH_BUDGET]);
         script = `exec node -e 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Served } from "./support/served.ts";
 
 let served: Served;
-/** What the app behind the port, and the agent runtime, were told last. */
+/** The headers that the app behind the port, and the agent runtime, received last. */
 let told: IncomingHttpHeaders = {};
 let port = 0;
 beforeEach(async () => {

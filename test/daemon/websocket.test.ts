@@ -190,7 +190,7 @@ describe("an upgraded connection", () => {
       "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
       "x-platform-user-context": contextHeader(),
     };
-    // Such a client says itself when its half ends.
+    // A client with allowHalfOpen ends its own side itself.
     const handshake = request({
       path: `/proxy/${port}/`,
       headers,
