@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** One sandbox, by what is left of it. */
+/** The remaining parts of one sandbox. */
 export interface Remains {
   readonly id: string;
   /** From its record; null where it has none. */
@@ -62,7 +62,7 @@ export const readMachine = (runDir: string, groupPlaces: Set<string>): Machine =
   const pids = new Map<string, number[]>();
   for (const pid of readdirSync("/proc").map(Number).filter(Number.isInteger)) {
     if (pid === process.pid) continue;
-    // What is mounted on the machine itself is in everybody's list, and says nothing of one process.
+    // Mounts of the machine itself are in every process's list, and say nothing of one process.
     const inside = named(read(`/proc/${pid}/mountinfo`), runDir).filter((id) => !mounts.has(id));
     for (const id of new Set([...inside, ...named(read(`/proc/${pid}/cmdline`), runDir)]))
       pids.set(id, [...(pids.get(id) ?? []), pid]);

@@ -1,4 +1,7 @@
-/** Violations outside the database: processes, mounts, refs, credentials, files. Each is put back by whoever planted it. */
+/**
+ * Violations outside the database: processes, mounts, refs, credentials, files. The code that plants one also reverts
+ * it.
+ */
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";

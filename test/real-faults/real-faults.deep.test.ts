@@ -65,8 +65,9 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
     });
   });
 
-  // Sessions that the second node admits fail for want of their branch, which lies on the first, and it looks for no lost
-  // sandboxes of the first: it is here for what two nodes decide about one account, and while one of them stands still.
+  // Sessions that the second node admits fail because their branch is on the first node, and the second node does not
+  // look for lost sandboxes of the first. It tests the decisions of two nodes about one account, while one of them
+  // stands still.
   it("has no late effect when it stands still beside another node [R11, I1, I4, I9, I18]", async () => {
     const scope = Effect.runSync(Scope.make());
     const shared = {

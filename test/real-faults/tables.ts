@@ -146,7 +146,7 @@ const LOGGED_BYTES = 1_000_000;
 
 const DISK_FULL = "53100";
 
-/** Writes into the server's own log until there is no room for it: whoever commits next meets the same. */
+/** Writes into the server's own log until it has no space left: every later commit fails in the same way. */
 export const exhaustLog = (url: string): Promise<void> =>
   connected(url, async (client) => {
     for (;;) {
