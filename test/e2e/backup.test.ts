@@ -1,6 +1,6 @@
 /**
- * An installation is backed up while it works, restored elsewhere and started there, with the programs that an operator
- * runs. Sandboxes are simulated: none of the old place is in the new one.
+ * An installation is backed up while it works, restored elsewhere and started there, with the programs that an
+ * operator runs. Sandboxes are simulated: the new place has no sandbox of the old one.
  */
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -50,7 +50,7 @@ let place: Installation;
 let life: Life;
 let projectId = "";
 let file = "";
-/** What every delivery was answered before the backup began, and who ran then. */
+/** The answer to every delivery before the backup began, and the sessions that ran at that time. */
 let answered: RequestLog;
 let ranBefore: readonly string[] = [];
 
@@ -243,7 +243,7 @@ const manifestOfBackup = async (): Promise<Record<string, unknown>> => {
   throw new Error("the backup is empty");
 };
 
-/** Why a restore into a new place is refused; nothing of it may be left. */
+/** The reason why a restore into a new place is refused; it must leave no files. */
 const refusalOf = async (
   from: string,
   dataDir = path.join(old.directory, "nothing-here"),

@@ -110,7 +110,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(await prune()).toEqual({ branches: [gone], dry_run: false });
       expect(await tips()).not.toContain(sessionId());
       expect(await prune()).toEqual({ branches: [], dry_run: false });
-      // What was merged is shown as before.
+      // Merged commits are shown as before.
       const { commits } = await life.call("GET", `${projectPath()}/change-requests/1`);
       expect(commits).toMatchObject([{ subject: "Proposed" }]);
     },

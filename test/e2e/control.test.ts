@@ -1,6 +1,7 @@
 /**
  * Refresh, changed secrets and saving over real parts (api.md 3, 5 and 7): the service as a process, the daemon in a
- * sandbox, the agent runtime. What a daemon refuses is proven in test/daemon; here, that it holds from end to end.
+ * sandbox, the agent runtime. test/daemon proves the daemon's refusals; these tests prove that they hold from end to
+ * end.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is killed"),
- * one after another in one data directory. A sender goes on as real ones do; what is there in the end is asked of the API.
+ * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is
+ * killed"), one after another in one data directory. A sender goes on as real ones do; the API shows the final state.
  */
 import { mkdtempSync } from "node:fs";
 import path from "node:path";
@@ -123,7 +123,7 @@ const send = async (prefix: string, restarted: Promise<void>): Promise<void> => 
   for (const [id, answers] of await sender.send()) log.set(id, answers);
 };
 
-/** What is said of the account is what there is; waiting fires are the queue. */
+/** The account's counters equal its rows; waiting fires equal the queue. */
 const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> => {
   const { said, counted, waiting } = await countedOf(service.life, projectIds);
   expect(said).toEqual(counted);

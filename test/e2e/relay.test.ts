@@ -1,7 +1,7 @@
 /**
- * The relay over real parts (api.md 3 and 7): a client, the service as a process, the daemon in a sandbox, and behind it
- * the agent runtime or a server that the agent started. What a daemon refuses is proven in test/daemon; here, that it
- * holds from one end to the other.
+ * The relay over real parts (api.md 3 and 7): a client, the service as a process, the daemon in a sandbox, and behind
+ * it the agent runtime or a server that the agent started. test/daemon proves the daemon's refusals; these tests
+ * prove that they hold from end to end.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -231,7 +231,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     const events = await stream("runtime/event");
     expect(events.response.headers["content-type"]).toContain("text/event-stream");
     await expect.poll(events.text, POLL).toContain("server.connected");
-    // What comes now was caused after the first event had been read.
+    // Later events were caused after the first event had been read.
     expect(events.text()).not.toContain("a title of this test");
     const { id } = await json("runtime/session", { title: "a title of this test" });
     await expect.poll(events.text, POLL).toContain("a title of this test");
@@ -356,7 +356,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await ask("runtime/session")).status, POLL).toBe(200);
     const session = await life.call("GET", `/v1/projects/${projectId}/sessions/${sessionId}`);
     expect(session["status"]).toBe("running");
-    // What the killed runtime had started may have gone with it: the next one starts it again.
+    // The processes of the killed runtime may have ended with it: the next one starts them again.
     await prompt(SERVE);
     await expect.poll(async () => (await ask(`ports/${PORT}/counted`)).status, POLL).toBe(200);
   });

@@ -1,6 +1,6 @@
 /**
- * What becomes of a session when something in its sandbox is killed, on real parts: the service as a process, a sandbox
- * with its daemon, and an agent runtime that leaves processes behind.
+ * The result for a session when something in its sandbox is killed, on real parts: the service as a process, a
+ * sandbox with its daemon, and an agent runtime that leaves processes behind.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 20 };
 const SETTINGS = {
-  // It is there after the checkout: the runtime's first start fails, and is made good.
+  // The file exists after the checkout: the runtime's first start fails, and a later one succeeds.
   PLATFORM_AGENT_COMMAND: "node /workspace/runtime-server.mjs",
   PLATFORM_AGENT_ADAPTER: "plain",
 };

@@ -1,6 +1,7 @@
 /**
- * Two services, each with its own data directory, on one database: two nodes. Who may admit what, once and by the newest
- * state, is the database's to say, whoever owns which actor. What belongs to a node, and nodes that die: several-nodes.test.ts.
+ * Two services, each with its own data directory, on one database: two nodes. The database decides who may admit
+ * what, once and by the newest state, regardless of which node owns which actor. several-nodes.test.ts covers
+ * resources of one node, and nodes that die.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
@@ -248,7 +249,7 @@ describe("two services on one database", () => {
   );
 });
 
-/** What is wrong between the answers of the two services to the same deliveries. */
+/** The differences between the two services' answers to the same deliveries. */
 const disagreements = (logs: readonly RequestLog[]): readonly string[] => {
   const found: string[] = [];
   for (const id of new Set(logs.flatMap((log) => [...log.keys()]))) {

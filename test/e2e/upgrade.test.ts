@@ -1,4 +1,4 @@
-/** What a start does to the schema: the real program, several of it, on one database. */
+/** Schema changes at start: several processes of the real program on one database. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ const settings = (url: string) => ({
 });
 const MASTER_KEY = randomBytes(32).toString("hex");
 
-/** A start that is to be refused: how it ends, and what it says. */
+/** A start that must be refused: its exit code and its message. */
 const refusal = async ({ directory, dataDir }: Installation, url: string) => {
   const child = spawn(process.execPath, [MAIN], {
     cwd: directory,

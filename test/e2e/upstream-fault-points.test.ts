@@ -1,7 +1,8 @@
 /**
- * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server keeps
- * (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the tables say the same, and
- * nothing lies about. test/git/external-kills.ts has the backend alone; what is hosted is in fault-points.test.ts.
+ * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server
+ * keeps (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the
+ * tables say the same, and no temporary file is left. test/git/external-kills.ts has the backend alone;
+ * fault-points.test.ts covers hosted repositories.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -53,7 +54,7 @@ afterEach(() => {
 });
 
 const remote = (): string => `${service.life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${pid}.git`;
-/** What the server has under the name; empty where it has nothing. */
+/** The server's commit under the name; empty if the ref does not exist. */
 const tip = async (ref: string): Promise<string> =>
   (await git(bare, "rev-parse", "--verify", "--quiet", ref)).stdout.trim();
 
