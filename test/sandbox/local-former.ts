@@ -12,7 +12,7 @@ import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, type Subject, sandbox, specOf } from "../conformance/sandbox.ts";
 import { type LocalSetup, ask, localOptions } from "./local-subject.ts";
 
-/** Makes a sandbox and stops when its groups are there. @returns what lies on the disk then. */
+/** Makes a sandbox and stops when its groups exist. @returns the files on the disk at that moment. */
 const makeGroupsOf = async (setup: LocalSetup, spec: ReturnType<typeof specOf>) => {
   const installation = await openInstallation(localOptions(setup, "http://127.0.0.1:1"));
   const paths = sandboxPaths(setup.runDir, spec.id);

@@ -9,7 +9,7 @@ import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
 import { type LocalSetup, ask, localOptions, runIn } from "./local-subject.ts";
 
-/** What launcher, PID 1, daemon and the way to the agent are made of, and what the daemon's scripts call. */
+/** The programs of launcher, PID 1, daemon and the way to the agent, and those that the daemon's scripts call. */
 const OURS = (
   "node platform platform-agent platform-entrypoint " +
   "bwrap env hostname ip mount pivot_root prlimit setpriv sh unshare " +

@@ -116,7 +116,7 @@ describe("the record of a sandbox", () => {
   });
 
   it("reports the rest if it cannot be removed", async () => {
-    // Nobody removes what the kernel shows of a process.
+    // The kernel's files about a process cannot be removed.
     await expect(removeTree("/proc/self/fdinfo")).rejects.toThrow(/cannot be removed: rm: /);
   });
 });
