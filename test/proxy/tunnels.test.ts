@@ -22,7 +22,7 @@ const joined = async (limits: { readonly halfOpenMs?: number } = {}) => {
 
 it("closes an upgraded connection whose client has left, even if the upstream does not react", async () => {
   const { client } = await joined({ halfOpenMs: 100 });
-  // It leaves its own half open and says nothing: nobody else would end the client's connection.
+  // It leaves its own side open and stays silent: only the service would end the client's connection.
   front.upstream.onEnd = () => undefined;
   client.socket.end();
   await client.until(({ ended }) => ended !== null);

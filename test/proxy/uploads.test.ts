@@ -1,4 +1,4 @@
-/** Bodies on their way to an upstream: early answers, `Expect`, clients that leave, who waits for whom and how long. */
+/** Uploads to an upstream: early answers, `Expect`, clients that leave, who waits for which side and how long. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -229,7 +229,7 @@ describe("back-pressure", () => {
     const client = front.client({ reads: false });
     client.send(GET);
     await firstConnection();
-    // What could flow has flowed when nothing more has come over so many other requests.
+    // All bytes that could flow have flowed when no more arrive during so many other requests.
     let [before, still] = [-1, 0];
     while (still < 50) {
       still = poured === before ? still + 1 : 0;
