@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FAILED_FIRE_ID, FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const FIRES = `${PROJECT}/fires`;
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(FIRES);
     await page.getByText("live", { exact: true }).waitFor();
-    // A page that nobody sees does not look by itself.
+    // A hidden page does not refresh by itself.
     await page.evaluate('Object.defineProperty(document, "visibilityState", { value: "hidden" })');
     const kinds = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
     for (const [index, event] of ["trigger.fired", ...kinds.map((kind) => `fire.${kind}`)].entries()) {

@@ -3,7 +3,7 @@ import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;

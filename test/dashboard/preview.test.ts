@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID } from "./world.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const TRIGGERS = `#/projects/${PROJECT_ID}/triggers`;
 const written = (slug: string, request: unknown) =>

@@ -4,7 +4,7 @@ import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
 const world = () => {
-  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
   const all = makeWorld(Date.now());
   const second = { ...all.queue[0], fire_id: OTHER_ID, trigger_slug: "new-year", position: 2 };
   return { ...all, queue: [...all.queue, second] };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const TRIGGERS = `${PROJECT}/triggers`;

@@ -6,7 +6,7 @@ import { TEST_MS } from "../support/patience.ts";
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const TRIGGERS = `${PROJECT}/triggers`;
