@@ -183,7 +183,7 @@ const world: World = {
 };
 const ROWS = rowsOf(world);
 
-/** What has a test of its own below, for it needs a queue. */
+/** Commands with a separate test below, because they need a queue. */
 const APART = ["triggers cancel"];
 
 beforeAll(async () => {

@@ -22,7 +22,7 @@ const HOSTILE = `${ESC}[2Jx\u009b2J\u202eevil\r\nnext`;
 let line: CommandLine;
 let server: Server;
 let url: string;
-/** What the server is asked, in order. */
+/** The requests that the server received, in order. */
 const asked: IncomingMessage[] = [];
 let answer: RequestListener;
 
@@ -95,7 +95,7 @@ describe("a service that is missing or unexpected", () => {
       expect.stringContaining("is not the platform's API: status 200"),
     ]);
     answer = (_, response) => response.writeHead(404).end("nothing");
-    // Not 4: whether the session is there, this server cannot know.
+    // Not 4: this server cannot know whether the session exists.
     expect(await run(["sessions", "show", PID])).toMatchObject({ code: 1 });
     answer = (_, response) => response.writeHead(502).end("bad gateway");
     expect(await run(["whoami"])).toMatchObject({ code: 6 });

@@ -1,11 +1,11 @@
-/** What each command is tried with (commands.test.ts): one row a command. */
+/** The call that commands.test.ts tries for each command: one row a command. */
 import { expect } from "vitest";
 import { makeUserToken, putSecret, runSession, SECRET_NAME, type Fields } from "../http/world.ts";
 import type { TestService } from "../support/service.ts";
 
 /** The id of nothing. */
 const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";
-/** A token by its form, and nobody's. */
+/** A token in the right form that belongs to no user. */
 const STRANGER = `platform_pat_${"x".repeat(43)}`;
 
 /** What the rows need of the service: projects, and things to use up. */
@@ -29,7 +29,7 @@ export interface World {
 }
 
 export interface Row {
-  /** What is asked for; made anew for each call, so that one may use up what it names. */
+  /** The arguments; made anew for each call, so that a call may use up the objects that it names. */
   readonly args: () => readonly string[] | Promise<readonly string[]>;
   readonly input?: string;
   /** What a person sees, in part. */
@@ -44,7 +44,7 @@ export const ID = "[0-9a-f-]{36}";
 const noSuch = (what: string): RegExp => new RegExp(`^There is no such ${what}\\.\n$`);
 const NOT_A_NUMBER = /^NUMBER is a number from 1 on\.\n$/;
 
-/** The rows, by command; `world` is there when they are asked. */
+/** The rows, by command; `world` exists when they are called. */
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "cr create": {
     args: () => ["--head", world.freshBranch(), "--title", "Add it", "--description-file", "-"],
