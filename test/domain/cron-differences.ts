@@ -115,7 +115,7 @@ interface DueOtherwise {
   readonly pattern: string;
   readonly zone: string;
   readonly after: string;
-  /** What croner's tests expect, under the option that they set where there is one. */
+  /** The result that croner's tests expect, under the option that they set if they set one. */
   readonly croner: string | null;
   readonly here: string;
   readonly reason: string;

@@ -1,13 +1,15 @@
 /**
- * The engine held to the public tests of croner (github.com/Hexagon/croner, test/) wherever its rule is api.md 4 "Cron",
- * and to our own rule wherever the two differ, with the reason. The cases are facts: which pattern is refused, and what is
- * due after which instant. What counts from the present there counts from 2026-11-20T06:30:15Z here, and local time is
- * UTC; where a test there asks for instants before one, or whether one matches, `nextInstant` is asked for the same ones.
+ * Holds the engine to the public tests of croner (github.com/Hexagon/croner, test/) wherever its rule is api.md 4
+ * "Cron", and to the service's own rule wherever the two differ, with the reason. The cases are facts: which pattern
+ * is refused, and which instant is due after which. Cases that count from the present there count from
+ * 2026-11-20T06:30:15Z here, and local time is UTC. If a test there asks for instants before one, or whether one
+ * matches, `nextInstant` must give the same ones.
  *
- * What is not a pattern there is not here: starting, pausing, naming and stopping jobs, their callbacks, contexts and
- * errors; one-off dates in place of a pattern; and the options of a job (startAt, stopAt, interval, maxRuns, dayOffset,
- * mode, sloppyRanges, utcOffset), which move or thin out instants after the pattern was read. Where an option changes how
- * the pattern itself is read (domAndDow, alternativeWeekdays), it is among the differences.
+ * Tests there that are not about patterns are left out: starting, pausing, naming and stopping jobs, their callbacks,
+ * contexts and errors; one-off dates in place of a pattern; and the options of a job (startAt, stopAt, interval,
+ * maxRuns, dayOffset, mode, sloppyRanges, utcOffset), which move or thin out instants after the pattern was read. If
+ * an option changes how the pattern itself is read (domAndDow, alternativeWeekdays), the case is among the
+ * differences.
  */
 import * as Result from "effect/Result";
 import { describe, expect, test } from "vitest";
@@ -36,7 +38,7 @@ const upcoming = (
   zone: string,
   range: { afterMs: number; count: number },
 ): readonly string[] => upcomingInstants(schedule(pattern), zone, range).map(iso);
-/** What `match` is asked of there: milliseconds do not count. */
+/** The instant that `match` gets there: milliseconds do not count. */
 const secondOf = (instant: string): number => Math.floor(Date.parse(instant) / 1000) * 1000;
 const instantsOf = (cell: string): readonly string[] => cell.split(/\s+/).filter((instant) => instant !== "");
 

@@ -245,7 +245,8 @@ test("agrees with a plain regular expression on small templates", () => {
   );
 });
 
-// Whatever comes ------------------------------------------------------------------------------------------------------
+// Any input
+// ----------------------------------------------------------------------------------------------------------
 
 /** Texts that a careless renderer would take for its own: tokens, replacement patterns, NUL, halves of pairs. */
 const hostile = fc.string({
