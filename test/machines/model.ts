@@ -73,7 +73,7 @@ export const pathsOf = <S extends Snapshot<string, object>, Event extends Named,
   return [...new Map(paths.map((path) => [JSON.stringify(path), path])).values()];
 };
 
-/** What the pure machine does on a path: at each state first every event that it refuses, then the path's own. */
+/** The pure machine's way along a path: at each state first every event that it refuses, then the path's own. */
 const walk = <S extends Snapshot<string, object>, Event extends Named, Command extends Named>(
   { machine, events }: Model<S, Event, Command>,
   path: readonly Event[],
