@@ -32,7 +32,7 @@ const [firstNode, secondNode] = nodesOfFile();
 
 type Node = Context.Context<Store | SqlClient.SqlClient>;
 
-/** What a guess does not pass: it commits with what it writes. */
+/** The step that a guess does not pass: it commits together with its write. */
 const UNDER_THE_LOCK: FaultPoint = "admission.written";
 
 interface Nodes {
@@ -219,7 +219,7 @@ describe("a guess", () => {
       const world = yield* remembering(nodes, 3);
       const first = yield* Effect.provideContext(fire(world, { deliveryId: "d-1" }), nodes.there);
       expect(first).toMatchObject({ outcome: "admitted" });
-      // What `here` remembers is true again once it has looked: only the delivery is new to it.
+      // The memory of `here` is correct again once it has looked: only the delivery is new to it.
       yield* Effect.provideContext(fire(world), nodes.here);
       const again = yield* Effect.provideContext(fire(world, { deliveryId: "d-1" }), nodes.here);
       expect(again).toMatchObject({ outcome: "duplicate", fire: { deliveryId: "d-1", status: "fired" } });

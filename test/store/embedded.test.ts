@@ -37,7 +37,7 @@ const query = (url: string, statement: string) =>
     Effect.provide(Client.layer({ url, maxConnections: 1 }), { local: true }),
   );
 
-/** 0 while there is none. */
+/** 0 without a postmaster. */
 const postmasterOf = (dataDirectory: string): Effect.Effect<number> =>
   Effect.promise(async () => {
     const text = await readFile(join(dataDirectory, "postgres/postmaster.pid"), "utf8").catch(() => "");
@@ -178,7 +178,7 @@ describe("the embedded Postgres", () => {
         yield* sql`CREATE TABLE kept AS SELECT 1 AS one`;
         const killed = yield* postmasterOf(path);
         process.kill(killed, "SIGKILL");
-        // The killed one's sessions may answer until they notice; what counts is its successor.
+        // The killed one's sessions may answer until they notice; its successor counts.
         yield* Effect.repeat(postmasterOf(path), {
           until: (pid) => pid !== 0 && pid !== killed,
           schedule: Schedule.spaced("20 millis"),
