@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
   );
 });
 
-/** What a page is given that is opened now: the first records of the stream. */
+/** The first records of the stream, for a page that is opened now. */
 const given = (url: string) =>
   Effect.promise(async () => {
     const stop = new AbortController();
