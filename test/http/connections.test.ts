@@ -15,7 +15,7 @@ let listener: Listener;
 let begun: PromiseWithResolvers<void>;
 let release: PromiseWithResolvers<void>;
 
-/** As the relay passes on a daemon's answer: before the body is there, and without an end to the connection. */
+/** As the relay passes on a daemon's answer: before the body exists, and without an end to the connection. */
 const early = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (request.url !== "/early") return false;
   response.end("done");

@@ -1,4 +1,4 @@
-/** The page at `/docs` in a real browser: all of it is there, and the browser asks nobody else for anything. */
+/** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";

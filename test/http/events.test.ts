@@ -43,7 +43,7 @@ const isStatus =
     dataOf(event).session_id === sid &&
     dataOf(event).data.status === status;
 
-/** What is told of a session's states, in the order of its coming. */
+/** The states in a session's events, in order of arrival. */
 const statusesOf = (reader: EventReader, sid: string): readonly unknown[] =>
   reader.events
     .filter((event) => event.event === "session.status" && dataOf(event).session_id === sid)

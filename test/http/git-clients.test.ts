@@ -169,7 +169,7 @@ describe("a repository with git-lfs pointers", () => {
 
   it("has its pointers shown, compared, merged and cloned unchanged, and no filter is run [G06]", async () => {
     const marker = path.join(service.importRoot, "filtered");
-    // Every git of the service finds a git-lfs, and may be told of it by nothing but the repository.
+    // Every git of the service finds a git-lfs, and only the repository may mention it.
     gitStandIn(
       service.importRoot,
       `mkdir -p "$(dirname "$0")"; printf '#!/bin/sh\\ntouch ${marker}\\n' >"$(dirname "$0")/git-lfs"

@@ -34,7 +34,7 @@ import {
   type Fields,
 } from "./world.ts";
 
-/** What a push does to a ref: `make` finds none, `delete` leaves none. */
+/** The effect of a push on a ref: `make` finds none, `delete` leaves none. */
 type Course = "make" | "forward" | "rewind" | "delete";
 /** Whose credential: `own` in a row is the session's branch, for a person that of a session. */
 type Kind = "session" | "person";
@@ -186,7 +186,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** What the ref is before and after. */
+/** The ref before and after. */
 const move = (course: Course): readonly [string, string] => {
   if (course === "make") return [absent, newer];
   if (course === "delete") return [newer, absent];

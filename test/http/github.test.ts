@@ -169,7 +169,7 @@ describe("a project with a repository at a code host", () => {
         pull_request: { number: 2, status: "merged" },
       }),
     );
-    // What was merged is shown as it was.
+    // A merged request keeps its commits.
     expect(((await get(pid, there))["commits"] as Fields[]).map(({ subject }) => subject)).toEqual([
       "Change",
     ]);

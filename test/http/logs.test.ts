@@ -70,7 +70,7 @@ const follow = async (lastEventId?: string, token = service.token): Promise<Even
 };
 
 const lineOf = ({ data }: SentEvent): string | undefined => (data as { line?: string }).line;
-/** What a reader was told: the text of each line, and every reset. */
+/** The text of each line that a reader received, and every reset. */
 const told = (reader: EventReader): readonly unknown[] =>
   reader.events.filter(({ event }) => event !== "open").map((sent) => lineOf(sent) ?? sent.event);
 const says = (line: string) => (event: SentEvent) => lineOf(event) === line;
@@ -156,7 +156,7 @@ describe("a session's log as a stream", () => {
     service.daemon.log.say(numbered(2, "two"));
     const reader = await follow();
     await reader.until(says("two"));
-    // The daemon is gone in the middle of it; what it and Node wrote last is in the provider's record alone.
+    // The daemon dies in the middle of it; only the provider's record has its and Node's last words.
     await write(`${written(2, "two")}${written(3, "three")}node: out of memory\n`);
     service.daemon.log.forget();
     await stopSession(service, pid, sid);

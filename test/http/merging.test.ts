@@ -69,7 +69,7 @@ describe("a merge", () => {
     expect(merged["merged_at"]).toBe(merged["updated_at"]);
     expect([await rev("main"), await rev("work")]).toEqual([head, head]);
     expect(listOf(await service.request("GET", at("?status=merged")), "change_requests")).toEqual([merged]);
-    // What was merged is shown as it was, though the branches hold the same now.
+    // A merged request is shown as it was, although the branches are now equal.
     expect(await get(number)).toEqual({ ...open, ...merged, mergeable: false });
     expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+a");
   });
@@ -190,7 +190,7 @@ describe("a merge", () => {
     await eventually(() => expect(existsSync(asked ?? "")).toBe(true));
     gone.abort();
     await refused;
-    // The service has heard of it when it answers another request of that client's.
+    // The service knows of the disconnect when it answers another request of the same client.
     expectStatus(await service.request("GET", "/v1/me"), 200);
     writeFileSync(go ?? "", "");
     await eventually(async () => expect((await get(number))["status"]).toBe("merged"));

@@ -40,7 +40,7 @@ const credentialFor = (target: string, method = "POST", to = NODE): string =>
 
 interface Asking {
   readonly credential?: string;
-  /** What the message is sealed with, where it is not the request's own. */
+  /** The credential that encrypts the message, if it differs from the request's own. */
   readonly sealedWith?: string;
 }
 

@@ -1,4 +1,7 @@
-/** What is held open on a node, over the store's twin and a test clock: what ends it, when, and what it costs to know. */
+/**
+ * Open connections on a node, over the store's twin and a test clock: what ends them, when, and the cost of knowing
+ * it.
+ */
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";

@@ -1,4 +1,4 @@
-/** A preview's cookie through the real service and a real daemon: what it opens, for whom, and when it ends. */
+/** A preview's cookie through the real service and a real daemon: its access, its browser, and its end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -25,7 +25,7 @@ describe("a preview's cookie", () => {
     ]) {
       expect(ownPage(await world.visit(host, "/", { cookie }))).toBe(401);
     }
-    // A link that is spent leads nobody on who has another session's cookie.
+    // A used link does not lead on a browser with another session's cookie.
     const spent = await world.link();
     await world.visit(world.host, spent);
     const theirs = await world.cookie({ sid: other });

@@ -1,4 +1,7 @@
-/** Previews through the real service and a real daemon: who gets to a port in a browser, and what of the service is there. */
+/**
+ * Previews through the real service and a real daemon: which browser reaches a port, and which parts of the service
+ * are reachable at that host.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

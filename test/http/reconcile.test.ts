@@ -26,7 +26,7 @@ afterAll(() => service.close());
 
 const bare = (pid: string): string => path.join(service.dataDir, "repositories", `${pid}.git`);
 
-/** Moves the branch in the repository itself: no hook, no merge, nobody is told. */
+/** Moves the branch in the repository itself: no hook, no merge, no notification. */
 const moveFromOutside = async (pid: string, manifest: string): Promise<void> => {
   const work = await makeRepository(service, { "platform.toml": manifest });
   await gitOk(

@@ -1,9 +1,9 @@
 /**
- * What the time of an answer tells a stranger (threats.md W36): nothing. Two kinds of calls are made in random order
- * and their times held against each other with Welch's t-test; |t| below 4.5 is the usual bound for "no difference".
+ * The time of an answer tells a stranger nothing (threats.md W36). Two kinds of calls are made in random order and
+ * their times are compared with Welch's t-test; |t| below 4.5 is the usual bound for "no difference".
  *
- * A slug that listens and one that does not are told apart by the status that spec.md 7.1 gives each of them, so their
- * times may differ too. What must not differ is what is answered alike: every 404, and every 401.
+ * A slug that listens and one that does not differ by the status that spec.md 7.1 gives each of them, so their times
+ * may differ too. Equal answers must have equal times: every 404, and every 401.
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

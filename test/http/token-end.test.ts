@@ -193,7 +193,7 @@ describe.each(ends)("when a token %s", (_, make) => {
     await eventually(() => expect(answered.said()).toContain("begun"));
     await end();
     await Promise.all([answered, waiting, upload, socket].map(over));
-    // What had no answer yet is told why; an answer that had begun does not look whole.
+    // An unanswered request gets the reason; an answer that had begun does not look complete.
     for (const { said } of [waiting, upload]) expect(said()).toMatch(/^HTTP\/1\.1 401 [^]*"unauthorized"/);
     expect(answered.said()).not.toMatch(/\r\n0\r\n\r\n$/);
     await eventually(() => expect(entries.map(({ isOver }) => isOver)).toEqual([true, true, true, true]));

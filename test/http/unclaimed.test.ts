@@ -1,4 +1,7 @@
-/** What a service that died between a repository and its project's row has left, found by the next one in its directory. */
+/**
+ * The remains of a service that died between the creation of a repository and its project's row. The next service
+ * finds them in its directory.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -189,7 +189,7 @@ describe("at the cap", () => {
     for (const n of [1, 2]) await push(n, undefined, pid);
     await push(3, undefined, busyProject);
     const order = (await queue()).map(({ project_id: project }) => project);
-    // Whose turn is first depends on who had the last one; nobody has two while another waits.
+    // The first turn depends on the last one; no project has two turns while another waits.
     expect(order.slice(0, 2).toSorted()).toEqual([pid, busyProject].toSorted());
     expect(order[2]).toBe(pid);
   });

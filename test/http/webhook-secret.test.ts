@@ -84,7 +84,7 @@ describe("a secret that is deleted", () => {
 });
 
 describe("a webhook's prompt", () => {
-  /** Whatever a template could call a secret by. */
+  /** All names by which a template could address a secret. */
   const PROBES = [
     SECRET_NAME,
     `env.${SECRET_NAME}`,
@@ -118,7 +118,7 @@ describe("a webhook's prompt", () => {
     expect(environment["PLATFORM_INITIAL_PROMPT"]).toBe(prompt);
     const tokens = ["PLATFORM_TOKEN", "PLATFORM_CLI_TOKEN"].map((name) => environment[name] ?? "");
     for (const value of [SECRET, ...tokens]) expect(prompt).not.toContain(value);
-    // What the stranger wrote stands there as it was written.
+    // The stranger's text appears unchanged.
     expect(prompt).toContain(`body=${BODY}`);
     expect(prompt).toContain("\ntrigger.secret_env=\n");
     const preview = await service.request("POST", `/v1/projects/${pid}/triggers/push/preview`, {
