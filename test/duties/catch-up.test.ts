@@ -1,4 +1,4 @@
-/** What becomes of instants that no life of the service was there for, or a clock has passed over (api.md 4 "Cron"). */
+/** Instants during which the service was down, or which a clock has passed over (api.md 4 "Cron"). */
 import { assert, describe, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -154,7 +154,7 @@ describe("several reads of one manifest", () => {
   );
 });
 
-/** Repositories of which that of one project crashes whoever asks for its tip. */
+/** Repositories in which one project's crashes each caller that asks for its tip. */
 const crashingIn = (broken: string) =>
   Layer.effect(
     GitBackend,

@@ -33,7 +33,7 @@ interface Steps {
   left: number;
 }
 
-/** The service died: nobody catches it, and nothing after it happens. */
+/** The service died: the error is not caught, and nothing after it happens. */
 const dead = new Error("the service died");
 
 const counted = <S extends object>(service: S, steps: Steps): S =>

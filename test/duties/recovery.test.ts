@@ -20,7 +20,7 @@ const INTERVAL_MS = 5_000;
 
 type World = Effect.Success<ReturnType<typeof openActorsWorld>>;
 
-/** Whatever they had to do is taken for done. */
+/** All their commands count as done. */
 const forget = Effect.fnUntraced(function* (id: string, sandboxId: string) {
   for (const [memory, actor] of [
     [(yield* Sessions).memory, id],

@@ -27,7 +27,7 @@ const running = Effect.gen(function* () {
   const round = world
     .inPorts(sweep(OPTIONS))
     .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
-  // What was decided takes its time: the work is saved first.
+  // A decision takes its time: the work is saved first.
   const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
   return { world, activity, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
 });

@@ -1,4 +1,7 @@
-/** Repositories that a creation left to nobody, among those that are somebody's or are just being made. */
+/**
+ * Repositories that a failed creation left without a project, beside those of projects and those that are being
+ * created.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +38,7 @@ interface Shelf {
   readonly directory: string;
   readonly backend: GitBackend["Service"];
   readonly kept: KeptHere;
-  /** What the age of a repository is told by. */
+  /** The file whose age is the age of the repository. */
   readonly aged: string;
 }
 let hosted: Shelf;
@@ -193,7 +196,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     const creations = await creationsOver([shelf.kept], { ...projects, unheld });
     const maker = await run(Effect.forkScoped(creations.during(projectId, making)));
     await run(Deferred.await(placed));
-    // The rows were asked before this one was there; by the time of the answer nothing is under way any more.
+    // The rows were read before this one existed; by the time of the answer no creation is in progress any more.
     finish = Effect.andThen(Deferred.succeed(mayWrite, undefined), Fiber.await(maker));
     await run(creations.look);
     expect([isThere(shelf, projectId), isThere(shelf, left)]).toEqual([true, false]);
