@@ -84,7 +84,7 @@ describe("a sandbox beyond the limit of concurrent boots", () => {
       yield* world.begin;
       yield* TestClock.adjust(BOOT_TIMEOUT_MS / 2);
       const starts = yield* Effect.forEach([...hung, late], startOf);
-      // Two of the three boot, whoever came first.
+      // Two of the three boot, whichever came first.
       expect(starts.filter((start) => start !== null && start >= begunAt)).toHaveLength(2);
     }),
   );
