@@ -1,4 +1,4 @@
-/** A session branch that was made although nobody heard of it (threats.md G12). */
+/** A session branch that was created although the service never got the answer (threats.md G12). */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
