@@ -22,7 +22,7 @@ import { isLive } from "./watch.ts";
 import { PROJECTS } from "./settled.ts";
 import type { World } from "./world.ts";
 
-/** Twice the orphans' round: what nobody holds is gone by then. */
+/** Twice the orphans' round: sandboxes without an owner are gone by then. */
 const ROUNDS_MS = 32_000;
 /**
  * Within this everything comes to rest: a boot's deadline, the slowest answer that was under way (45 s), the longest pause
@@ -42,7 +42,7 @@ const REST_LOOKED_AT = 3;
 /** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
 const QUIET_RATE = 4;
 
-/** I7, I13, I19: what is still under way that should have come to an end. */
+/** I7, I13, I19: work that is still in progress and should have ended. */
 export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
     record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
@@ -113,7 +113,7 @@ const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
   return [...moved, ...mangled];
 };
 
-/** I1: whoever made a counter wrong, it is right by now. */
+/** I1: each counter is correct by now, whatever distorted it. */
 const counterFaults = ({ distorted }: World): readonly string[] =>
   [...distorted].map(([id, by]) => `I1 the counter of ${id} is wrong by ${by}`);
 
@@ -151,7 +151,10 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
     : ["I21 a start with nothing to do called the provider"];
 };
 
-/** Nothing goes wrong from here on, and triggers are paused. What nobody holds is there, so that its round has work to do. */
+/**
+ * Nothing goes wrong from this moment, and triggers are paused. Sandboxes without an owner exist, so that the
+ * orphans' round has work to do.
+ */
 const makePeace = (world: World): void => {
   world.boundary.faults = {};
   world.boundary.outages.clear();
@@ -183,7 +186,7 @@ export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => 
   const { tables } = world;
   const early = [...unrest(tables)];
   if (early.length > 0) return early;
-  // Over Postgres nobody has looked since the last step: a manifest that was read late may have taken a trigger away.
+  // Over Postgres no check has run since the last step: a manifest that was read late may have removed a trigger.
   world.cursors.look(tables);
   return [
     ...sandboxFaults(tables, world.sandboxes()),

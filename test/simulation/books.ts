@@ -97,7 +97,7 @@ const spanOf = ({ attempts }: Delivery): number => {
   return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
 };
 
-/** What was told that it starts nothing has started nothing: a ping, and what its trigger's filter turned away. */
+/** An answer that starts nothing has started nothing: a ping, and an event that its trigger's filter rejected. */
 const idleFaults = (
   { id, isPing, attempts }: Delivery,
   own: readonly { readonly status: string; readonly sessionId: string | null }[],
@@ -113,7 +113,7 @@ const idleFaults = (
   ];
 };
 
-/** I4, I5: what was accepted has its row, and one delivery has one session. */
+/** I4, I5: an accepted delivery has its row, and one delivery has one session. */
 export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readonly string[] => {
   const rows = [...tables.fires.values()].filter(
     ({ kind, replayOf }) => kind === "webhook" && replayOf === null,
@@ -150,7 +150,7 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
   ];
 };
 
-/** R02: what a person was told was done stays done, until somebody asks for something else. */
+/** R02: an action that was reported to a user as done stays done, until another request changes it. */
 export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly string[] =>
   asked.flatMap(({ kind, about, at, answer }) => {
     const record = tables.sessions.get(about ?? "")?.record;
@@ -169,7 +169,7 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       : [];
   });
 
-/** I22: whatever failed says why. */
+/** I22: each failure has a reason. */
 export const outcomeFaults = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, failure, stopReason } }) => {
     if (status === "failed" && failure === null) return [`I22 session ${id} failed without a reason`];

@@ -50,7 +50,7 @@ export class Boundary {
   readonly outages = new Map<string, number>();
   /** Called with every effect on the world. */
   onEffect: (call: Call) => void = () => undefined;
-  /** Called before a call takes effect; what it returns is called after it. */
+  /** Called before a call takes effect; the function that it returns is called after it. */
   onCall: (call: Call) => (exit: Exit.Exit<unknown, unknown>) => void = () => () => undefined;
   /** Called when a marked call goes wrong. */
   onMarked: () => void = () => undefined;
@@ -80,7 +80,7 @@ export class Boundary {
     this.#crashesAt = of;
   }
 
-  /** What is marked goes wrong from here on. */
+  /** The marked calls fail from this moment on. */
   mark(marks: readonly Mark[]): void {
     for (const { point, nth } of marks) this.#marks.set(point, nth);
   }

@@ -1,4 +1,4 @@
-/** What users and senders asked for and were told: the other side of the books that the checkers compare. */
+/** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
 
 /** A person's request, or what became of it; null: no answer came (yet). */
 export interface Asked {

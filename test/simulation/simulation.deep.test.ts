@@ -46,7 +46,7 @@ const linesOf = async (program: string, args: readonly string[]): Promise<readon
   return stdout.trim().split("\n");
 };
 
-/** What one process of as many as there are cores found in its share of the runs; failing ones are shown. */
+/** The result of one process in its share of the runs (one process for each core); failing runs are shown. */
 const share = async (seed: number, runs: number): Promise<Summary> => {
   const lines = await linesOf("main.ts", ["--seed", String(seed), "--runs", String(runs)]);
   const summary = JSON.parse(lines.at(-1) ?? "") as Summary;

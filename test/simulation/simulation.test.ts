@@ -65,7 +65,7 @@ describe("a simulated service", () => {
         /^(?:refused|unknown) store\.(?:Counters|Events|Identity|Secrets)\./.test(point),
       );
       expect(marked).not.toEqual([]);
-      // A call that is in no list is met by chance alone; one that nobody makes wastes its marks.
+      // A call that is in no list is met by chance alone; a call that is never made wastes its marks.
       expect([...totals.calls].toSorted()).toEqual([...MARKABLE].toSorted());
     },
     LIMIT_MS,

@@ -110,7 +110,7 @@ export class World {
   readonly distorted = new Map<string, number>();
   /** When the clock was set last, in ms of `elapsed`. */
   clockSetAt = -Infinity;
-  /** Called when a sandbox that is there is about to be destroyed. */
+  /** Called when an existing sandbox is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
   readonly cursors = new Cursors();
   readonly nodes: readonly Node[];
@@ -120,9 +120,9 @@ export class World {
   providerFaults = 0;
   /** Sandboxes whose destruction was said to have succeeded and did nothing. */
   readonly liedAbout = new Set<string>();
-  /** So many destructions are to be said to have succeeded that did nothing. */
+  /** The number of destructions that must report success without any effect. */
   lies = 0;
-  /** What the service said that nobody should have to read. */
+  /** Messages of the service that must not occur. */
   readonly defects: string[] = [];
   readonly seed: number;
   readonly #random: (label: string) => Random;
@@ -167,7 +167,7 @@ export class World {
   readonly #entropy: Random;
   readonly #jitter: Random;
   readonly #providerRandom: Random;
-  /** What is asked past the boundary goes by this one's clock. */
+  /** Requests past the boundary go by this process's clock. */
   readonly #reference: Process;
 
   /** Nothing goes on in the store while the clock moves, and what dies there has no connection left. */
@@ -273,7 +273,7 @@ export class World {
     });
   }
 
-  /** Begins a life of the service; it is there once `life` is. */
+  /** Begins a life of the service; it exists once `life` is set. */
   start(node: Node): void {
     const process = new Process(this.time, node.wall);
     node.process = process;
@@ -300,7 +300,7 @@ export class World {
     });
   }
 
-  /** The node's service is dead, nothing of it runs on, and for so long nothing is started there, ms. */
+  /** The node's service is dead, no part of it continues to run, and nothing is started there for this time, ms. */
   kill(node: Node, downMs: number): void {
     this.time.end(node.process);
     node.life = null;
@@ -317,7 +317,7 @@ export class World {
     this.disturb();
   }
 
-  /** Whoever is due is started again, or thawed. */
+  /** Starts or thaws each node that is due. */
   #back(): void {
     for (const node of this.nodes) {
       if (node.backAt > this.time.elapsed || node.process.isUp) continue;
@@ -380,7 +380,7 @@ export class World {
     return true;
   }
 
-  /** What a sandbox was given is for nobody else to read. */
+  /** The secrets of a sandbox must not appear elsewhere. */
   keepSecret(sandboxId: string): void {
     const spec = this.sandboxes().get(sandboxId)?.spec;
     for (const value of Object.values(spec?.secrets ?? {})) this.secrecy.keep(value);

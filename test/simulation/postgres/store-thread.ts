@@ -27,7 +27,7 @@ type Ordered<Do extends Order["do"]> = Extract<Order, { readonly do: Do }>;
 /** How long a connection may take to end that is told to, ms. */
 const END_MS = 5_000;
 const CONNECTIONS = 6;
-/** Whose calls are nobody's who dies. */
+/** The owner of calls that do not belong to a node that dies. */
 const NOBODY = "nobody";
 
 const whole = Effect.runSync(Scope.make());
@@ -44,7 +44,7 @@ const temporaryDirectory = Effect.acquireRelease(
 const started = Effect.gen(function* () {
   if (server !== null) return server;
   const address = url ?? (yield* startEmbedded(yield* temporaryDirectory)).url;
-  // Nothing of it outlives the run, and a killed server's crash is none of the machine's.
+  // Its data does not outlive the run, and a killed server's crash does not affect the machine.
   if (url === null) yield* administer(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()");
   server = { url: address, template: yield* makeTemplate(address) };
   return server;
