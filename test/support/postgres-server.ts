@@ -28,7 +28,7 @@ export const server = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"];
   if (given !== undefined) return given;
   const { url } = yield* startEmbedded(yield* claimDataDirectory(yield* temporaryDirectory));
-  // Nothing of it outlives the run; databases are made and dropped three times as fast.
+  // Its data does not outlive the run; databases are created and dropped three times as fast.
   yield* administer(url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()");
   return url;
 });
