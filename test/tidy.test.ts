@@ -165,7 +165,7 @@ test("takes the wait limits of tests from one place", () => {
   );
   const own =
     /\b(?:testTimeout|hookTimeout|timeout): \d|\b(?:START_|CHILD_|REQUEST_)?TIMEOUT_MS = \d|AbortSignal\.timeout\(\d/;
-  // What a machine is to do at a boot's end is told by its own clock.
+  // The timeouts in the tests of actors belong to the machines, on a test clock.
   const told = tests.filter((file) => !file.startsWith("test/actors/"));
   expect(matches(told, own)).toEqual([]);
 });

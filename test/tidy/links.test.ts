@@ -20,7 +20,7 @@ const targetOf = (
   return { target: found.replace(/\/$/, ""), anchor };
 };
 
-/** What is wrong with a link, or null. */
+/** The error of a link, or null. */
 const faultOf = (file: string, link: string): string | null => {
   if (link.startsWith("/")) return "begins with a slash";
   const { target, anchor } = targetOf(file, link);

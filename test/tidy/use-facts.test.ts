@@ -1,4 +1,4 @@
-/** What documents of docs/use repeat from the program is as the program has it. */
+/** Facts of the program that documents of docs/use repeat match the program. */
 import { expect, test } from "vitest";
 import { parseManifest } from "../../src/domain/manifest.ts";
 import { MODEL_PROVIDERS } from "../../src/domain/model.ts";
