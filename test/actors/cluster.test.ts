@@ -126,7 +126,7 @@ describe("actors as cluster entities", () => {
   );
 
   const refusals = [
-    ["an actor that is not there", { load: () => Effect.succeed(null) }, ActorNotFound],
+    ["a missing actor", { load: () => Effect.succeed(null) }, ActorNotFound],
     [
       "a store that cannot be reached",
       { load: () => Effect.fail(new StoreError({ operation: "load", cause: new Error("refused") })) },

@@ -13,7 +13,7 @@ import { trigger } from "../../src/machines/trigger.ts";
 const MANY = 100;
 const SECOND = 1000;
 
-const elsewhere = () => Effect.die(new Error("nobody else is told of timers"));
+const elsewhere = () => Effect.die(new Error("no other actor gets timers"));
 
 /** Timers whose messages are answered by `told`, on a node where the actors of these triggers live. */
 const over = (

@@ -16,7 +16,7 @@ const made: readonly Command[] = [
     about: "Bake",
     takes: ["KIND", "[SIZE]"],
     inProject: true,
-    options: { filling: { value: "TEXT", about: "What is in it" }, glazed: { about: "With a glaze" } },
+    options: { filling: { value: "TEXT", about: "The filling" }, glazed: { about: "With a glaze" } },
     run: () => Promise.resolve("writes"),
   }),
   command({ name: "eat", about: "Eat", run: () => Promise.resolve("writes") }),

@@ -77,7 +77,7 @@ export const checkAccounts = (check: Check): void => {
       "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
-        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "nobody" };
+        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "unknown" };
         expect(yield* createUser({ ...nobody, now: NOON })).toBeNull();
         expect(yield* user(nobody.id)).toBeNull();
         expect((yield* users(nobody.accountId, FIRST_PAGE)).items).toEqual([]);

@@ -45,7 +45,7 @@ export const checkCounters = <Side>(check: CheckWith<Side>, distort: Distort<Sid
     for (const [what, activeSessions, queuedFires] of [
       ["too many slots are taken", 3, 1],
       ["too few slots are taken", 0, 1],
-      ["nobody seems to wait", 1, 0],
+      ["no fire seems to wait", 1, 0],
       ["too many seem to wait", 1, 7],
     ] as const) {
       check(

@@ -95,7 +95,7 @@ export const checkPreviews = (check: Check): void => {
     );
 
     check(
-      "open no link after its end, and none of another session, port or origin",
+      "open no link after its end, or for another session, port or origin",
       Effect.gen(function* () {
         const { issue, open, opening } = yield* scene;
         const link = yield* issue();

@@ -203,6 +203,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       opencodeAdapter(port).deliverPrompt({
         sessionId: "other",
         text: "x",
+        // plain-english: the name of an agent that does not exist
         agentName: "nobody",
         model: null,
       }),

@@ -34,7 +34,7 @@ describe("a request that cannot be passed on", () => {
 
   test("is answered 502 if the upstream does not speak HTTP, without text of the program [X16]", async () => {
     const port = await served.upstream(
-      createServer().on("connection", (socket) => socket.end("what is this\r\n\r\n")),
+      createServer().on("connection", (socket) => socket.end("bad request line\r\n\r\n")),
     );
     expect(plainError(await served.ask(`/proxy/${port}/`))).toEqual([502, "upstream_unreachable"]);
   });

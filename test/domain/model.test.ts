@@ -70,7 +70,7 @@ describe("the settings", () => {
     expect(parseDefaultModels('{"openai": "gpt-5.5", "openrouter": "z-ai/glm-5"}')).toMatchObject({
       success: { openai: "gpt-5.5", openrouter: "z-ai/glm-5" },
     });
-    expect(parseDefaultModels('{"nobody": "x"}')).toMatchObject({
+    expect(parseDefaultModels('{"unknown": "x"}')).toMatchObject({
       failure: expect.stringContaining("anthropic"),
     });
     for (const text of ['{"openai": 1}', '{"openai": ""}', "[]", "no JSON"])

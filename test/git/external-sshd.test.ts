@@ -99,7 +99,7 @@ describe.skipIf(!hasSshd)("a repository over ssh", () => {
       /[Hh]ost key/,
     ],
     [
-      "is not spoken to where nothing is known of its server's key",
+      "is not contacted if its server's key is unknown",
       ({ privateKey }: Sshd) => ({ privateKey, knownHosts: "[127.0.0.2]:22 ssh-ed25519 AAAA\n" }),
       /[Hh]ost key/,
     ],

@@ -66,7 +66,7 @@ describe("a read", () => {
     expect(pushed.stderr).toContain("This credential can read but cannot push.");
   });
 
-  it("finds no repository of another name and serves none of its files as such", async () => {
+  it("finds no repository of another name and serves no file over plain HTTP", async () => {
     const base = `/v1/git/${scene.projectId}.git`;
     expect(await probe(`/v1/git/${randomUUID()}.git/info/refs?service=git-upload-pack`)).toBe(404);
     expect(await probe(`${base}/info/refs`)).toBe(403);

@@ -160,7 +160,7 @@ const callOf = (route: Route): Call => {
 
 const fateOf = (route: Route, kind: TokenKind): Fate => {
   const fate = callOf(route).fates?.[kind] ?? FATES[route.power ?? "nothing"]?.[kind];
-  if (fate === undefined) throw new Error(`the table knows nothing of the power ${route.power}`);
+  if (fate === undefined) throw new Error(`the table has no row for the power ${route.power}`);
   return fate;
 };
 

@@ -246,7 +246,7 @@ const taken = async (rows: readonly Row[], sid: string): Promise<readonly Row[]>
 
 const callerOf = (who: string): Caller => {
   const caller = callers.get(who);
-  if (caller === undefined) throw new Error(`nobody is ${who}`);
+  if (caller === undefined) throw new Error(`no caller is named ${who}`);
   return caller;
 };
 

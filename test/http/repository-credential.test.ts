@@ -162,7 +162,7 @@ describe("a credential that is removed", () => {
   it("is not used any more, if its server is public", async () => {
     upstream.isPublic = true;
     expectStatus(await remove(), 204);
-    upstream.password = "nobody has this one";
+    upstream.password = "a password of no user";
     expectStatus(await newSession(), 201);
     expect(codeOf(await remove())).toEqual([404, "not_found"]);
     expect(await service.inside(Effect.flatMap(Projects, ({ credential }) => credential(pid)))).toBeNull();

@@ -129,7 +129,7 @@ describe("creating a session", () => {
   });
 
   it("checks the agent and the model", async () => {
-    expect(seen(await create({ agent_name: "nobody" }))).toEqual([422, "unknown_agent"]);
+    expect(seen(await create({ agent_name: "unknown" }))).toEqual([422, "unknown_agent"]);
     for (const agent_name of ["../x", "a/b", "", "-a", "a".repeat(65), "a.md"]) {
       expect(seen(await create({ agent_name }))).toEqual([400, "invalid_request"]);
     }
@@ -146,7 +146,7 @@ describe("creating a session", () => {
     for (const body of [
       { base_ref: "gone" },
       { base_ref: "-x" },
-      { agent_name: "nobody" },
+      { agent_name: "unknown" },
       { agent_model: "x" },
     ]) {
       await create(body);

@@ -40,7 +40,7 @@ const MANIFEST = [
   `[[triggers]]\nslug = "no-secret"\ntype = "webhook"\nprompt = "x"\n`,
   `[[triggers]]\nslug = "five"\ntype = "cron"\ncron = "0 0 2 * *"\nprompt = "x"\n`,
   webhookEntry("push", "second of its name"),
-  webhookEntry("lost-agent", "x", 'agent = "nobody"'),
+  webhookEntry("lost-agent", "x", 'agent = "unknown"'),
 ].join("\n");
 
 let service: TestService;

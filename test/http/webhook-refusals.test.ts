@@ -54,7 +54,7 @@ const refusals = (project: string, count: number): Promise<readonly Fields[]> =>
 const refusalOf = (delivery: string, project = pid): Promise<Fields> =>
   eventually(async () => {
     const row = (await list(project)).find(({ delivery_id: id }) => id === delivery);
-    if (row === undefined) throw new Error("it is not there yet");
+    if (row === undefined) throw new Error("the row does not exist yet");
     return row;
   });
 

@@ -43,7 +43,7 @@ export const sandboxes: Checker = ({ tables, machine, nodeId }) => {
           ? [`I9 the sandbox ${id} is mounted on the machine itself`]
           : []
         : [
-            `I9 of the sandbox ${id} there are ${pids.length} processes, ${mounts} mounts, ${groups} control groups and ${hasDirectory ? "a" : "no"} directory; its record is ${recordOf.get(id) ?? "not there"}`,
+            `I9 of the sandbox ${id} there are ${pids.length} processes, ${mounts} mounts, ${groups} control groups and ${hasDirectory ? "a" : "no"} directory; its record is ${recordOf.get(id) ?? "missing"}`,
           ],
     ),
     ...[...live.values()].flatMap(({ id, status, sessionId }) => {

@@ -175,7 +175,7 @@ export const OUTSIDE_PLANTS: readonly Plant[] = [
   {
     checker: "sandboxes",
     what: "a sandbox's process without a record",
-    told: "its record is not there",
+    told: "its record is missing",
     plant: strayProcess(() => null),
   },
   {

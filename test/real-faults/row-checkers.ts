@@ -74,7 +74,7 @@ export const causes: Checker = ({ tables: { fires, sessions, queue } }) => {
     ...doubled(sessions, ({ fireId }) => fireId).map((id) => `I2 fire ${id} has more than one session`),
     ...fires.flatMap(({ id, status, sessionId }) => {
       if (status === "fired" && sessionOf.get(sessionId ?? "")?.fireId !== id)
-        return [`I4 fire ${id} has fired and its session is not there`];
+        return [`I4 fire ${id} has fired and its session is missing`];
       return (status === "queued") === waiting.has(id)
         ? []
         : [`I4 fire ${id} is ${status}, its place in the queue says otherwise`];
@@ -115,10 +115,10 @@ export const promises: Checker = ({ tables, books }) => {
   const unasked = tables.sessions.filter(({ id, fireId }) => fireId === null && !answered.has(id));
   return [
     ...promised.flatMap(({ sessionId }) =>
-      present.has(sessionId ?? "") ? [] : [`I4 session ${sessionId} was promised and is not there`],
+      present.has(sessionId ?? "") ? [] : [`I4 session ${sessionId} was promised and is missing`],
     ),
     ...(unasked.length > unsure
-      ? [`I4 ${unasked.length} sessions that nobody was told of, and ${unsure} creates without an answer`]
+      ? [`I4 ${unasked.length} unreported sessions, and ${unsure} creates without an answer`]
       : []),
   ];
 };

@@ -324,7 +324,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }),
     },
     {
-      name: "leaves nothing of a directory tree that no path can name [G08]",
+      name: "removes a directory tree that is too deep for any path [G08]",
       run: serviceOf(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;

@@ -51,7 +51,7 @@ export const unrest = (tables: TableSet): readonly string[] => [
     const isOwned = [tables.sessionOutbox.of(id), tables.sandboxOutbox.of(record.sandboxId ?? "")].some(
       (commands) => commands.length > 0,
     );
-    return isOwned || !isLive(record.status) ? [] : [`I7 nobody works for session ${id}`];
+    return isOwned || !isLive(record.status) ? [] : [`I7 session ${id} has no commands left`];
   }),
   ...[...tables.sessionOutbox.actors()].flatMap((id) =>
     tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
@@ -79,7 +79,7 @@ export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { r
       record?.status === "active" &&
       session?.status === "running" &&
       session.sandboxId === id;
-    return isHeld ? [] : [`I9 the sandbox ${id} is there, its record ${record?.status ?? "is not"}`];
+    return isHeld ? [] : [`I9 the sandbox ${id} exists, its record is ${record?.status ?? "missing"}`];
   }),
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
     status === "running" && !running.has(sandboxId ?? "") ? [`I9 session ${id} runs without a sandbox`] : [],

@@ -15,7 +15,7 @@ const countBy = <A>(of: Iterable<A>, key: (one: A) => string | null): ReadonlyMa
 };
 
 const doubled = (counts: ReadonlyMap<string, number>, what: string): readonly string[] =>
-  [...counts].flatMap(([name, count]) => (count > 1 ? [`${what} ${name} is there ${count} times`] : []));
+  [...counts].flatMap(([name, count]) => (count > 1 ? [`${what} ${name} exists ${count} times`] : []));
 
 /** I2: one row an instant, one session a fire; a row and its session name each other. */
 export const fireFaults = (tables: TableSet): readonly string[] => {
@@ -82,7 +82,7 @@ export const causeFaults = (tables: TableSet, { asked }: Ledger): readonly strin
   return [
     ...(made > done + unsure ? [`I4 ${made} sessions for ${done} creates, ${unsure} without an answer`] : []),
     ...promised.flatMap((id) =>
-      tables.sessions.has(id ?? "") ? [] : [`I4 the session ${id ?? "?"} was promised and is not there`],
+      tables.sessions.has(id ?? "") ? [] : [`I4 the session ${id ?? "?"} was promised and is missing`],
     ),
     ...sessions.flatMap(({ id, fireId }) =>
       fireId !== null && tables.fires.get(fireId)?.sessionId !== id

@@ -62,7 +62,7 @@ const shardOf = (id: string): number =>
   [...id].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 65_521, 7) % SHARDS;
 
 const unavailable = (actorId: string) =>
-  Effect.fail(new ActorUnavailable({ actorId, reason: "nobody answers" }));
+  Effect.fail(new ActorUnavailable({ actorId, reason: "no node answers" }));
 
 export class Places {
   readonly #parts: PlacesParts;

@@ -146,7 +146,7 @@ export const ownerlessFaults = (tables: TableSet, forgotten: ReadonlySet<string>
   [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
     if (!isLive(status) || forgotten.has(id)) return [];
     const left = tables.sessionOutbox.of(id).length + tables.sandboxOutbox.of(sandboxId ?? "").length;
-    return left > 0 ? [] : [`I7 session ${id} is ${status} and nobody works for it`];
+    return left > 0 ? [] : [`I7 session ${id} is ${status} and has no commands left`];
   });
 
 /** `running` is written on the word of the session's own sandbox. */

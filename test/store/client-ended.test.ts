@@ -43,7 +43,7 @@ const serverThat = (says: readonly Buffer[]) =>
 const over = (says: readonly Buffer[]) =>
   Effect.gen(function* () {
     const { port } = (yield* serverThat(says)).address() as AddressInfo;
-    const url = `postgres://nobody@127.0.0.1:${port}/nowhere`;
+    const url = `postgres://user@127.0.0.1:${port}/nowhere`;
     return Context.get(yield* Layer.build(Client.layer({ url, maxConnections: 1 })), SqlClient.SqlClient);
   });
 

@@ -39,7 +39,7 @@ describe("a statement's error", () => {
     ["57014", "StoreError", "a statement that took too long"],
     ["57P01", "StoreError", "a shutdown"],
     ["XX000", "StoreError", "an error of the server's own"],
-    ["ECONNREFUSED", "StoreError", "a server that is not there"],
+    ["ECONNREFUSED", "StoreError", "a missing server"],
   ] as const)("with code %s is a %s: %s", ([code, kind]) =>
     Effect.gen(function* () {
       const error = sqlErrorOf(Object.assign(new Error("refused"), { code }), "execute");

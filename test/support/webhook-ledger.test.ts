@@ -61,7 +61,7 @@ test("finds a refused delivery", () => {
 });
 
 test("finds answers of one delivery that contradict each other [I5]", () => {
-  expect(found([answer(fired("s1")), again(fired("s2"))], GOOD)).toEqual(["d1 was told of 2 sessions"]);
+  expect(found([answer(fired("s1")), again(fired("s2"))], GOOD)).toEqual(["d1 was answered with 2 sessions"]);
   expect(found([answer(QUEUED), answer(QUEUED)], WAITING)).toEqual(["d1 was taken for new more than once"]);
   expect(found([answer(fired("s1")), again(QUEUED)], GOOD)).toEqual([
     "d1 was told that it waits after it was told that it had fired",
@@ -70,10 +70,10 @@ test("finds answers of one delivery that contradict each other [I5]", () => {
 
 test("finds a delivery whose row differs from its answer", () => {
   expect(found([answer(fired("s9"))], GOOD)).toEqual([
-    "d1 was told of session s9, and its row is fired with session s1",
+    "d1 was answered with session s9, and its row is fired with session s1",
   ]);
   expect(found([answer(fired("s1"))], WAITING)).toEqual([
-    "d1 was told of session s1, and its row is queued with session null",
+    "d1 was answered with session s1, and its row is queued with session null",
   ]);
 });
 
@@ -90,7 +90,7 @@ test("finds a session without a cause, a fire without its session, and a fire th
   expect(found(sent, { ...GOOD, sessions: [...GOOD.sessions, session("s2", null)] })).toEqual([
     "session s2 has no fire that names it",
   ]);
-  expect(found(sent, { ...GOOD, sessions: [] })).toEqual(["fire f1 has fired and session s1 is not there"]);
+  expect(found(sent, { ...GOOD, sessions: [] })).toEqual(["fire f1 has fired and session s1 is missing"]);
   const foreign = row("f2", { delivery_id: "d2", status: "queued", session_id: null });
   expect(found(sent, { ...GOOD, fires: [...GOOD.fires, foreign] })).toEqual([
     "fire f2 is of no delivery that was sent",

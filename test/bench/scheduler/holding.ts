@@ -120,7 +120,7 @@ const madeProjects = (counts: readonly number[]) =>
   ).pipe(Layer.provide(memoryStore));
 
 /** Nothing is due: a message to an actor is a fault. */
-const told = () => Effect.die(new Error("an actor was told of what is not due"));
+const told = () => Effect.die(new Error("an actor got a message although nothing is due"));
 const nobody = Layer.succeed(Actors, {
   session: told,
   sandbox: told,

@@ -46,7 +46,7 @@ describe("the doctor", () => {
     const of = await find({
       PLATFORM_PORT: port,
       PLATFORM_DATA_DIR: path.join(dataDir, "absent"),
-      DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none?sslmode=disable&connect_timeout=1`,
+      DATABASE_URL: `postgres://stranger@127.0.0.1:${port}/none?sslmode=disable&connect_timeout=1`,
       PLATFORM_AGENT_COMMAND: "no-such-agent",
     });
     holder.close();
