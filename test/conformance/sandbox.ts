@@ -224,7 +224,7 @@ const restarts = (subject: Subject): readonly Case[] => {
       }),
     },
     {
-      name: "gives a later service the log of a sandbox that ended before it started",
+      name: "gives a later service the log of a sandbox that ended before the service started",
       run: Effect.gen(function* () {
         const spec = specOf(randomUUID());
         const first = yield* service(
@@ -244,7 +244,7 @@ const restarts = (subject: Subject): readonly Case[] => {
       }),
     },
     {
-      name: "tells a later service why a sandbox ended before it started",
+      name: "tells a later service why a sandbox ended before the service started",
       run: Effect.gen(function* () {
         const spec = specOf(randomUUID());
         const first = yield* service(

@@ -33,7 +33,7 @@ const WHERE = `for name in ${OURS.join(" ")}; do command -v "$name" || :; done`;
 
 export const shadowCases = (setup: LocalSetup): readonly Case[] => [
   {
-    name: "keeps its own programs apart from the agent's, whatever the agent's are called",
+    name: "keeps its own programs apart from the agent's, whatever their names",
     run: Effect.gen(function* () {
       const directory = yield* makeShadows;
       const agentBinaries = OURS.map((name) => join(directory, name));
