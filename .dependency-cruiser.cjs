@@ -150,6 +150,19 @@ module.exports = {
       },
     },
     {
+      name: "handlers-are-strangers",
+      comment:
+        "The handlers of one group do not import those of another, not for an error's constructor either. Errors that " +
+        "several groups answer with are in http/refusals.ts; what else they share has a file of its own, named here.",
+      severity: "error",
+      from: { path: "^src/http/" },
+      to: {
+        path: "^src/http/handlers/",
+        pathNot:
+          "^src/http/handlers/(answers|hand-fires|merging|repository-credential|trigger-listing|warnings|wire)\\.ts$",
+      },
+    },
+    {
       name: "nobody-asks-which-node",
       comment:
         "Whatever belongs to a node is reached through the ports, which find out where it is: only the service's wiring " +
@@ -347,6 +360,15 @@ module.exports = {
         ],
       },
       to: { path: "^node_modules/@effect/platform-node" },
+    },
+    {
+      name: "platform-node-by-part",
+      comment:
+        "The package's index loads every part of it, and with them a Redis client: 650 modules, a quarter of the CPU time of a " +
+        "service's start. Import the part: `@effect/platform-node/NodeRuntime`.",
+      severity: "error",
+      from: {},
+      to: { path: "^node_modules/@effect/platform-node/dist/index\\." },
     },
   ],
   options: {

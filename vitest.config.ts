@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
-import { ClosingLine } from "./test/support/reporter.ts";
-import { RealPartsFirst } from "./test/support/sequencer.ts";
+import { ClosingLine } from "./test/support/vitest/reporter.ts";
+import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
 
 /** Of every test, here and in the deep ones. */
 export const LIMITS = {
@@ -13,23 +13,33 @@ export const LIMITS = {
 
 export const DEEP = "test/**/*.deep.test.ts";
 /**
- * Files that leave nothing behind in their process share workers: one of its own for each costs more than most of them do.
- * Not all of them do: a shared worker grows, and what starts many programs pays for each fork of a large process.
+ * Files that leave nothing behind in their process share workers. A worker for each costs half a second of CPU time, which is more
+ * than most of these files take. Files that start many programs are not here: a shared worker grows, and each fork of a large process
+ * is slow.
  */
-const TOGETHER =
-  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts";
+const TOGETHER = [
+  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts",
+  "test/cli/grammar.test.ts",
+  "test/daemon/{checkout,config-dir,context,credential,http-client,log-ring,opencode-turns,proxy}.test.ts",
+  "test/daemon/{redact,report,route,smuggling,visitor,websocket}.test.ts",
+  "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
+  "test/real-faults/slope.test.ts",
+  "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,run-directory,seccomp,simulated}.test.ts",
+  "test/support/vitest/reporter.test.ts",
+  "test/support/webhooks/webhook-ledger.test.ts",
+];
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/temporary-files.ts", "test/support/postgres-server.ts"],
+    globalSetup: ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"],
     // Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer.
     maxWorkers: 4,
     sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "together", include: [TOGETHER], exclude: [DEEP], isolate: false } },
-      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [TOGETHER, DEEP] } },
+      { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP], isolate: false } },
+      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [...TOGETHER, DEEP] } },
     ],
   },
 });

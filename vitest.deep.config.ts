@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { ClosingLine } from "./test/support/reporter.ts";
+import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { DEEP, LIMITS } from "./vitest.config.ts";
 
 /** `npm run test:deep`: the tests that take longer than a person waits, one file at a time. */
@@ -7,7 +7,7 @@ import { DEEP, LIMITS } from "./vitest.config.ts";
 export default defineConfig({
   test: {
     ...LIMITS,
-    globalSetup: ["test/support/postgres-server.ts"],
+    globalSetup: ["test/support/postgres/offer.ts"],
     include: [DEEP],
     testTimeout: 1_800_000,
     maxWorkers: 1,

@@ -18,6 +18,14 @@ export interface Refused {
   readonly body: ErrorBody;
 }
 
+const sentenceOf = (path: string, message: string): string => {
+  const text = message.replace(/\.$/, "");
+  if (text === "unknown field") return `Unknown field \`${path}\`.`;
+  const isDemand = text.startsWith("must ");
+  if (path === "") return isDemand ? `The body ${text}.` : `Invalid body: ${text}.`;
+  return isDemand ? `\`${path}\` ${text}.` : `Invalid \`${path}\`: ${text}.`;
+};
+
 /**
  * The error of a JSON body, in the service's wording (api.md 1 "Bad input").
  *
@@ -26,7 +34,7 @@ export interface Refused {
 export const invalid = (path: string, message: string, code = "invalid_request"): Refused => ({
   status: 400,
   body: {
-    error: `The body is not valid: ${path === "" ? "" : `${path}: `}${message.replace(/\.$/, "")}.`,
+    error: sentenceOf(path, message),
     code,
     details: { issues: [{ path, message }] },
   },

@@ -86,6 +86,9 @@ export const callJson = <A>(call: HttpCall, schema: Schema.Decoder<A>): Effect.E
     Effect.mapError(
       Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text),
       () =>
-        new HttpFailure({ status: null, message: `${new URL(call.url).pathname} answered an unknown shape` }),
+        new HttpFailure({
+          status: null,
+          message: `${new URL(call.url).pathname} answered in an unexpected form`,
+        }),
     ),
   );

@@ -14,6 +14,7 @@ import { Inspector } from "../src/actors/inspector.ts";
 import { volatileMemory } from "../src/actors/volatile.ts";
 import { cutText } from "../src/domain/text.ts";
 import {
+  AGENT_RUNTIME_LIMITS,
   agentRuntime,
   type AgentRuntimeCommand,
   type AgentRuntimeEvent,
@@ -75,9 +76,6 @@ const CUT: TurnEnd = {
     message: "The agent runtime ended or restarted during the turn. Send the message again.",
   },
 };
-const MAILBOX = 64;
-/** Crashes of a handler. The machine counts those of the runtime. */
-const HANDLER_RESTARTS = { restarts: 5, withinMs: 30_000 };
 
 /** Whether a turn is in progress. */
 export const isBusyNow = ({
@@ -104,8 +102,7 @@ export const superviseRuntime = Effect.fnUntraced(function* (
     machine: agentRuntime,
     memory: volatileMemory(agentRuntime.start({})),
     handlers: interpreter.handlers,
-    mailbox: MAILBOX,
-    restarts: HANDLER_RESTARTS,
+    ...AGENT_RUNTIME_LIMITS,
   }).pipe(
     // Every step of the machine appears in the health report, whatever caused it.
     Effect.provideService(Inspector, ({ snapshot }) =>

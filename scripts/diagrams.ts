@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
+import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
@@ -94,6 +95,33 @@ const table = (machine: AnyStateMachine): string => {
   ].join("\n");
 };
 
+/** A fire is no actor: what moves it is a statement of the store, under the lock of its account. */
+const fireSection = (): readonly string[] => {
+  const froms = ["new", ...FIRE_STATUSES] as const;
+  const arrows = froms.flatMap((from) =>
+    FIRE_STATUSES.flatMap((to) => {
+      const why = FIRE_MOVES[from][to];
+      return why === undefined ? [] : [`  ${from === "new" ? "[*]" : from} --> ${to}: ${why}`];
+    }),
+  );
+  const finals = FIRE_STATUSES.filter((status) => Object.keys(FIRE_MOVES[status]).length === 0);
+  return [
+    "## fire",
+    "",
+    "From the table of moves in `src/domain/fire.ts`. The stores refuse every other change of status.",
+    "",
+    "```mermaid",
+    "stateDiagram-v2",
+    ...arrows,
+    ...finals.map((status) => `  ${status} --> [*]`),
+    "```",
+    "",
+    row(["from", ...FIRE_STATUSES]),
+    row(["---", ...FIRE_STATUSES.map(() => "---")]),
+    ...froms.map((from) => row([`\`${from}\``, ...FIRE_STATUSES.map((to) => FIRE_MOVES[from][to] ?? "")])),
+  ];
+};
+
 /** The whole page. */
 export const machinesPage = (): string =>
   [
@@ -102,6 +130,8 @@ export const machinesPage = (): string =>
     "Generated from the machines by `npm run diagrams`; do not edit. Each diagram shows the events that lead to another",
     "state, each table every event in every state: an empty cell is a refusal. Conditions are tried from top to bottom.",
     ...MACHINES.flatMap((machine) => ["", `## ${machine.id}`, "", diagram(machine), "", table(machine)]),
+    "",
+    ...fireSection(),
     "",
   ].join("\n");
 

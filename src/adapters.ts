@@ -3,7 +3,7 @@
  * adapters.
  */
 import path from "node:path";
-import { NodeClusterSocket } from "@effect/platform-node";
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -161,10 +161,16 @@ const local = (options: LocalOptions) =>
   );
 
 /** The sandbox provider with its client for daemons (PLATFORM_SANDBOX_PROVIDER). */
-export const sandboxes = (place: Place) =>
-  place.config.sandboxProvider === "simulated"
-    ? Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon)
-    : Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+export const sandboxes = (place: Place) => {
+  // Every provider has its case: a new name is a type error here.
+  switch (place.config.sandboxProvider) {
+    case "simulated":
+      return Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon);
+    case "auto":
+    case "local":
+      return Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+  }
+};
 
 /** Where actors live: in this process alone, or on all nodes that share DATABASE_URL's Postgres. */
 export const runner = ({ databaseUrl, nodeHost, nodePort }: Config) =>

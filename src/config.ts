@@ -10,7 +10,7 @@ import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels 
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
-import { LONGEST_MS, type NamesOf, SETTINGS } from "./settings.ts";
+import { LONGEST_MS, type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -29,7 +29,7 @@ export interface Config {
   readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
-  readonly sandboxProvider: "auto" | "local" | "simulated";
+  readonly sandboxProvider: ProviderName;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly agentCommand: readonly string[];

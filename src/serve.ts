@@ -3,7 +3,7 @@
  * drains. Sandboxes keep running, and the next start finds them again (api.md 9).
  */
 import { flushCompileCache } from "node:module";
-import { NodeRuntime } from "@effect/platform-node";
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime";
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";

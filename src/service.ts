@@ -1,7 +1,7 @@
 /** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { NodeHttpServer } from "@effect/platform-node";
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -14,6 +14,7 @@ import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { requestBranchesLayer } from "./duties/change-requests.ts";
+import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
@@ -176,9 +177,9 @@ export const actorLayers = <E>({
     accountActors({ ...entity, bootTimeoutMs }),
   );
   const duties = Layer.mergeAll(
-    recoveryLayer({ intervalMs: config.recoveryIntervalMs, ready }),
-    schedulerLayer({ intervalMs: config.schedulerIntervalMs }),
-    reconcileLayer({ intervalMs: config.manifestSyncMs }),
+    recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
+    schedulerLayer({ intervalMs: DUTIES.scheduler.periodMs(config) }),
+    reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
     retentionLayer(config),
     orphansLayer,
     unclaimedLayer,
@@ -256,7 +257,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
-      requestBranchesLayer({ intervalMs: options.config.manifestSyncMs }),
+      requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
     ).pipe(
       Layer.provideMerge(openingsLayer),
       Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),

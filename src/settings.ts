@@ -373,3 +373,5 @@ type Names = keyof typeof SETTINGS;
 export type NamesOf<Kind extends Setting["kind"]> = {
   [Name in Names]: (typeof SETTINGS)[Name]["kind"] extends Kind ? Name : never;
 }[Names];
+
+export type ProviderName = (typeof SETTINGS)["PLATFORM_SANDBOX_PROVIDER"]["values"][number];

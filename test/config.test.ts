@@ -5,7 +5,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Environment } from "../src/config.ts";
-import { freshDatabase } from "./support/postgres.ts";
+import { freshDatabase } from "./support/postgres/postgres.ts";
 
 const read = (environment: Environment) => readConfig(environment, "/work");
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
-const PROGRAM = fileURLToPath(new URL("support/buffers-main.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("support/programs/buffers-main.ts", import.meta.url));
 
 const collections = (mode: "on" | "off"): number =>
   (

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { descendants, sampleProcesses } from "../src/sandbox/local/processes.ts";
 import { fileOf, plantedIn, withPlanted } from "./sandbox/local-descriptors.ts";
 
-const PROBE = join(import.meta.dirname, "support/inherited-probe.mjs");
-const CERTIFICATES = join(import.meta.dirname, "support/certificates-main.mjs");
+const PROBE = join(import.meta.dirname, "support/programs/inherited-probe.mjs");
+const CERTIFICATES = join(import.meta.dirname, "support/programs/certificates-main.mjs");
 const ROOT = join(import.meta.dirname, "..");
 const program = (name: string): string => join(ROOT, name);
 
@@ -97,6 +97,6 @@ it("leaves Node the file of certificates that it still reads", async () => {
 });
 
 it("plants descriptors that an unprepared program passes on", async () => {
-  const said = await start("test/support/inherited-probe.mjs", []).ended;
+  const said = await start("test/support/programs/inherited-probe.mjs", []).ended;
   expect(said).toMatch(/passes on: 63 64 (\d+ )*255 256 (\d+ )*1000\./);
 });

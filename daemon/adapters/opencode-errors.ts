@@ -32,10 +32,10 @@ const ADVICE = {
   unknown_model:
     "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
   model_unauthorized:
-    "The model's provider rejected the key. Check the project's secret with the key, and the permissions of the key.",
+    "The model's provider rejected the key. Check the project's secret that contains the key, and the key's permissions.",
   model_quota:
     "The model's provider does not accept more requests now. Check the quota of the key, or try again later.",
-  model_unavailable: "The model's provider sent an invalid response. Try again later.",
+  model_unavailable: "The model's provider is not available. Try again later.",
   model_refused: "The model's provider refused the request.",
   context_exceeded: "The conversation is longer than the model can read. Start a new session.",
   turn_failed: "The agent runtime ended the turn with an error.",

@@ -99,7 +99,7 @@ export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<
     ),
     Effect.timeoutOrElse({
       duration: DEADLINE,
-      orElse: () => Effect.succeed(failed(`git was not done within ${DEADLINE}`)),
+      orElse: () => Effect.succeed(failed(`git did not finish within ${DEADLINE}`)),
     }),
   );
 };

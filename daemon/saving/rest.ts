@@ -267,7 +267,7 @@ class Gatherer {
   #inTime<A>(step: Effect.Effect<A, SaveFailure>): Effect.Effect<A, SaveFailure> {
     return Effect.timeoutOrElse(step, {
       duration: STEP_DEADLINE,
-      orElse: () => Effect.fail(new SaveFailure({ message: `git was not done within ${STEP_DEADLINE}` })),
+      orElse: () => Effect.fail(new SaveFailure({ message: `git did not finish within ${STEP_DEADLINE}` })),
     });
   }
 }

@@ -73,7 +73,7 @@ export const save = (settings: Settings): Effect.Effect<Saved> =>
     return saving.run.pipe(
       Effect.timeoutOrElse({
         duration: DEADLINE,
-        orElse: () => Effect.fail(new SaveFailure({ message: `it was not done within ${DEADLINE}` })),
+        orElse: () => Effect.fail(new SaveFailure({ message: `it did not finish within ${DEADLINE}` })),
       }),
       Effect.match({
         onSuccess: (wip) => ({ wip, skipped: saving.skipped.named, error: null }),

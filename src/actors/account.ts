@@ -7,9 +7,11 @@ import { Admissions } from "../store/ports/admissions.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "../services/entropy.ts";
-import { startActor, type Handlers } from "./host.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Doubt } from "../duties/recovery.ts";
 import { volatileMemory } from "./volatile.ts";
+
+export const ACCOUNT_LIMITS: ActorLimits = { mailbox: 1024, restarts: { restarts: 5, withinMs: 30_000 } };
 
 export interface AccountActorOptions extends EntityOptions {
   /** Boot deadline for sessions that a drain starts, ms (PLATFORM_BOOT_TIMEOUT_MS). */
@@ -30,8 +32,7 @@ export const accountActors = (options: AccountActorOptions) =>
         machine: account,
         memory: volatileMemory(account.start({})),
         handlers: yield* handlersOf(id, options),
-        mailbox: 1024,
-        restarts: { restarts: 5, withinMs: 30_000 },
+        ...ACCOUNT_LIMITS,
       });
     }),
     options,

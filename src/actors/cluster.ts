@@ -208,10 +208,10 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
 );
 
 /** How often a node checks which shards it holds. A check costs some microseconds. */
-const MOVES_POLL = "250 millis";
+export const MOVES_POLL_MS = 250;
 
 /** The library's default. All nodes must agree on it. */
-const SHARDS = 300;
+export const SHARDS = 300;
 
 const groupOf = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
 
@@ -231,7 +231,7 @@ export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = 
     return Placement.of({
       isHere: (id) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), groupOf(id))),
       moves: Effect.asVoid(
-        Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL) }),
+        Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL_MS) }),
       ),
     });
   }),
@@ -275,10 +275,10 @@ export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
  * renewed each second. Nodes check the registrations four times a second, so a node that shuts down cleanly waits no
  * longer than that. With shorter times, a database that is slow for a moment would move actors around.
  */
-const TAKEOVER = {
-  shardLockExpiration: "3 seconds",
-  shardLockRefreshInterval: "1 second",
-  refreshAssignmentsInterval: "250 millis",
+export const TAKEOVER = {
+  shardLockExpiration: 3_000,
+  shardLockRefreshInterval: 1_000,
+  refreshAssignmentsInterval: 250,
 } as const;
 
 /** The address at which other nodes reach this runner: `host` and the port that the system assigned. */

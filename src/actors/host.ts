@@ -66,15 +66,21 @@ export type Handlers<Event, Command extends Named> = {
   readonly [Type in Command["type"]]: Handler<Event, Extract<Command, { readonly type: Type }>>;
 };
 
-export interface HostOptions<S, Event, Command extends Named> {
-  readonly id: string;
-  readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
-  readonly memory: Memory<S, Event, Command>;
-  readonly handlers: Handlers<Event, Command>;
+/** The numbers that one kind of actor runs under. */
+export interface ActorLimits {
   /** How many events may be under way or waiting. */
   readonly mailbox: number;
   /** How many crashes of one command's handler are tolerated. */
   readonly restarts: RestartBudget;
+}
+
+export interface HostOptions<S, Event, Command extends Named> extends ActorLimits {
+  readonly id: string;
+  readonly machine: Pick<PureMachine<S, Event, Command, never>, "name" | "step">;
+  readonly memory: Memory<S, Event, Command>;
+  readonly handlers: Handlers<Event, Command>;
+  /** The event for the machine if the memory had no slot for a step (`CapReached`). The machine must stay as it is. */
+  readonly slotRefused?: Event;
 }
 
 export interface Actor<S, Event> {
@@ -248,7 +254,10 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       }
       const now = yield* Clock.currentTimeMillis;
       const change = { id, version: this.#version, event, before, after, commands, completes, now };
-      const saved = yield* Effect.onError(memory.save(change), () => this.#distrust);
+      const saved = yield* memory.save(change).pipe(
+        Effect.tapErrorTag("CapReached", () => this.#refuseSlot),
+        Effect.onError(() => this.#distrust),
+      );
       this.#snapshot = after;
       this.#version = saved.version;
       yield* this.#inspected(event, true, commands);
@@ -259,6 +268,15 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       // Other writers change this row faster than this actor can read it. For the caller the store is unavailable now.
       Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
     );
+  }
+
+  /** The step was not saved. The machine's answer changes nothing, so it is inspected and not saved either (H3). */
+  get #refuseSlot(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { machine, slotRefused } = this.#options;
+      if (slotRefused === undefined) return Effect.void;
+      return this.#inspected(slotRefused, machine.step(this.#snapshot, slotRefused).accepted, []);
+    });
   }
 
   get #distrust(): Effect.Effect<void> {
@@ -303,7 +321,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return supervise(performed, { work, budget: restarts }).pipe(
       Effect.catchTag("RestartsExhausted", ({ reason }) =>
         Effect.andThen(
-          Effect.logError("a command is given up", { reason }),
+          Effect.logError("a command failed too often and is given up", { reason }),
           Effect.suspend(() => done(handler.gaveUp?.(entry.command, reason))),
         ),
       ),

@@ -17,12 +17,14 @@ import { answeredInTime } from "../services/answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
-import { startActor, type Handlers } from "./host.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { workSaver, type SavingOptions } from "./saving.ts";
 import { bootFailed, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
 import { sandboxWatcher } from "./sandbox-watch.ts";
 import { backoff, givenUp } from "./supervisor.ts";
+
+export const SANDBOX_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
 export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
 
@@ -38,8 +40,7 @@ export const sandboxActors = (options: SandboxActorOptions) =>
         machine: sandbox,
         memory,
         handlers,
-        mailbox: 64,
-        restarts: { restarts: 5, withinMs: 30_000 },
+        ...SANDBOX_LIMITS,
       });
     }),
     options,

@@ -33,7 +33,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
       const context = sign(id, sessionId);
       const aborted = daemon.abort(link, yield* context, saveTimeoutMs * ABORT_SHARE);
       yield* Effect.catch(aborted, (error) =>
-        Effect.logWarning("an agent's turn could not be ended before its work is saved", { error }),
+        Effect.logWarning("an agent's turn could not be stopped before its work was saved", { error }),
       );
       return yield* daemon.save(link, yield* context, saveTimeoutMs * (1 - ABORT_SHARE));
     }).pipe(
@@ -41,7 +41,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
         duration: saveTimeoutMs,
         orElse: () => Effect.succeed(notSaved(`the sandbox did not answer within ${saveTimeoutMs} ms`)),
       }),
-      Effect.catch(({ message }) => Effect.succeed(notSaved(`the sandbox could not be asked: ${message}`))),
+      Effect.catch(({ message }) => Effect.succeed(notSaved(`the sandbox could not be reached: ${message}`))),
       Effect.tap((saved) =>
         Effect.logInfo("work saved", { session: sessionId, ...saved, skipped: saved.skipped.length }),
       ),

@@ -19,9 +19,11 @@ import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
 import { newUuid } from "../services/entropy.ts";
-import { startActor, type Handlers } from "./host.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
 import { backoff, givenUp } from "./supervisor.ts";
+
+export const SESSION_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
 export interface SessionActorOptions extends EntityOptions {
   /** The node on which a `local` sandbox lives; written to the sandbox's record. */
@@ -40,8 +42,8 @@ export const sessionActors = (options: SessionActorOptions) =>
         machine: session,
         memory,
         handlers,
-        mailbox: 64,
-        restarts: { restarts: 5, withinMs: 30_000 },
+        slotRefused: { type: "slot.refused" },
+        ...SESSION_LIMITS,
       });
     }),
     options,

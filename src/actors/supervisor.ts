@@ -6,7 +6,6 @@ import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import * as Fiber from "effect/Fiber";
 import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
@@ -34,10 +33,21 @@ export const backoff = (base: Duration.Input, cap: Duration.Input) =>
     Schedule.jittered,
   );
 
-/** Created once, since every command of every actor uses it. */
-const OUTAGE = backoff("50 millis", "5 seconds");
+/** Between two attempts, in ms: the first pause, doubling up to the longest. */
+export interface Pauses {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+/** While the database is away. */
+export const OUTAGE_PAUSES: Pauses = { firstMs: 50, longestMs: 5_000 };
+/** After a crash. */
+export const CRASH_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
 
-/** Waits out a database outage: 50 ms doubling to 5 s. */
+const pausing = ({ firstMs, longestMs }: Pauses) => backoff(firstMs, longestMs);
+/** Created once, since every command of every actor uses it. */
+const OUTAGE = pausing(OUTAGE_PAUSES);
+
+/** Waits out a database outage (`OUTAGE_PAUSES`). */
 export const waitOutOutage = <A, E, R>(
   work: string,
   effect: Effect.Effect<A, E | StoreError, R>,
@@ -53,29 +63,6 @@ export const waitOutOutage = <A, E, R>(
     ),
     { while: isStoreError, schedule: OUTAGE },
   ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
-
-/** One round of a background duty. An outage is waited out. A crash is logged, and the next round runs as planned. */
-export const dutyRound = <E, R>(
-  work: string,
-  effect: Effect.Effect<void, E | StoreError, R>,
-): Effect.Effect<void, Exclude<E, StoreError>, R> =>
-  Effect.catchDefect(waitOutOutage(work, effect), (defect) =>
-    Effect.annotateLogs(Effect.logError("a round of a background duty crashed", defect), { work }),
-  );
-
-/**
- * Repeats a background duty's rounds for ever, at a signal or after `poll`. Listening starts before a round, so a
- * commit during the round triggers the next round at once.
- */
-export const dutyRounds = <E, R, E2, R2>(
-  round: Effect.Effect<void, E, R>,
-  { poll, signal }: { readonly poll: Duration.Input; readonly signal: Effect.Effect<void, E2, R2> },
-): Effect.Effect<never, E | E2, R | R2> =>
-  Effect.gen(function* () {
-    const signalled = yield* Effect.forkScoped(signal, { startImmediately: true });
-    yield* round;
-    yield* Effect.raceFirst(Effect.sleep(poll), Fiber.join(signalled));
-  }).pipe(Effect.scoped, Effect.forever);
 
 const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
@@ -104,7 +91,7 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
   );
   return yield* Effect.retry(attempt, {
     while: (error) => error instanceof Crashed && crashes.length <= budget.restarts,
-    schedule: backoff("100 millis", "5 seconds"),
+    schedule: pausing(CRASH_PAUSES),
   }).pipe(
     Effect.mapError((error) =>
       error instanceof Crashed ? new RestartsExhausted({ work, reason: error.reason }) : error,

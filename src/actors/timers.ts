@@ -17,6 +17,7 @@ import * as Schedule from "effect/Schedule";
 import type { NextInstant } from "../machines/trigger.ts";
 import { Actors, Placement } from "./actors.ts";
 import { Schedules, type Scheduled } from "./schedules.ts";
+import type { Pauses } from "./supervisor.ts";
 
 export class Timers extends Context.Service<
   Timers,
@@ -37,11 +38,12 @@ export class Timers extends Context.Service<
 >()("platform/actors/Timers") {}
 
 /** The longest sleep. Longer waits are split, so that a change of the clock is noticed (threats.md C14, C15). */
-const LONGEST_SLEEP_MS = 60_000;
+export const LONGEST_SLEEP_MS = 60_000;
 
-/** Pause between two messages of one timer: 100 ms doubling to 5 s. */
-const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential("100 millis"), ({ duration }) =>
-  Effect.succeed(Duration.min(duration, Duration.seconds(5))),
+/** Pause between two messages of one timer. */
+export const TELL_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
+const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential(TELL_PAUSES.firstMs), ({ duration }) =>
+  Effect.succeed(Duration.min(duration, Duration.millis(TELL_PAUSES.longestMs))),
 );
 
 /**
@@ -69,7 +71,7 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
       );
       const told = Effect.catch(tell, (error) =>
         Effect.andThen(
-          Effect.logWarning("a timer is told again", { trigger: id, error }),
+          Effect.logWarning("a timer could not be delivered; trying again", { trigger: id, error }),
           Effect.retry(tell, TELL_AGAIN),
         ),
       );

@@ -19,10 +19,12 @@ import { CursorReads } from "../services/cursors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Firing } from "../services/firing.ts";
-import { startActor, type Handlers } from "./host.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { nextDue, scheduleOf } from "./schedules.ts";
 import { Timers } from "./timers.ts";
 import { volatileMemory } from "./volatile.ts";
+
+export const TRIGGER_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
 export interface TriggerActorOptions extends EntityOptions {
   /** A missed instant that is older than this no longer fires, ms (PLATFORM_CATCHUP_WINDOW_MS). */
@@ -58,8 +60,7 @@ export const triggerActors = (options: TriggerActorOptions) =>
         machine: trigger,
         memory: volatileMemory(trigger.start({})),
         handlers: yield* handlersOf(id, options),
-        mailbox: 64,
-        restarts: { restarts: 5, withinMs: 30_000 },
+        ...TRIGGER_LIMITS,
       });
     }),
     options,
@@ -116,14 +117,12 @@ const makeRows = Effect.gen(function* () {
       deliveryId: null,
       scheduledFor: at,
       replayOf: null,
-      atCap: "queue" as const,
+      by: "instant" as const,
     };
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
-    // Another node wrote the row, or a former schedule had the same instant. The cursor moves past it without another
-    // row.
-    if (admission.outcome === "duplicate" && admission.fire.scheduledFor === at)
-      yield* skip(due, "missed", [at]);
+    // The cursor moves past it without another row.
+    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);
   });
 
   return { fire, skip };

@@ -66,7 +66,7 @@ const unknownCommand = (group: string, [word]: readonly string[]) => {
   const prefix = group === "" ? "platform" : `platform ${group}`;
   const see = `See \`${prefix} --help\`.`;
   if (word === undefined || EVERYWHERE.has(word.replace(/^--/, "")))
-    return usage(`Missing ${group === "" ? "command" : `command of ${prefix}`}. ${see}`);
+    return usage(`Missing ${group === "" ? "command" : `command after ${prefix}`}. ${see}`);
   if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
   return usage(`Unknown command${SPELLING.test(word) ? ` ${prefix} ${word}` : ""}. ${see}`);
 };

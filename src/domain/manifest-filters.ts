@@ -60,9 +60,13 @@ const withoutWebhooks = ({ triggers }: Entries, text: string): Filtered => ({
 const strayErrors = ({ triggers, places }: Entries, webhooks: Table, text: string): ManifestError[] => {
   const types = new Map(triggers.map(({ slug, type }) => [slug, type]));
   const strays = Object.keys(webhooks).flatMap((slug) => {
-    if (types.get(slug) === "cron")
+    const type = types.get(slug);
+    if (type !== undefined && type !== "webhook")
       return [
-        { slug, message: `The trigger ${slug} is a cron trigger. Only webhook triggers can have filters.` },
+        {
+          slug,
+          message: `The trigger ${slug} is a ${type} trigger. Only webhook triggers can have filters.`,
+        },
       ];
     // An entry that is itself wrong is reported as such.
     return places.has(slug) ? [] : [{ slug, message: "No trigger has this slug." }];

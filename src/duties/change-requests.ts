@@ -9,12 +9,11 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
-import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { GitBackend } from "../git/port.ts";
 import { ChangeRequests } from "../store/ports/change-requests.ts";
 import type { ChangeRequest } from "../store/ports/records.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
 export class RequestBranches extends Context.Service<
   RequestBranches,
@@ -86,12 +85,11 @@ export const requestBranchesLayer = ({ intervalMs }: RequestBranchesOptions) =>
       const onSignal = Effect.gen(function* () {
         // Many moves of a project that came meanwhile are one look.
         const projects = new Set(yield* Queue.takeAll(signals));
-        for (const projectId of projects) yield* dutyRound("change requests", look(projectId));
+        for (const projectId of projects) yield* dutyPart("change_requests", look(projectId));
       });
       yield* Effect.forkScoped(Effect.forever(onSignal));
       // The first look is for what a former life left untold.
-      const round = dutyRound("change requests", look(null));
-      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(intervalMs)));
+      yield* runDuty("change_requests", { round: look(null), periodMs: intervalMs });
       return RequestBranches.of({ moved: (projectId) => Effect.asVoid(Queue.offer(signals, projectId)) });
     }),
   );

@@ -7,7 +7,6 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
-import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
 import { parseManifest } from "../domain/manifest.ts";
@@ -18,7 +17,7 @@ import type { GoodManifest, ManifestFailure, Project } from "../store/ports/reco
 import { Directory, type ReadManifest } from "../services/directory.ts";
 import { ModelPolicy, repositoryBringsModel } from "../services/models.ts";
 import { hasAgentFile, manifestText } from "../services/repository.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
 export class Manifests extends Context.Service<
   Manifests,
@@ -97,7 +96,7 @@ export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend
           [...directory.all()].filter(({ project }) => project.status === "active"),
           ({ project }) =>
             // Each project by itself: if one crashes or waits for the database, the others go on.
-            dutyRound(
+            dutyPart(
               "manifests",
               Effect.flatMap(hasMoved(project), (moved) =>
                 moved ? Effect.asVoid(sync(project)) : Effect.void,
@@ -123,8 +122,7 @@ export const reconcileLayer = ({ intervalMs }: ReconcileOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { reconcile } = yield* Manifests;
-      const round = dutyRound("manifests", reconcile);
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, intervalMs), Schedule.forever));
+      yield* runDuty("manifests", { round: reconcile, first: "a period", periodMs: intervalMs });
     }),
   );
 

@@ -5,15 +5,13 @@
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
 import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { answeredInTime } from "../services/answered.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
 
-/** Pause between two looks: half of the time within which an ended session's sandbox must be gone (I9). */
-const INTERVAL = "15 seconds";
 /** How many removals run at a time. */
 const CONCURRENCY = 4;
 
@@ -42,8 +40,5 @@ const cannot = (error: { readonly operation: string; readonly message: string })
   Effect.logError("sandboxes could not be compared with their records; trying again", { error });
 
 export const orphansLayer = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const look = dutyRound("orphans", removeOrphans);
-    yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(INTERVAL)));
-  }),
+  runDuty("orphans", { round: removeOrphans, periodMs: DUTIES.orphans.periodMs }),
 );

@@ -13,7 +13,6 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
-import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { cutText } from "../domain/text.ts";
 import type { GitError } from "../git/port.ts";
@@ -23,7 +22,8 @@ import type { ChangeRequest, Project } from "../store/ports/records.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Directory } from "../services/directory.ts";
 import { Manifests } from "./manifests.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
 /** Says that a project's change requests have changed; the look that follows is nobody's to wait for. */
 export const PullRequestDuty = Context.Reference<{
@@ -35,8 +35,6 @@ export interface PullRequestOptions {
   readonly publicUrl: string;
 }
 
-/** Half of the time within which an end at the host is known here. */
-const INTERVAL = "30 seconds";
 const PROJECTS_AT_ONCE = 4;
 /** Change requests of a project that one look takes up. */
 const REQUESTS = 1000;
@@ -196,8 +194,8 @@ export const pullRequestsLayer = (options: PullRequestOptions) =>
       /** One look at a project at a time: two would both open what neither finds. */
       const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
       const settle = (projectId: string) =>
-        dutyRound(
-          "pull requests",
+        dutyPart(
+          "pull_requests",
           Effect.scoped(
             Effect.flatMap(RcMap.get(turns, projectId), (turn) =>
               turn.withPermit(
@@ -217,7 +215,7 @@ export const pullRequestsLayer = (options: PullRequestOptions) =>
           { concurrency: PROJECTS_AT_ONCE, discard: true },
         ),
       );
-      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(INTERVAL)));
+      yield* runDuty("pull_requests", { round, periodMs: DUTIES.pull_requests.periodMs });
       const scope = yield* Effect.scope;
       return { wake: (projectId) => Effect.asVoid(Effect.forkIn(settle(projectId), scope)) };
     }),

@@ -24,7 +24,7 @@ import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import type { OwnerlessSession } from "../store/ports/records.ts";
 import { Actors } from "../actors/actors.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { runDuty } from "./duty.ts";
 
 export interface RecoveryOptions {
   /** Pause between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
@@ -125,11 +125,8 @@ export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platfo
 export const recoveryLayer = ({ intervalMs, ready = Effect.void }: RecoveryOptions) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const look = dutyRound("recovery", recover);
       const doubts = yield* Doubts;
-      const doubted = Effect.andThen(Queue.take(doubts), Effect.sleep(DOUBT_PAUSE));
-      const next = Effect.raceFirst(Effect.sleep(intervalMs), doubted);
-      const first = Effect.andThen(ready, look);
-      yield* Effect.forkScoped(Effect.andThen(first, Effect.forever(Effect.andThen(next, look))));
+      const signal = Effect.andThen(Queue.take(doubts), Effect.sleep(DOUBT_PAUSE));
+      yield* runDuty("recovery", { round: recover, first: ready, periodMs: intervalMs, signal });
     }),
   );

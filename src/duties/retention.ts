@@ -5,12 +5,12 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
 import { Events } from "../store/ports/events.ts";
 import { Fires } from "../store/ports/fires.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/ports/webhook-refusals.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
 
 export interface RetentionOptions {
   /** How long rows are kept, ms (PLATFORM_FIRE_RETENTION_MS). */
@@ -19,7 +19,6 @@ export interface RetentionOptions {
 
 /** How many bytes of stored requests an account may keep. The oldest go first. */
 const REQUEST_BYTES = 2 * 1024 * 1024 * 1024;
-const INTERVAL = "1 minute";
 /** Pause between two steps, so that pruning a large backlog leaves the database to others. */
 const BREATH = "50 millis";
 
@@ -38,8 +37,9 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
 
 export const retentionLayer = (options: RetentionOptions) =>
   Layer.effectDiscard(
-    Effect.gen(function* () {
-      const round = dutyRound("retention", prune(options));
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, INTERVAL), Schedule.forever));
+    runDuty("retention", {
+      round: prune(options),
+      first: "a period",
+      periodMs: DUTIES.retention.periodMs,
     }),
   );

@@ -22,7 +22,7 @@ import { Projects } from "../store/ports/projects.ts";
 import { Placement } from "../actors/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 import { Timers } from "../actors/timers.ts";
 
 /** How many projects' changes are applied at the same time. */
@@ -104,7 +104,7 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
 
       yield* Effect.forkScoped(Effect.forever(follow));
       yield* Effect.forkScoped(Effect.forever(move));
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(poll, Effect.sleep(intervalMs))));
+      yield* runDuty("scheduler", { round: poll, periodMs: intervalMs });
       return {
         state: Effect.map(Clock.currentTimeMillis, (now) => ({
           tickedAt,
@@ -155,7 +155,7 @@ const makeTakeUp = Effect.gen(function* () {
       left.add(id);
       // A project that waits for the database holds no turn meanwhile. A newer version interrupts the wait of an older
       // one.
-      const round = dutyRound("scheduler", turns.withPermit(takeUp(known)));
+      const round = dutyPart("scheduler", turns.withPermit(takeUp(known)));
       return Effect.asVoid(FiberMap.run(underWay, id, round));
     });
   return {

@@ -25,10 +25,9 @@ import type { GivenSecrets, OutdatedSandbox, SealedSecret } from "../store/ports
 import { answeredInTime, linked } from "../services/answered.ts";
 import { Keyring } from "../services/keyring.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
-/** The longest delay after a lost signal. */
-const POLL = "5 seconds";
 /** Pause between two checks whether a turn is over. */
 const TURN_POLL = "1 second";
 /** How many runtimes are restarted at a time. */
@@ -49,7 +48,7 @@ const unsealed = (
   const value = unsealSecret(keyring.secrets, secret, secret.envelope);
   return Result.isSuccess(value)
     ? Effect.succeed([secret.name, value.success])
-    : Effect.die(new Error(`the secret ${secret.name} cannot be opened: ${value.failure}`));
+    : Effect.die(new Error(`the secret ${secret.name} cannot be decrypted: ${value.failure}`));
 };
 
 /** Opens all secrets of a project, with their revision. */
@@ -122,7 +121,7 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
       });
       // Changes that came while a sandbox was being told are looked for afterwards.
       const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
-      yield* Effect.forkScoped(dutyRounds(dutyRound("secrets", look), { poll: POLL, signal }));
+      yield* runDuty("secrets", { round: look, periodMs: DUTIES.secrets.periodMs, signal });
     }),
   );
 
@@ -172,6 +171,6 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
       Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
     );
-    return dutyRound("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
+    return dutyPart("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
   };
 });

@@ -8,10 +8,8 @@
  *  Z3 Activity that happens while the daemon is asked counts.
  */
 import * as Clock from "effect/Clock";
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
@@ -19,7 +17,8 @@ import { Activity } from "../services/activity.ts";
 import { Actors } from "../actors/actors.ts";
 import { linked } from "../services/answered.ts";
 import { told } from "../actors/delivery.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
 
 export interface SweeperOptions {
   /** The sweeper handles the sessions whose sandboxes are on this node. */
@@ -32,10 +31,6 @@ export interface SweeperOptions {
 
 /** How many daemons are asked at a time. */
 const CONCURRENCY = 16;
-/** A session is found idle at most this share of the timeout too late. */
-const LATENESS = 0.1;
-const LONGEST_INTERVAL_MS = 30_000;
-const SHORTEST_INTERVAL_MS = 100;
 
 type Turn = DaemonHealth["turn"];
 
@@ -80,10 +75,9 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
 
 export const sweeperLayer = (options: SweeperOptions) =>
   Layer.effectDiscard(
-    Effect.gen(function* () {
-      const wanted = Math.min(options.idleTimeoutMs * LATENESS, LONGEST_INTERVAL_MS);
-      const interval = Duration.millis(Math.max(wanted, SHORTEST_INTERVAL_MS));
-      const round = dutyRound("sweeper", sweep(options));
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, interval), Schedule.forever));
+    runDuty("sweeper", {
+      round: sweep(options),
+      first: "a period",
+      periodMs: DUTIES.sweeper.periodMs(options),
     }),
   );

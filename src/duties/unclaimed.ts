@@ -12,14 +12,12 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
 import { type KeptHere, KeptRepositories } from "../git/kept.ts";
 import type { GitError } from "../git/port.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
 
-/** A leftover costs disk space and nothing else, so looks are rare. */
-const INTERVAL = "10 minutes";
 /** The database ends an idle transaction after 5 s. This is more than a hundred times as long. */
 const AGE_MS = 10 * 60_000;
 
@@ -72,9 +70,7 @@ export const makeCreations = Effect.gen(function* () {
           ),
         () => Effect.sync(() => void underWay.delete(projectId)),
       ),
-    look: Effect.forEach(everywhere, (kept) => dutyRound("unclaimed repositories", lookAt(kept)), {
-      discard: true,
-    }),
+    look: Effect.forEach(everywhere, (kept) => dutyPart("unclaimed", lookAt(kept)), { discard: true }),
   });
 });
 
@@ -85,7 +81,7 @@ export const unclaimedLayer = Layer.effect(
     const creations = yield* makeCreations;
     const everywhere = yield* KeptRepositories;
     if (everywhere.length > 0)
-      yield* Effect.forkScoped(Effect.repeat(creations.look, Schedule.spaced(INTERVAL)));
+      yield* runDuty("unclaimed", { round: creations.look, periodMs: DUTIES.unclaimed.periodMs });
     return creations;
   }),
 );

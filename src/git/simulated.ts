@@ -225,7 +225,7 @@ const readFile = Effect.fnUntraced(function* (state: State, { commit, path, maxB
   if (entry === undefined) return null;
   const bytes = new Uint8Array(Buffer.from(entry));
   if (bytes.length <= maxBytes) return bytes;
-  return yield* error("file_too_large", `${path} has ${bytes.length} bytes; at most ${maxBytes} are read.`);
+  return yield* error("file_too_large", `${path} has ${bytes.length} bytes. The limit is ${maxBytes} bytes.`);
 });
 
 const commitTo = (state: State, request: SimulatedCommit): string => {
@@ -315,7 +315,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           const fault = defaultBranchFault(defaultBranch ?? "main");
           if (fault !== null) return Effect.fail(fault);
           if (importFrom !== null)
-            return Effect.fail(error("import_failed", "The simulated backend imports nothing."));
+            return Effect.fail(error("import_failed", "The simulated backend does not support imports."));
           const state = repositories.get(projectId) ?? emptyState(defaultBranch ?? "main");
           repositories.set(projectId, state);
           return Effect.succeed({ defaultBranch: state.head });

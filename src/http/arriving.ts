@@ -8,6 +8,8 @@ import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import { BadRequest, RequestTimeout, TooLarge, Unavailable, type ApiError } from "./api/errors.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { runDuty } from "../duties/duty.ts";
 import { BodyBudget, type Hold, type Sender } from "./body-budget.ts";
 import { BodyTime } from "./body.ts";
 
@@ -38,9 +40,6 @@ const late = () => new RequestTimeout({ error: "The body did not arrive in time.
 const incomplete = () =>
   new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
 
-/** The longest pause between two checks for bodies that take too long. */
-const LOOK_MS = 1000;
-
 interface Reading {
   readonly deadline: number;
   readonly end: (error: ApiError) => void;
@@ -56,7 +55,8 @@ export const makeArriving = Effect.gen(function* () {
     const now = clock.currentTimeMillisUnsafe();
     for (const reading of underWay) if (reading.deadline <= now) reading.end(late());
   });
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(Math.min(LOOK_MS, timeMs / 4)), look)));
+  const periodMs = Math.min(DUTIES.webhook_bodies.periodMs, timeMs / 4);
+  yield* runDuty("webhook_bodies", { round: look, first: "a period", periodMs });
 
   const read: Arriving["read"] = (request, { limitBytes, sender }, then) => {
     const hold: Hold = budget.open(sender);

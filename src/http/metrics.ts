@@ -6,6 +6,8 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { PrometheusMetrics } from "effect/observability";
 import { BootPlaces } from "../services/boot-places.ts";
 import { Directory } from "../services/directory.ts";
+import { DUTY_NAMES } from "../duties/duties.ts";
+import { DutyRuns } from "../duties/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
 import { WebhookRecord } from "../services/webhook-record.ts";
 import { Identity } from "../store/ports/identity.ts";
@@ -33,6 +35,32 @@ const countWebhooks = Effect.fnUntraced(function* () {
     incremental: true,
   });
   yield* Metric.update(lost, dropped);
+});
+
+/** The last run of each background duty in this process (duties/duties.ts). One that has not run yet has no line but its failures. */
+const showDuties = Effect.fnUntraced(function* () {
+  const runs = yield* DutyRuns;
+  const lastRun = Metric.gauge("duty_last_run_timestamp_seconds", {
+    description: "When the last round of a background duty ended, in seconds since 1970.",
+  });
+  const duration = Metric.gauge("duty_last_run_duration_seconds", {
+    description: "How long the last round of a background duty took.",
+  });
+  const failed = Metric.gauge("duty_last_run_failed", {
+    description: "1 if the last round of a background duty or a part of it crashed, else 0.",
+  });
+  const failures = Metric.counter("duty_failures_total", {
+    description: "Crashes in rounds of a background duty since the start of this process.",
+    incremental: true,
+  });
+  for (const duty of DUTY_NAMES) {
+    yield* Metric.update(Metric.withAttributes(failures, { duty }), runs.failures(duty));
+    const last = runs.lastRun(duty);
+    if (last === null) continue;
+    yield* Metric.update(Metric.withAttributes(lastRun, { duty }), last.endedAt / 1000);
+    yield* Metric.update(Metric.withAttributes(duration, { duty }), last.tookMs / 1000);
+    yield* Metric.update(Metric.withAttributes(failed, { duty }), last.failed ? 1 : 0);
+  }
 });
 
 /** Accounts see their own sessions and queue. The scheduler and the receiver belong to the whole service. */
@@ -66,6 +94,7 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   yield* set("sessions_cap", "Maximum number of live sessions of the account.", account.sessionCap);
   yield* set("fires_queued", "Queued fires of the account.", account.queuedFires);
   yield* countWebhooks();
+  yield* showDuties();
   return yield* PrometheusMetrics.format({ prefix: "platform" });
 });
 

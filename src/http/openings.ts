@@ -17,6 +17,8 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type { Grant } from "../store/ports/grants.ts";
 import { Identity } from "../store/ports/identity.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { runDuty } from "../duties/duty.ts";
 import type { Principal } from "../store/ports/records.ts";
 
 /** An open use, with the conditions that end it. */
@@ -51,9 +53,9 @@ export class Openings extends Context.Service<
 >()("platform/http/Openings") {}
 
 /** How long a lost signal may leave a connection open. */
-const POLL_MS = 1000;
+const POLL_MS = DUTIES.open_connections.periodMs;
 /** Node's timers are limited to 24 days. A later expiry is checked again after this time. */
-const LONGEST_SLEEP_MS = 60 * 60 * 1000;
+const LONGEST_SLEEP_MS = DUTIES.expiring_tokens.periodMs;
 
 /** All uses with the same conditions. An empty group stays until the next poll, so that a returning caller finds it. */
 class Group {
@@ -175,7 +177,7 @@ const cutAll = (cuts: readonly (() => void)[]) =>
     cuts,
     (cut) =>
       Effect.catchDefect(Effect.sync(cut), (defect) =>
-        Effect.logError("a connection could not be cut", defect),
+        Effect.logError("a connection could not be closed", defect),
       ),
     { discard: true },
   );
@@ -188,7 +190,7 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
     yield* identity.endings((id) => register.hear(id));
 
     let nextPollAt = 0;
-    const check = Effect.gen(function* () {
+    const untilCheck = Effect.gen(function* () {
       const wasIdle = register.isIdle;
       yield* register.isHeld.await;
       const before = yield* Clock.currentTimeMillis;
@@ -198,6 +200,8 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       if (nextPollAt - before > POLL_MS) nextPollAt = before;
       const waitMs = Math.max(0, nextPollAt - before);
       yield* Effect.raceFirst(Effect.sleep(waitMs), register.isNamed.await);
+    });
+    const check = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
       const isTime = now >= nextPollAt;
       if (isTime) nextPollAt = now + POLL_MS;
@@ -211,22 +215,26 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       );
       yield* cutAll(register.cut(groups.filter(({ held }) => ended.has(held))));
     });
-    const rounds = check.pipe(
-      Effect.catch((error) => Effect.logDebug("open connections could not be checked", { error })),
-      Effect.catchDefect((defect) => Effect.logError("a check of open connections crashed", defect)),
+    // The next check asks again.
+    const round = Effect.catch(check, (error) =>
+      Effect.logDebug("open connections could not be checked", { error }),
     );
-    yield* Effect.forkScoped(Effect.forever(rounds));
+    yield* runDuty("open_connections", { round, first: untilCheck, wait: untilCheck });
 
+    let next = Infinity;
     const expire = Effect.gen(function* () {
+      const expired = register.expired(yield* Clock.currentTimeMillis);
+      next = expired.next;
+      yield* cutAll(register.cut(expired.groups));
+    });
+    const untilExpiry = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      const { groups, next } = register.expired(now);
-      yield* cutAll(register.cut(groups));
       const sleepMs = Math.min(next - now, LONGEST_SLEEP_MS);
       yield* next === Infinity
         ? register.isSooner.await
         : Effect.raceFirst(Effect.sleep(sleepMs), register.isSooner.await);
     });
-    yield* Effect.forkScoped(Effect.forever(expire));
+    yield* runDuty("expiring_tokens", { round: expire, wait: untilExpiry });
 
     const hold = (held: Held, cut: () => void) => register.hold(held, cut);
     return Openings.of({

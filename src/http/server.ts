@@ -6,7 +6,8 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node";
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -27,11 +28,11 @@ import {
   RETRY_AFTER_SECONDS,
 } from "./respond.ts";
 
-const HEADERS_TIMEOUT_MS = 10_000;
+export const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node checks for requests that are too slow. */
-const CHECK_MS = 1000;
+export const CHECK_MS = 1000;
 /** At shutdown, streams and slow requests that are still open are cut after this time. */
-const DRAIN = "3 seconds";
+export const DRAIN_MS = 3_000;
 const LET_GO = "20 millis";
 
 /** Answers some requests below Effect: the relay, for example, joins two connections byte by byte. */
@@ -219,7 +220,10 @@ const drain = (server: Server) => {
     Schedule.spaced(LET_GO),
   );
   return Effect.raceFirst(closed, Effect.andThen(letGo, Effect.never)).pipe(
-    Effect.timeoutOrElse({ duration: DRAIN, orElse: () => Effect.sync(() => server.closeAllConnections()) }),
+    Effect.timeoutOrElse({
+      duration: DRAIN_MS,
+      orElse: () => Effect.sync(() => server.closeAllConnections()),
+    }),
   );
 };
 

@@ -45,6 +45,8 @@ export const BACKOFF_MAX_MS = 30_000;
 export const HEALTHY_AFTER_MS = 60_000;
 export const CRASH_BUDGET = 10;
 export const CRASH_WINDOW_MS = 300_000;
+/** What its actor in the daemon runs under. Crashes of a handler, not of the runtime: the machine counts those. */
+export const AGENT_RUNTIME_LIMITS = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } } as const;
 
 const backoffMs = (failures: number): number =>
   Math.min(BACKOFF_MIN_MS * 2 ** Math.max(0, failures - 1), BACKOFF_MAX_MS);

@@ -9,6 +9,7 @@
  *     ended.
  *  S5 Only a restart moves a terminal session, and nothing moves a deleted one. Deleting a terminal session does not
  *     change its state.
+ *  S6 A restart needs a slot. If the account has none, the session stays as it is.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -38,7 +39,9 @@ export type SessionEvent =
   | { readonly type: "stop.requested" }
   | { readonly type: "delete.requested" }
   | { readonly type: "idle.elapsed" }
-  | { readonly type: "restart.requested"; readonly sandboxId: string };
+  | { readonly type: "restart.requested"; readonly sandboxId: string }
+  /** The account had no slot for a restart, so the restart was not saved. */
+  | { readonly type: "slot.refused" };
 
 /** `tearDownSandbox.as` is the final state of the sandbox's record (api.md 3 "Sandbox transitions"). */
 export type SessionCommand =
@@ -55,7 +58,7 @@ type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type
  * sandbox.
  */
 function sandboxOf(context: SessionContext): string {
-  if (context.sandboxId === null) throw new Error("a sandbox is torn down that was never asked for");
+  if (context.sandboxId === null) throw new Error("the session has no sandbox to tear down");
   return context.sandboxId;
 }
 
@@ -145,11 +148,19 @@ export const sessionMachine = setup({
     },
     stopped: {
       entry: "signalFreeSlot",
-      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },
+      on: {
+        ...restart,
+        "slot.refused": { guard: "isRestartable", target: "stopped" },
+        "delete.requested": { target: "stopped", actions: "markDeleted" },
+      },
     },
     failed: {
       entry: "signalFreeSlot",
-      on: { ...restart, "delete.requested": { target: "failed", actions: "markDeleted" } },
+      on: {
+        ...restart,
+        "slot.refused": { guard: "isRestartable", target: "failed" },
+        "delete.requested": { target: "failed", actions: "markDeleted" },
+      },
     },
   },
 });

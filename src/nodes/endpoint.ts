@@ -66,7 +66,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
 
   const create = Effect.fnUntraced(function* (spec: SandboxSpec) {
     const row = yield* Effect.catch(sandboxes.get(spec.id), () =>
-      notCreated("the database cannot be asked", true),
+      notCreated("the database cannot be reached", true),
     );
     if (row?.nodeId !== self || row.endedAt !== null)
       return yield* notCreated("no live record names this node");

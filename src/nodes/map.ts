@@ -12,13 +12,11 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { dutyRound, runDuty } from "../duties/duty.ts";
 import type { Stored } from "../store/ports/journal.ts";
 import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
-/** Pause between two heartbeats, and between two looks at the others', ms. */
-const BEAT_MS = 1000;
 /** After this many looks without a heartbeat, a node is no longer called. */
 const AWAY_LOOKS = 5;
 
@@ -96,7 +94,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
       const { beat, all, bury, ownerOf } = yield* Nodes;
       const silence = new Silence();
       let known = new Map<string, NodeRecord>();
-      const deadAfter = Math.ceil(graceMs / BEAT_MS);
+      const deadAfter = Math.ceil(graceMs / DUTIES.nodes.periodMs);
 
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
@@ -113,9 +111,8 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
           );
         }
       });
-      const round = dutyRound("nodes", look);
-      yield* round;
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(round, BEAT_MS), Schedule.forever));
+      yield* dutyRound("nodes", look);
+      yield* runDuty("nodes", { round: look, first: "a period", periodMs: DUTIES.nodes.periodMs });
 
       const placeOf = (id: string): Place => {
         if (id === nodeId) return { is: "here" };

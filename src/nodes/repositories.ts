@@ -35,7 +35,7 @@ const make = Effect.gen(function* () {
   const ask = Effect.fnUntraced(function* (operation: RepositoryOperation, given: readonly unknown[]) {
     const [repository] = given as [{ readonly projectId: string }];
     const place = yield* Effect.mapError(map.repositoryPlace(repository.projectId), () =>
-      away("the database cannot be asked"),
+      away("the database cannot be reached"),
     );
     if (place.is === "here") return null;
     if (place.is !== "there") return yield* away("no response");

@@ -4,7 +4,8 @@
  * another node no longer waits for would then block its request, and the service's shutdown, for ever.
  */
 import type { Socket as Connection } from "node:net";
-import { NodeSocket, NodeSocketServer } from "@effect/platform-node";
+import * as NodeSocket from "@effect/platform-node/NodeSocket";
+import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";

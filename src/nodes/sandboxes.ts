@@ -78,7 +78,7 @@ const makeAsking = Effect.gen(function* () {
   const done = <A>(operation: Operation, id: string, by: Doing<A>): Effect.Effect<A, SandboxError> =>
     Effect.gen(function* () {
       const place = yield* Effect.mapError(placeOf(id), () =>
-        away(operation, "the database cannot be asked"),
+        away(operation, "the database cannot be reached"),
       );
       if (place.is === "here") return yield* by.here;
       if (place.is === "there") return yield* by.there(place);

@@ -15,11 +15,11 @@ export const ambiguityOf = (request: IncomingMessage): string | null => {
   if (valuesOf(request, "host").length > 1) return "send one Host header";
   const encoding = headers["transfer-encoding"];
   if (encoding === undefined) return null;
-  if (httpVersion === "1.0") return "HTTP/1.0 has no transfer encoding";
+  if (httpVersion === "1.0") return "HTTP/1.0 does not support transfer encodings";
   // Of "gzip, chunked" Node decodes the chunks and leaves the gzip, and then no header would name that coding.
-  return encoding.toLowerCase() === "chunked" ? null : "the one transfer encoding is chunked";
+  return encoding.toLowerCase() === "chunked" ? null : "the only supported transfer encoding is chunked";
 };
 
 /** The same for an upgrade request: bytes of a body could be read as the first bytes after the upgrade. */
 export const upgradeAmbiguityOf = (request: IncomingMessage): string | null =>
-  ambiguityOf(request) ?? (hasBody(request) ? "an upgrade has no body" : null);
+  ambiguityOf(request) ?? (hasBody(request) ? "an upgrade request must not have a body" : null);

@@ -12,9 +12,12 @@ import { Faults } from "../store/ports/faults.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import {
   Admissions,
+  isAnswerTo,
   type Admission,
+  type AdmissionOf,
   type AdmissionRequest,
   type FireFailure,
+  type WishKind,
 } from "../store/ports/admissions.ts";
 import { Actors } from "../actors/actors.ts";
 import { Doubt } from "../duties/recovery.ts";
@@ -30,11 +33,13 @@ export class AdmissionBusy extends Schema.TaggedError<AdmissionBusy>()("Admissio
 }) {}
 
 /** The answer to a request, after the commit: the decision, or the error. */
-export type AdmissionExit = Exit.Exit<Admission, StoreError | AdmissionBusy>;
+export type AdmissionExit<Kind extends WishKind> = Exit.Exit<AdmissionOf<Kind>, StoreError | AdmissionBusy>;
+
+type AnyExit = AdmissionExit<WishKind>;
 
 interface Wish {
   readonly request: AdmissionRequest;
-  readonly answer: (exit: AdmissionExit) => void;
+  readonly answer: (exit: AnyExit) => void;
 }
 
 interface Gathering {
@@ -46,15 +51,15 @@ export class Admitter extends Context.Service<
   Admitter,
   {
     /** Decides one request and answers after the commit. By then the admitted session's actor has been woken. */
-    readonly admit: (
+    readonly admit: <Kind extends WishKind>(
       accountId: string,
-      request: AdmissionRequest,
-    ) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
+      request: AdmissionRequest & { readonly kind: Kind },
+    ) => Effect.Effect<AdmissionOf<Kind>, StoreError | AdmissionBusy>;
     /** The same without Effect, for the webhook receiver: one fiber for each request would double its cost. */
-    readonly offer: (
+    readonly offer: <Kind extends WishKind>(
       accountId: string,
-      request: AdmissionRequest,
-      answer: (exit: AdmissionExit) => void,
+      request: AdmissionRequest & { readonly kind: Kind },
+      answer: (exit: AdmissionExit<Kind>) => void,
     ) => void;
   }
 >()("platform/actors/Admitter") {}
@@ -85,7 +90,8 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       Effect.gen(function* () {
         for (const [index, answer] of answers.entries()) {
           if (answer.outcome === "admitted") yield* actors.wake("session", answer.sessionId);
-          if (answer.outcome === "failed") yield* logFailed(accountId, answer, requests[index]);
+          if (answer.outcome === "failed" || answer.outcome === "dropped")
+            yield* logFailed(accountId, answer, requests[index]);
         }
         if (answers.some((answer) => answer.outcome === "queued" && answer.slotIsFree)) {
           yield* signalDrain(accountId);
@@ -104,9 +110,14 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
       faults("admission.committed");
       // Recovery wakes the actors that this fails to wake.
       yield* Effect.catchCause(followUp(accountId, exit.value, requests), (cause) =>
-        Effect.logError("an admission was not followed up", cause),
+        Effect.logError("an admission's actors could not be woken; recovery wakes them", cause),
       );
-      yield* answerAll(batch, (index) => exitOf(exit.value[index]));
+      yield* answerAll(batch, (index) => {
+        const answer = exit.value[index];
+        return answer === undefined
+          ? Exit.die(new Error("the store left a wish without an answer"))
+          : Exit.succeed(answer);
+      });
     });
 
     const decideAll = (accountId: string, gathering: Gathering): Effect.Effect<void> =>
@@ -116,17 +127,17 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
         gatherings.delete(accountId);
       });
 
-    const offer = (
+    const offer = <Kind extends WishKind>(
       accountId: string,
-      request: AdmissionRequest,
-      answer: (exit: AdmissionExit) => void,
+      request: AdmissionRequest & { readonly kind: Kind },
+      answer: (exit: AdmissionExit<Kind>) => void,
     ): void => {
       const gathering = gatherings.get(accountId) ?? { wishes: [], deciding: false };
       if (gathering.wishes.length >= WAITING_MAX) {
         return answer(Exit.fail(new AdmissionBusy({ waiting: gathering.wishes.length })));
       }
       gatherings.set(accountId, gathering);
-      gathering.wishes.push({ request, answer });
+      gathering.wishes.push({ request, answer: (exit) => answer(exitOf<Kind>(request.kind, exit)) });
       if (gathering.deciding) return;
       gathering.deciding = true;
       run(Effect.forkIn(decideAll(accountId, gathering), scope));
@@ -148,7 +159,7 @@ const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
 
 const logFailed = (
   account: string,
-  { fireId, reason }: Extract<Admission, { readonly outcome: "failed" }>,
+  { fireId, reason }: Extract<Admission, { readonly outcome: "failed" | "dropped" }>,
   request: AdmissionRequest | undefined,
 ) =>
   Effect.logWarning("a fire failed", {
@@ -160,16 +171,19 @@ const logFailed = (
     todo: FIRE_ADVICE[reason],
   });
 
-const exitOf = (admission: Admission | undefined): AdmissionExit =>
-  admission === undefined
-    ? Exit.die(new Error("the store left a wish without an answer"))
-    : Exit.succeed(admission);
+/** The answer as its kind of wish can get it. Any other answer is a defect of the store. */
+const exitOf = <Kind extends WishKind>(kind: Kind, exit: AnyExit): AdmissionExit<Kind> => {
+  if (Exit.isFailure(exit)) return Exit.failCause(exit.cause);
+  return isAnswerTo(kind, exit.value)
+    ? Exit.succeed(exit.value)
+    : Exit.die(new Error(`the store answered a wish of kind ${kind} with ${exit.value.outcome}`));
+};
 
 /**
  * If one answer throws, only its caller is affected: the others get theirs, and the account's next requests are
  * decided.
  */
-const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionExit): Effect.Effect<void> =>
+const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AnyExit): Effect.Effect<void> =>
   Effect.suspend(() => {
     const defects = batch.flatMap(({ answer }, index) => {
       try {
@@ -181,7 +195,7 @@ const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AdmissionE
     });
     return Effect.forEach(
       defects,
-      (defect) => Effect.logError("an admission's answer could not be given", defect),
+      (defect) => Effect.logError("an admission's result could not be delivered", defect),
       { discard: true },
     );
   });

@@ -26,10 +26,10 @@ import { StoreError } from "../store/ports/journal.ts";
 import { Projects } from "../store/ports/projects.ts";
 import type { GoodManifest, Project, ProjectState, SealedSecret } from "../store/ports/records.ts";
 import { Keyring } from "./keyring.ts";
-import { dutyRound, dutyRounds } from "../actors/supervisor.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { dutyRound, runDuty } from "../duties/duty.ts";
 
-/** How far the directory may lag after a lost signal (api.md 4). */
-const POLL = "1 second";
+const POLL_MS = DUTIES.directory.periodMs;
 /** How many projects are loaded together. */
 const PAGE = 200;
 /** Pause between two looks that callers ask for. */
@@ -207,7 +207,8 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const holdOrLog = (state: ProjectState) =>
       Effect.catchDefect(
         Effect.sync(() => hold(state)),
-        (defect) => Effect.logError("a project cannot be held", { project: state.project.id }, defect),
+        (defect) =>
+          Effect.logError("a project could not be loaded into memory", { project: state.project.id }, defect),
       );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
@@ -228,9 +229,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
 
     // The first look is part of the start: a webhook that comes with the first connection finds its trigger.
     yield* dutyRound("directory", look);
-    yield* Effect.forkScoped(
-      dutyRounds(dutyRound("directory", look), { poll: POLL, signal: projects.changed }),
-    );
+    yield* runDuty("directory", { round: look, periodMs: POLL_MS, signal: projects.changed });
     const caughtUp = yield* sharedLooks(look);
     return Directory.of({
       caughtUp,

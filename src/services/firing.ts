@@ -12,7 +12,7 @@ import { uuidV7 } from "../domain/ids.ts";
 import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import type { Admission, AdmissionRequest } from "../store/ports/admissions.ts";
+import type { Admission, AdmissionOf, FireWish } from "../store/ports/admissions.ts";
 import type {
   FireKind,
   FirePrompt,
@@ -50,16 +50,21 @@ export interface FireRequest {
   readonly scheduledFor: number | null;
   /** The fire that this one replays. */
   readonly replayOf: string | null;
-  /** What happens at the cap: a person's fire is refused, a machine's fire waits. */
-  readonly atCap: "refuse" | "queue";
+  /** Who fires it, which decides what becomes of it at the cap. */
+  readonly by: FireWish["kind"];
 }
 
 export class Firing extends Context.Service<
   Firing,
   {
-    readonly fire: (request: FireRequest) => Effect.Effect<Admission, StoreError | AdmissionBusy>;
+    readonly fire: <By extends FireWish["kind"]>(
+      request: FireRequest & { readonly by: By },
+    ) => Effect.Effect<AdmissionOf<By>, StoreError | AdmissionBusy>;
     /** The same without Effect, for the webhook receiver. */
-    readonly offer: (request: FireRequest, answer: (exit: AdmissionExit) => void) => void;
+    readonly offer: (
+      request: FireRequest & { readonly by: "delivery" },
+      answer: (exit: AdmissionExit<"delivery">) => void,
+    ) => void;
   }
 >()("platform/actors/Firing") {}
 
@@ -83,14 +88,16 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
         missingModel(directory.known(request.project.id), rules) === null
           ? request
           : { ...request, prompt: { is: "no_model" } };
-      const wish = (request: FireRequest): AdmissionRequest => {
+      const wish = <By extends FireWish["kind"]>(
+        request: FireRequest & { readonly by: By },
+      ): FireWish & { readonly kind: By } => {
         const now = clock.currentTimeMillisUnsafe();
         const newId = () => uuidV7(now, entropy(UUID_BYTES));
         return {
+          kind: request.by,
           session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
           fire: newFire(prompted(request), options, { id: newId(), now }),
           projectVersion: request.project.version,
-          atCap: request.atCap,
           now,
         };
       };

@@ -32,7 +32,7 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
       return Result.isSuccess(text)
         ? Effect.sync(() => decodeCredential(text.success))
         : Effect.die(
-            new Error(`the repository credential of ${projectId} cannot be opened: ${text.failure}`),
+            new Error(`the repository credential of ${projectId} cannot be decrypted: ${text.failure}`),
           );
     };
 

@@ -11,14 +11,13 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Schedule from "effect/Schedule";
 import { uuidV7 } from "../domain/ids.ts";
 import { WebhookRefusals, type WebhookRefusal } from "../store/ports/webhook-refusals.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
-import { dutyRound } from "../actors/supervisor.ts";
+import { DUTIES } from "../duties/duties.ts";
+import { dutyRound, runDuty } from "../duties/duty.ts";
 
-const INTERVAL = "1 second";
 /** How many refusals one write takes. */
 const WAITING_PER_PROJECT = 20;
 const WAITING_MAX = 200;
@@ -88,8 +87,8 @@ export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusa
         });
         return Effect.tapError(refusals.add(rows), () => back);
       });
-      const flush = dutyRound("webhook record", write);
-      yield* Effect.forkScoped(Effect.repeat(Effect.delay(flush, INTERVAL), Schedule.forever));
+      const { periodMs } = DUTIES.webhook_record;
+      yield* runDuty("webhook_record", { round: write, first: "a period", periodMs });
       // At the service's shutdown the waiting refusals are written, if the database is available.
       yield* Effect.addFinalizer(() => Effect.ignore(write));
 
@@ -106,7 +105,7 @@ export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusa
           });
         },
         counts: () => ({ answers: [...answers.values()], dropped: waiting.dropped }),
-        flush,
+        flush: dutyRound("webhook_record", write),
       });
     }),
   );

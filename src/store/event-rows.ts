@@ -1,8 +1,9 @@
 /** The events that a state change causes, as clients read them (api.md 3). Both adapters use them. */
 import type { Failure } from "../domain/failure.ts";
+import type { FireStatus } from "../domain/fire.ts";
 import type { LastTurn } from "../domain/last-turn.ts";
 import type { PlannedFire, PlannedSession } from "./admission/plan.ts";
-import type { ChangeRequest, Fire, FireStatus, StoredEvent } from "./ports/records.ts";
+import type { ChangeRequest, Fire, StoredEvent } from "./ports/records.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
 

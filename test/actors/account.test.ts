@@ -12,8 +12,8 @@ import { Doubt } from "../../src/duties/recovery.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitOne, fired } from "../conformance/store-fixture.ts";
-import { answered, openActorsWorld, opened, until } from "../support/actors-world.ts";
+import { admitOne, fired } from "../support/world/sessions.ts";
+import { answered, openActorsWorld, opened, until } from "../support/world/actors.ts";
 
 /** An account's actor whose drains a test lets go one by one. */
 const scene = Effect.gen(function* () {

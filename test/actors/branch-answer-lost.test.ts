@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
-import { answered, openActorsWorld } from "../support/actors-world.ts";
+import { answered, openActorsWorld } from "../support/world/actors.ts";
 
 describe("a branch whose answer was lost", () => {
   it.effect("is taken over by the service's next life, even if its base has moved on [G12, G11]", () =>

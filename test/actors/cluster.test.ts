@@ -18,8 +18,8 @@ import {
   type AccountSnapshot,
 } from "../../src/machines/account.ts";
 import { StoreError, type Memory } from "../../src/store/ports/journal.ts";
-import { recordingMemory, type Between } from "../support/recording-memory.ts";
-import { answered, opened, until } from "../support/actors-world.ts";
+import { recordingMemory, type Between } from "../support/actors/recording-memory.ts";
+import { answered, opened, until } from "../support/world/actors.ts";
 
 type AccountBetween = Between<AccountSnapshot, AccountEvent, AccountCommand>;
 

@@ -6,7 +6,6 @@ import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import {
   PROJECT,
-  advance,
   everything,
   fired,
   manifest,
@@ -14,7 +13,8 @@ import {
   projectWith,
   push,
   rows,
-} from "./cron-world.ts";
+} from "../support/world/service.ts";
+import { advance } from "../support/world/clock.ts";
 
 describe("a cron trigger", () => {
   it.effect("fires each due instant once, with its instant and the previous one in the prompt [C13]", () =>

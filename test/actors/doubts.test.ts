@@ -6,13 +6,14 @@ import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { Actors } from "../../src/actors/actors.ts";
 import { Admitter } from "../../src/services/admission.ts";
-import { GitBackend } from "../../src/git/port.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitOne, fired, makeWorld, NOON, wish } from "../conformance/store-fixture.ts";
-import { advance, inLife, twins } from "./cron-world.ts";
+import { admitOne, fired, wish } from "../support/world/sessions.ts";
+import { makeWorldWithRepository, NOON } from "../support/world/world.ts";
+import { inLife, twins } from "../support/world/service.ts";
+import { advance } from "../support/world/clock.ts";
 
 /** Less than the interval of recovery's looks, more than a doubt waits for others. */
 const SOON_S = 2;
@@ -38,12 +39,7 @@ const forgetful = Effect.gen(function* () {
 });
 
 /** The account has one slot. */
-const world = Effect.gen(function* () {
-  const made = yield* makeWorld(1);
-  const { projectId } = made;
-  yield* (yield* GitBackend).create({ projectId, importFrom: null, defaultBranch: "main" });
-  return made;
-});
+const world = makeWorldWithRepository(1);
 
 const statusesIn = Effect.fnUntraced(function* (projectId: string) {
   const { items } = yield* (yield* Sessions).list(projectId, { limit: 10, cursor: null, status: null });

@@ -15,15 +15,10 @@ import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import {
-  admitSession,
-  makeWorld,
-  openSandbox,
-  tellSandbox,
-  tellSession,
-  type Store,
-} from "../conformance/store-fixture.ts";
-import { recordingMemory } from "../support/recording-memory.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
+import { makeWorld } from "../support/world/world.ts";
+import { recordingMemory } from "../support/actors/recording-memory.ts";
 
 const failure = { code: "branch_failed", message: "no" } as const;
 const branchCreated = (sandboxId: string): SessionEvent => ({

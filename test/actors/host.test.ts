@@ -9,9 +9,14 @@ import { describe, expect } from "vitest";
 import { MailboxFull, startActor, type Handlers } from "../../src/actors/host.ts";
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
-import { StoreError, type Memory } from "../../src/store/ports/journal.ts";
-import { recordingMemory } from "../support/recording-memory.ts";
-import { tally, type TallyCommand, type TallyEvent, type TallySnapshot } from "../support/tally-machine.ts";
+import { CapReached, StoreError, type Memory } from "../../src/store/ports/journal.ts";
+import { recordingMemory } from "../support/actors/recording-memory.ts";
+import {
+  tally,
+  type TallyCommand,
+  type TallyEvent,
+  type TallySnapshot,
+} from "../support/actors/tally-machine.ts";
 
 type TallyMemory = Memory<TallySnapshot, TallyEvent, TallyCommand>;
 type TallyHandlers = Handlers<TallyEvent, TallyCommand>;
@@ -212,6 +217,35 @@ describe("the actor host, H3", () => {
         [finished(1), false, "closed"],
       ]);
       expect(steps[1]).toMatchObject({ machine: "tally", actorId: "tally-1", commands: [{ type: "tidy" }] });
+    }),
+  );
+
+  it.effect("tells the machine that the memory had no slot for a step, and saves nothing", () =>
+    Effect.gen(function* () {
+      const steps: InspectedStep[] = [];
+      const full = new CapReached({ limit: 1, activeSessions: 1 });
+      const { memory, saves } = recordingMemory(freshMemory(), { save: () => Effect.fail(full) });
+      const slotRefused = finished(0);
+      const actor = yield* Effect.provideService(
+        startActor({
+          id: "tally-1",
+          machine: tally,
+          memory,
+          handlers: diligent,
+          slotRefused,
+          mailbox: 64,
+          restarts: { restarts: 2, withinMs: 30_000 },
+        }),
+        Inspector,
+        (step) => Effect.sync(() => void steps.push(step)),
+      );
+      expect(yield* Effect.flip(actor.tell(requested(1)))).toBe(full);
+      expect(saves).toEqual([]);
+      expect(steps.map(({ event, accepted, commands }) => [event, accepted, commands])).toEqual([
+        [null, true, []],
+        [slotRefused, true, []],
+      ]);
+      expect(yield* actor.snapshot).toEqual({ state: "open", context: { total: 0 } });
     }),
   );
 

@@ -5,7 +5,6 @@ import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import {
-  advance,
   begin,
   isTimer,
   ledger,
@@ -15,7 +14,8 @@ import {
   push,
   seconds,
   trigger,
-} from "../duties/scheduler-world.ts";
+} from "../support/world/scheduler.ts";
+import { advance } from "../support/world/clock.ts";
 
 describe("a trigger that moves to another node", () => {
   it.effect("gets no more messages on its former node, which forgets it", () =>

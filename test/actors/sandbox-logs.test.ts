@@ -3,7 +3,7 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { answered, openActorsWorld, until } from "../support/actors-world.ts";
+import { answered, openActorsWorld, until } from "../support/world/actors.ts";
 
 /** A running session whose sandbox has written a line. */
 const running = Effect.gen(function* () {

@@ -5,7 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import type { Saved } from "../../src/domain/saved.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
-import { answered, openActorsWorld, SAVE_TIMEOUT_MS, until } from "../support/actors-world.ts";
+import { answered, openActorsWorld, SAVE_TIMEOUT_MS, until } from "../support/world/actors.ts";
 
 const STOP = { type: "stop.requested" } as const;
 const WORK: Saved = {

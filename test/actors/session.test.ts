@@ -5,8 +5,9 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { GitError } from "../../src/git/port.ts";
 import { Events } from "../../src/store/ports/events.ts";
-import { admitSession, BOOT_MS, NOON } from "../conformance/store-fixture.ts";
-import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/actors-world.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { BOOT_MS, NOON } from "../support/world/world.ts";
+import { answered, CREATE_MS, openActorsWorld, READY, STARTING, until } from "../support/world/actors.ts";
 
 /** A session that was admitted and woken. */
 const begun = Effect.gen(function* () {

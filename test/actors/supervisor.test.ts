@@ -1,11 +1,9 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import * as PubSub from "effect/PubSub";
-import * as Queue from "effect/Queue";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { dutyRound, dutyRounds, RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
+import { RestartsExhausted, supervise } from "../../src/actors/supervisor.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 
 const outage = new StoreError({ operation: "load", cause: new Error("connection refused") });
@@ -52,41 +50,6 @@ describe("supervised work", () => {
       });
       const failure = new RestartsExhausted({ work: "work", reason: "crash 3" });
       expect(yield* supervised(work)).toMatchObject({ _tag: "Failure", failure });
-    }),
-  );
-});
-
-describe("a round of a background duty", () => {
-  it.effect("that crashes does not stop the next round", () =>
-    Effect.gen(function* () {
-      let rounds = 0;
-      const duty = Effect.sync(() => {
-        rounds += 1;
-        if (rounds === 1) throw new Error("refused for good");
-      });
-      yield* Effect.repeat(dutyRound("duty", duty), { times: 1 });
-      expect(rounds).toBe(2);
-    }),
-  );
-
-  it.effect("is followed at once by another one if a signal came during the round", () =>
-    Effect.gen(function* () {
-      const signals = yield* PubSub.unbounded<void>();
-      const [begun, mayEnd] = [yield* Queue.unbounded<void>(), yield* Queue.unbounded<void>()];
-      const round = Effect.andThen(Queue.offer(begun, undefined), Queue.take(mayEnd));
-      // As a commit's signal: heard by who listens then.
-      const signal = Effect.scoped(Effect.flatMap(PubSub.subscribe(signals), PubSub.take));
-      yield* Effect.forkScoped(dutyRounds(round, { poll: "1 hour", signal }));
-
-      yield* Queue.take(begun);
-      yield* PubSub.publish(signals, undefined);
-      yield* Queue.offer(mayEnd, undefined);
-      yield* Queue.take(begun);
-      yield* Queue.offer(mayEnd, undefined);
-      yield* TestClock.adjust("59 minutes");
-      expect(yield* Queue.size(begun)).toBe(0);
-      yield* TestClock.adjust("1 minute");
-      expect(yield* Queue.size(begun)).toBe(1);
     }),
   );
 });

@@ -6,7 +6,7 @@ import { describe, expect } from "vitest";
 import { TURN_MESSAGE_MAX, type NumberedTurn } from "../../src/domain/last-turn.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { Events } from "../../src/store/ports/events.ts";
-import { openActorsWorld, until } from "../support/actors-world.ts";
+import { openActorsWorld, until } from "../support/world/actors.ts";
 
 const AT = "2026-11-20T06:52:05.618Z";
 const FAILED: NumberedTurn = {

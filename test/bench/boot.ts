@@ -7,8 +7,8 @@ import { execFile, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
-import { guardedDirectory } from "../support/guard.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { guardedDirectory } from "../support/machine/guard.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 
 const run = promisify(execFile);
 const OPENCODE = path.join(

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { bundleDaemon } from "../../daemon/bundle.ts";
 import { writeCodeCache } from "../../daemon/code-cache.ts";
 import type { Layout } from "../../daemon/settings.ts";
-import { guardedDirectory } from "../support/guard.ts";
+import { guardedDirectory } from "../support/machine/guard.ts";
 
 const given = process.argv.indexOf("--starts");
 const STARTS = given === -1 ? 50 : Number(process.argv[given + 1]);

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
-import { guardedDirectory } from "../support/guard.ts";
-import { Installation, TOKEN, type Life } from "../support/process-service.ts";
+import { guardedDirectory } from "../support/machine/guard.ts";
+import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 
 const SESSIONS = 40;
 const ENDS = ["SIGKILL", "SIGTERM", "SIGSTOP"] as const;

@@ -16,7 +16,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { databaseAt } from "../support/postgres-databases.ts";
+import { databaseAt } from "../support/postgres/databases.ts";
 import { median, rounded } from "./scheduler/figures.ts";
 import type { Holding, HoldingOrder } from "./scheduler/holding.ts";
 import type { LatenessOrder, LatenessRound, Spent } from "./scheduler/lateness.ts";

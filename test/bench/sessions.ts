@@ -13,7 +13,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { Installation, type Life } from "../support/process-service.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { addStopped } from "./sessions/rows.ts";
 
 const { values } = parseArgs({

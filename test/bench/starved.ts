@@ -11,7 +11,7 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { Installation, TOKEN, type Life } from "../support/process-service.ts";
+import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 
 const { values } = parseArgs({
   options: {

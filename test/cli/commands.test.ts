@@ -26,11 +26,11 @@ import {
   SECRET_NAME,
   stopSession,
   webhookEntry,
-} from "../http/world.ts";
+} from "../support/service/requests.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { CommandLine, type Running } from "../support/command-line.ts";
+import { CommandLine, type Running } from "../support/service/command-line.ts";
 import { ID, rowsOf, type Row, type World } from "./rows.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 
 /** Two for each row that proposes something. */
 const BRANCHES = 12;
@@ -271,7 +271,7 @@ describe("a webhook trigger with a filter", () => {
     );
     await run(["projects", "update", own, "--triggers", "paused"]);
     expect((await run(["triggers", "list", "--project", own])).stdout).toMatch(
-      /\nAll triggers of this project are paused\. Webhooks are answered 404; see `platform triggers refused`\.\n$/,
+      /\nAll triggers of this project are paused\. Webhook deliveries get a 404 response; see `platform triggers refused`\.\n$/,
     );
   });
 });
@@ -280,7 +280,7 @@ describe("a project that requires a secret without a value", () => {
   it("starts sessions with a warning, and lists its triggers with the warning", async () => {
     const own = await makeProject(service, { files: { "platform.toml": '[env]\nrequired = ["NEEDED"]\n' } });
     const warning =
-      "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.\n";
+      "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.\n";
     const create = (...more: string[]) => run(["sessions", "create", "--project", own, ...more]);
     const created = { code: 0, stdout: expect.stringMatching(`^${ID} provisioning\n$`) as string };
     expect(await create()).toMatchObject({ ...created, stderr: warning });
@@ -308,7 +308,7 @@ describe("a secret that is rotated", () => {
     );
     expect(await set("--previous-valid", "1 day")).toMatchObject({
       code: 2,
-      stderr: "--previous-valid is a length of time such as 90s, 30m, 24h or 7d.\n",
+      stderr: "--previous-valid must be a duration such as 90s, 30m, 24h or 7d.\n",
     });
     expect((await set("--previous-valid", "8d")).stderr).toContain("previous_valid_ms");
     expect((await run(["secrets", "delete", "ROTATED"])).code).toBe(0);

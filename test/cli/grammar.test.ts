@@ -50,19 +50,19 @@ describe("a command line", () => {
 
   it.each([
     [["cake", "bake"], "KIND is missing"],
-    [["cake", "bake", "a", "b", "SECRET"], "something after [SIZE]"],
-    [["cake", "bake", "a", "--cream=SECRET"], "There is no option --cream"],
-    [["cake", "bake", "a", "--__proto__", "x"], "There is no option --__proto__"],
+    [["cake", "bake", "a", "b", "SECRET"], "Unexpected argument after [SIZE]"],
+    [["cake", "bake", "a", "--cream=SECRET"], "Unknown option --cream"],
+    [["cake", "bake", "a", "--__proto__", "x"], "Unknown option --__proto__"],
     [["cake", "bake", "a", "--glazed=SECRET"], "--glazed takes no value"],
     [["cake", "bake", "a", "--filling"], "--filling needs a value"],
     [["cake", "bake", "a", "--filling", "x", "--filling", "SECRET"], "--filling is given twice"],
-    [["eat", "--project", "SECRET"], "There is no option --project"],
-    [["cake"], "Say which command of platform cake"],
-    [["cake", "burn"], "There is no command platform cake burn"],
-    [[], "Say which command"],
-    [["--json"], "Say which command"],
+    [["eat", "--project", "SECRET"], "Unknown option --project"],
+    [["cake"], "Missing command after platform cake"],
+    [["cake", "burn"], "Unknown command platform cake burn"],
+    [[], "Missing command"],
+    [["--json"], "Missing command"],
     [["--project", "SECRET", "eat"], "Options come after the command"],
-    [["platform_pat_SECRET"], "There is no such command"],
+    [["platform_pat_SECRET"], "Unknown command. See"],
   ])("%j is refused with a sentence that repeats no value", (line, sentence) => {
     expect(() => read(...line)).toThrow(sentence);
     expect(() => read(...line)).not.toThrow("SECRET");

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandLine, type Running } from "../support/command-line.ts";
+import { CommandLine, type Running } from "../support/service/command-line.ts";
 
 const TOKEN = `platform_pat_${"a".repeat(43)}`;
 const PID = "0190f3b2-0000-7000-8000-000000000001";
@@ -92,7 +92,7 @@ describe("a service that is missing or unexpected", () => {
     const page = await run(["whoami"]);
     expect([page.code, page.stderr]).toEqual([
       1,
-      expect.stringContaining("is not the platform's API: status 200"),
+      expect.stringContaining("is not the platform's API (status 200)"),
     ]);
     answer = (_, response) => response.writeHead(404).end("nothing");
     // Not 4: this server cannot know whether the session exists.
@@ -104,7 +104,7 @@ describe("a service that is missing or unexpected", () => {
   it("cannot redirect: the token is only for the address that it was given with", async () => {
     answer = (_, response) => response.writeHead(302, { location: `${url}/elsewhere` }).end();
     const ended = await run(["whoami"]);
-    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("it points to")]);
+    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("redirects to")]);
     expect(asked.length).toBe(1);
   });
 
@@ -147,7 +147,10 @@ describe("the address and the token", () => {
     const other = await line.run(["whoami"], {
       env: { PLATFORM_API_URL: url.replace("127.0.0.1", "127.0.0.2") },
     });
-    expect([other.code, other.stderr]).toEqual([3, expect.stringContaining("another service")]);
+    expect([other.code, other.stderr]).toEqual([
+      3,
+      expect.stringContaining("the saved token is only sent to that service"),
+    ]);
     expect(asked.length).toBe(0);
   });
 
@@ -281,7 +284,7 @@ describe("streams", () => {
     expect(await follow()).toEqual({
       code: 6,
       stdout: `${AT} runtime said \\x1b[1m\n- runtime and more\n`,
-      stderr: "The service ended the log.\n",
+      stderr: "The service closed the log stream. Run the command again.\n",
     });
     const lines = (await follow("--json")).stdout.trim().split("\n");
     expect(lines.map((document) => JSON.parse(document) as unknown)).toEqual([first, second]);
@@ -313,7 +316,7 @@ describe("a secret's value", () => {
     isMasked = false;
     const ended = await run(["secrets", "set", "KEY"], { input: "12345\n" });
     expect(ended).toMatchObject({ code: 0 });
-    expect(ended.stdout).toContain("not masked where it appears in logs");
+    expect(ended.stdout).toContain("shorter than 6 bytes, so it is not masked in logs");
   });
 
   it("is refused as an argument, and is not repeated", async () => {
@@ -338,7 +341,7 @@ describe("a secret's value", () => {
     const bytes = Uint8Array.from([0xff, 0xfe]);
     expect(await run(["secrets", "set", "KEY"], { input: bytes })).toMatchObject({
       code: 2,
-      stderr: "Standard input is no UTF-8 text.\n",
+      stderr: "Standard input is not UTF-8 text.\n",
     });
     expect(asked.length).toBe(0);
   });

@@ -1,7 +1,13 @@
 /** The call that commands.test.ts tries for each command: one row a command. */
 import { expect } from "vitest";
-import { makeUserToken, putSecret, runSession, SECRET_NAME, type Fields } from "../http/world.ts";
-import type { TestService } from "../support/service.ts";
+import {
+  makeUserToken,
+  putSecret,
+  runSession,
+  SECRET_NAME,
+  type Fields,
+} from "../support/service/requests.ts";
+import type { TestService } from "../support/service/service.ts";
 
 /** The id of nothing. */
 const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";
@@ -41,8 +47,8 @@ export interface Row {
 }
 
 export const ID = "[0-9a-f-]{36}";
-const noSuch = (what: string): RegExp => new RegExp(`^There is no such ${what}\\.\n$`);
-const NOT_A_NUMBER = /^NUMBER is a number from 1 on\.\n$/;
+const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
+const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 
 /** The rows, by command; `world` exists when they are called. */
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
@@ -61,14 +67,14 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => (await world.openRequest(), ["--status", "open", "--limit", "2"]),
     human: /^NUMBER +STATUS +BRANCH +CHANGED +TITLE\n\d+ +open +work-\S+ +\d{4}-\d\d-\d\d \d\d:\d\dZ +\S/,
     json: "/change-requests?status=open&limit=2",
-    refused: [["--status", "half-open"], 2, /^--status is one of open, merged, closed\.\n$/],
+    refused: [["--status", "half-open"], 2, /^--status must be one of open, merged, closed\.\n$/],
   },
   "cr show": {
     args: async () => [await world.openRequest()],
     human:
       /^change request +#\d+ Proposed\nstatus +open\n.*\nopened .*\nmergeable +yes\n\nCOMMIT .*\n.* +Change\n\nADDED +REMOVED +FILE\n1 +0 +work-/,
     json: ([number = ""]) => `/change-requests/${number}`,
-    refused: [["999"], 4, noSuch("change request")],
+    refused: [["999"], 4, notFound("Change request")],
   },
   "cr diff": {
     args: async () => [await world.openRequest()],
@@ -86,7 +92,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await world.openRequest()],
     human: /^#\d+ closed: Proposed/,
     json: { status: "closed" },
-    refused: [["999"], 4, noSuch("change request")],
+    refused: [["999"], 4, notFound("Change request")],
   },
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
@@ -94,7 +100,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
       `^SESSION +STATUS +LAST TURN +CREATED +TRIGGER +NAME\n${ID} +stopped +failed +.*Z +- +Begin\n$`,
     ),
     json: "/sessions?limit=1&status=stopped",
-    refused: [["--limit", "201"], 1, /^The query is not valid: limit: /],
+    refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
   },
   "sessions show": {
     args: async () => [await world.stoppedSession()],
@@ -102,7 +108,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
       `^session +${ID}\nstatus +stopped\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
     ),
     json: ([sid = ""]) => `/sessions/${sid}`,
-    refused: [[NOWHERE], 4, noSuch("session")],
+    refused: [[NOWHERE], 4, notFound("Session")],
   },
   "sessions create": {
     args: () => ["--prompt", "Begin", "--name", "by the table", "--base", "main"],
@@ -120,13 +126,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await world.stoppedSession()],
     human: new RegExp(`^${ID} provisioning\n$`),
     json: { status: "provisioning" },
-    refused: [["../projects"], 2, /^SESSION is no id/],
+    refused: [["../projects"], 2, /^SESSION must be an id/],
   },
   "sessions delete": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(`^${ID} deleted\n$`),
     json: {},
-    refused: [[NOWHERE], 4, noSuch("session")],
+    refused: [[NOWHERE], 4, notFound("Session")],
   },
   "sessions logs": {
     args: async () => [await world.stoppedSession()],
@@ -138,19 +144,19 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await runSession(world.service, world.pid), "--port", "5173"],
     human: new RegExp(`^http://p5173-${ID}\\.localhost:\\d+/\\S+\n$`),
     json: { url: expect.stringContaining("//p5173-") as string },
-    refused: [[NOWHERE, "--port", "70000"], 2, /^--port is at most 65535\.\n$/],
+    refused: [[NOWHERE, "--port", "70000"], 2, /^--port must be at most 65535\.\n$/],
   },
   "triggers list": {
     args: () => [],
-    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*wrong: broken, .*\n$/,
+    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\n$/,
     json: "/triggers",
-    refused: [["too-much"], 2, /not expected/],
+    refused: [["too-much"], 2, /^Unexpected argument/],
   },
   "triggers fire": {
     args: () => ["push", "--text", "now", "--source", "the table"],
     human: new RegExp(`^fired: session ${ID}\n$`),
     json: { status: "fired" },
-    refused: [["missing"], 4, noSuch("trigger")],
+    refused: [["missing"], 4, notFound("Trigger")],
   },
   "triggers preview": {
     args: () => ["push", "--kind", "webhook", "--body-file", "-"],
@@ -163,7 +169,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
     human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +\\S+ \\S+ +${ID}\n$`),
     json: "/fires?slug=push&limit=1",
-    refused: [["--status", "lost"], 2, /^--status is one of queued/],
+    refused: [["--status", "lost"], 2, /^--status must be one of queued/],
   },
   "triggers refused": {
     args: async () => (await world.refusedOnce(), ["--limit", "1"]),
@@ -176,13 +182,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await world.firedOnce()],
     human: new RegExp(`^fired: session ${ID}\n$`),
     json: { status: "fired" },
-    refused: [[NOWHERE], 4, noSuch("fire")],
+    refused: [[NOWHERE], 4, notFound("Fire")],
   },
   "secrets list": {
     args: () => [],
     human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS +PREVIOUS UNTIL\n${SECRET_NAME} +\\d{4}-.* +yes`),
     json: "/secrets",
-    refused: [["--project", NOWHERE], 4, noSuch("project")],
+    refused: [["--project", NOWHERE], 4, notFound("Project")],
   },
   "secrets set": {
     args: () => ["BY_THE_TABLE"],
@@ -195,13 +201,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => (await putSecret(world.service, world.pid, "GOING", "x"), ["GOING"]),
     human: /^GOING deleted\n$/,
     json: {},
-    refused: [["NOT_THERE"], 4, noSuch("secret")],
+    refused: [["NOT_THERE"], 4, notFound("Secret")],
   },
   "projects list": {
     args: () => ["--limit", "1"],
     human: new RegExp(`^PROJECT +STATUS +REPOSITORY +BRANCH +NAME\n${ID} +active +hosted +main +`),
     json: "/v1/projects?limit=1",
-    refused: [["--limit", "many"], 2, /^--limit is a number from 1 on\.\n$/],
+    refused: [["--limit", "many"], 2, /^--limit must be a number of 1 or more\.\n$/],
   },
   "projects show": {
     args: () => [],
@@ -209,50 +215,42 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
       `^project +${ID}\nname +project\nstatus +active\nrepository +hosted\ndefault branch +main\n`,
     ),
     json: "",
-    refused: [[NOWHERE], 4, noSuch("project")],
+    refused: [[NOWHERE], 4, notFound("Project")],
   },
   "projects create": {
     args: () => ["another", "--default-branch", "trunk"],
     human: /\nname +another\n[^]*\ndefault branch +trunk\n/,
     json: { name: "another", default_branch: "trunk", repository: { kind: "hosted" } },
-    refused: [
-      ["x", "--import-from", "ftp://example.org/x"],
-      1,
-      /^The request is not valid: repository\.import_from/,
-    ],
+    refused: [["x", "--import-from", "ftp://example.org/x"], 1, /^Invalid `repository\.import_from`: /],
   },
   "projects sync": {
     args: () => [],
     human: /^SLUG +TYPE /,
     json: { triggers_paused: false },
-    refused: [[NOWHERE], 4, noSuch("project")],
+    refused: [[NOWHERE], 4, notFound("Project")],
   },
   "projects update": {
     args: () => ["--name", "project", "--triggers", "on"],
     human: /\nname +project\n[^]*\ntriggers +on\n/,
     json: { name: "project", triggers_paused: false },
-    refused: [[], 2, /^Say what to change\./],
+    refused: [[], 2, /^Give at least one option\./],
   },
   "projects credential set": {
     args: () => [world.externalPid, "--username", "ci", "--password-file", "-"],
     input: "canary-password-7f3a\n",
-    human: /^the repository of elsewhere has another credential\n$/,
+    human: /^the repository credential of elsewhere was replaced\n$/,
     json: { name: "elsewhere" },
-    refused: [
-      ["--app-id", "1"],
-      2,
-      /^An app is given by --app-id, --installation-id and --app-key-file together\.\n$/,
-    ],
+    refused: [["--app-id", "1"], 2, /^Give --app-id, --installation-id and --app-key-file together\.\n$/],
   },
   "projects credential delete": {
     args: async () => [await world.openedPid()],
     human: /^the repository credential was removed\n$/,
     json: {},
-    refused: [[], 5, /^The project's repository is hosted here/],
+    refused: [[], 5, /^This service hosts the project's repository/],
   },
   queue: {
     args: () => [],
-    human: /^Nothing waits\.\n$/,
+    human: /^The queue is empty\.\n$/,
     json: { queue: [], next_cursor: null },
     refused: [["--cursor", "forged"], 1, /cursor/],
   },
@@ -261,15 +259,15 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     input: "(the token)",
     human: /^Logged in as admin of the account default\.\n$/,
     json: "/v1/me",
-    refused: [["--url", "ftp://x"], 2, /^That is no http or https address/],
+    refused: [["--url", "ftp://x"], 2, /^The address must be an http or https URL/],
   },
   whoami: {
     args: () => [],
     human: new RegExp(
-      `^user +admin \\(${ID}\\)\naccount +default \\(${ID}\\)\ntier +free\nsessions +\\d+ of 50, 0 fires wait\n`,
+      `^user +admin \\(${ID}\\)\naccount +default \\(${ID}\\)\ntier +free\nsessions +\\d+ of 50, 0 fires queued\n`,
     ),
     json: { user: { name: "admin" } },
-    refused: [["--loud"], 2, /^There is no option --loud\. See `platform whoami --help`\.\n$/],
+    refused: [["--loud"], 2, /^Unknown option --loud\. See `platform whoami --help`\.\n$/],
   },
   "tokens list": {
     args: () => ["--limit", "1"],
@@ -278,7 +276,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [
       ["--limit", "-1"],
       2,
-      /^--limit needs a value; one that begins with - is written as --limit=VALUE\./,
+      /^--limit needs a value\. Write a value that begins with - as --limit=VALUE\./,
     ],
   },
   "tokens create": {
@@ -288,13 +286,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [
       ["laptop", "--expires", "2001-01-01T00:00:00.000Z"],
       1,
-      /expires_at: must be an instant in the future/,
+      /^`expires_at` must be an instant in the future\.\n/,
     ],
   },
   "tokens delete": {
     args: async () => [(await makeUserToken(world.service)).id],
     human: new RegExp(`^${ID} deleted\n$`),
     json: {},
-    refused: [[STRANGER], 2, /^TOKEN is no id/],
+    refused: [[STRANGER], 2, /^TOKEN must be an id/],
   },
 });

@@ -4,7 +4,8 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Accounts } from "../../src/store/ports/accounts.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import { hash, makeWorld, NOON, type Check } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { hash, makeWorld, NOON } from "../support/world/world.ts";
 
 const FIRST_PAGE = { limit: 2, cursor: null };
 

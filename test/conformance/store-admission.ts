@@ -8,19 +8,9 @@ import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import type { NewFire } from "../../src/store/ports/records.ts";
-import {
-  addProject,
-  admitOne,
-  admitSession,
-  BOOT_MS,
-  fired,
-  makeWorld,
-  NOON,
-  tellSession,
-  wish,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
+import { addProject, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -284,7 +274,7 @@ export const checkAdmission = (check: Check): void => {
       "refuses a user's fire at the cap and leaves no row of it",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
-        const request = { ...fired(world, { kind: "manual" }), atCap: "refuse" } as const;
+        const request = { ...fired(world, { kind: "manual" }), kind: "hand" } as const;
         expect((yield* admitOne(world, request)).outcome).toBe("refused");
         const { get } = yield* Fires;
         expect(yield* get(request.fire?.id ?? "")).toBe(null);

@@ -5,7 +5,9 @@ import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import type { FirePrompt, NewFire } from "../../src/store/ports/records.ts";
-import { BOOT_MS, fired, makeWorld, NOON, tellSession, type Check, type World } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { fired, tellSession } from "../support/world/sessions.ts";
+import { BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const admit = Effect.fnUntraced(function* (world: World, fires: readonly Partial<NewFire>[]) {
   const { admit: decide } = yield* Admissions;

@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../src/store/ports/events.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import { addProject, makeWorld, NOON, type Check, type World } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const newest = { limit: 10, cursor: null } as const;
 /**

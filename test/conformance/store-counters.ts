@@ -4,7 +4,8 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
-import { accountOf, admitOne, admitSession, fired, makeWorld, NOON, tellSession } from "./store-fixture.ts";
+import { admitOne, admitSession, fired, tellSession } from "../support/world/sessions.ts";
+import { accountOf, makeWorld, NOON } from "../support/world/world.ts";
 import type { Store } from "./store-fixture.ts";
 
 /** Sets an account's counters to wrong values. `Side`: direct access to the store. */

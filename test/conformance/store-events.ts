@@ -7,17 +7,9 @@ import * as Schedule from "effect/Schedule";
 import { Events, EVENTS_KEPT_MS } from "../../src/store/ports/events.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import type { Page, Session } from "../../src/store/ports/records.ts";
-import {
-  addProject,
-  admitOne,
-  admitSession,
-  fired,
-  makeWorld,
-  NOON,
-  tellSession,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, admitSession, fired, tellSession } from "../support/world/sessions.ts";
+import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const encode = (text: string) => Buffer.from(text).toString("base64url");
 

@@ -5,17 +5,9 @@ import { describe, expect } from "vitest";
 import type { Grant } from "../../src/store/ports/grants.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import {
-  addProject,
-  admitSession,
-  hash,
-  makeWorld,
-  NOON,
-  openSandbox,
-  tellSandbox,
-  tellSession,
-  type Check,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
+import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";
 
 /** A running session, a token of each kind, and a grant for each of them. */
 const scene = Effect.gen(function* () {

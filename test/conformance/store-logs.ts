@@ -3,15 +3,9 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/ports/session-logs.ts";
-import {
-  admitSession,
-  makeWorld,
-  NOON,
-  openSandbox,
-  tellSandbox,
-  tellSession,
-  type Check,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 
 /** An ended boot of the session, whose sandbox has no pending command. */
 const endedBoot = Effect.fnUntraced(function* (sessionId: string, now: number) {

@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { Nodes } from "../../src/store/ports/nodes.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
-import { makeWorld, NOON, type Check } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 
 const scene = Effect.gen(function* () {
   const id = randomUUID();

@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Previews, PREVIEWS_PER_SESSION } from "../../src/store/ports/previews.ts";
-import { admitSession, hash, makeWorld, NOON, openSandbox, type Check } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox } from "../support/world/sessions.ts";
+import { hash, makeWorld, NOON } from "../support/world/world.ts";
 
 const PORT = 5173;
 

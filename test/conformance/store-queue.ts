@@ -6,18 +6,9 @@ import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
-import {
-  accountOf,
-  admitOne,
-  admitSession,
-  due,
-  fired,
-  makeWorld,
-  NOON,
-  tellSession,
-  wish,
-  type Check,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, admitSession, due, fired, tellSession, wish } from "../support/world/sessions.ts";
+import { accountOf, makeWorld, NOON } from "../support/world/world.ts";
 
 export const checkQueue = (check: Check): void => {
   describe("a waiting fire", () => {

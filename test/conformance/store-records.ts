@@ -7,16 +7,9 @@ import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import type { NewToken } from "../../src/store/ports/records.ts";
-import {
-  addProject,
-  admitSession,
-  hash,
-  makeWorld,
-  NOON,
-  openSandbox,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox } from "../support/world/sessions.ts";
+import { addProject, hash, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const newToken = (world: World, fields: Partial<NewToken> = {}): NewToken => ({
   id: randomUUID(),

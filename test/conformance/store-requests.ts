@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import type { StoredRequest } from "../../src/store/ports/records.ts";
-import { admitOne, fired, makeWorld, NOON, type Check } from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, fired } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 
 const body = (text: string): StoredRequest => ({
   body: Buffer.from(text),

@@ -6,17 +6,9 @@ import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import {
-  admitSession,
-  followSession,
-  hash,
-  makeWorld,
-  NOON,
-  openSandbox,
-  tellSandbox,
-  tellSession,
-  type Check,
-} from "./store-fixture.ts";
+import { followSession, type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
+import { hash, makeWorld, NOON } from "../support/world/world.ts";
 
 export const checkSandboxes = (check: Check): void => {
   describe("a sandbox", () => {

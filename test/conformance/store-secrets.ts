@@ -3,15 +3,9 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import {
-  addProject,
-  admitSession,
-  makeWorld,
-  NOON,
-  openSandbox,
-  tellSandbox,
-  type Check,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox } from "../support/world/sessions.ts";
+import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 
 /** A world with an active sandbox, and a function that changes its project's secrets. */
 const begin = Effect.gen(function* () {

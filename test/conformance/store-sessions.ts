@@ -6,17 +6,9 @@ import { session } from "../../src/machines/session.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import {
-  admitSession,
-  followSession,
-  BOOT_MS,
-  makeWorld,
-  NOON,
-  openSandbox,
-  tellSandbox,
-  tellSession,
-  type Check,
-} from "./store-fixture.ts";
+import { followSession, type Check } from "./store-fixture.ts";
+import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
+import { BOOT_MS, makeWorld, NOON } from "../support/world/world.ts";
 
 const failure = { code: "clone_failed", message: "git said no" } as const;
 const branched = (sandboxId: string) =>

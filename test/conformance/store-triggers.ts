@@ -7,17 +7,9 @@ import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import {
-  accountOf,
-  addProject,
-  admitOne,
-  due,
-  fired,
-  makeWorld,
-  NOON,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, due, fired } from "../support/world/sessions.ts";
+import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const everything = { limit: 200, cursor: null, slug: null, status: null };
 
@@ -204,7 +196,7 @@ const checkCursors = (check: Check): void => {
         yield* admitOne(world, due(world, NOON + 1));
         expect(yield* skipping(world, [NOON, NOON + 1, NOON + 2])).toBe(true);
         expect(yield* skipping(world, [NOON + 2], { reason: "paused" })).toBe(true);
-        expect((yield* admitOne(world, due(world, NOON + 2))).outcome).toBe("duplicate");
+        expect((yield* admitOne(world, due(world, NOON + 2))).outcome).toBe("accounted");
         expect(yield* ledger(world)).toEqual([
           ["nightly", NOON, "skipped", "missed"],
           ["nightly", NOON + 1, "fired", null],
@@ -233,7 +225,7 @@ const checkCronInstants = (check: Check): void => {
         const world = yield* makeWorld(5);
         const instant = { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON } as const;
         expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("admitted");
-        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("duplicate");
+        expect((yield* admitOne(world, fired(world, instant))).outcome).toBe("accounted");
         const next = yield* admitOne(world, fired(world, { ...instant, scheduledFor: NOON + 1 }));
         expect(next.outcome).toBe("admitted");
       }),
@@ -285,7 +277,7 @@ const checkCronPrompts = (check: Check): void => {
         yield* setTier(world.accountId, "free", 4);
         yield* admitOne(world, {
           ...fired(world, { kind: "manual", triggerSlug: "nightly" }, NOON + 8),
-          atCap: "refuse",
+          kind: "hand",
         });
         const { admitted } = yield* drain(world.accountId, {
           sessionIds: [randomUUID()],
@@ -318,7 +310,7 @@ const checkCronPrompts = (check: Check): void => {
         yield* setTier(world.accountId, "free", 2);
         yield* admitOne(world, {
           ...fired(world, { kind: "manual", triggerSlug: "nightly" }),
-          atCap: "refuse",
+          kind: "hand",
         });
         const sessionIds = [randomUUID(), randomUUID()];
         const drained = yield* drain(world.accountId, { sessionIds, now: NOON, bootTimeoutMs: 1000 });
@@ -338,7 +330,7 @@ const checkCronPrompts = (check: Check): void => {
       const world = yield* makeWorld(0);
       yield* admitOne(world, fired(world, { queueMax: 1 }));
       const answer = yield* admitOne(world, due(world, NOON, { queueMax: 1 }));
-      expect(answer).toMatchObject({ outcome: "failed", reason: "queue_full" });
+      expect(answer).toMatchObject({ outcome: "dropped", reason: "queue_full" });
       expect(yield* accountOf(world)).toMatchObject({ queuedFires: 1 });
     }),
   );

@@ -13,16 +13,9 @@ import {
   WebhookRefusals,
   type WebhookRefusal,
 } from "../../src/store/ports/webhook-refusals.ts";
-import {
-  accountOf,
-  addProject,
-  admitOne,
-  fired,
-  makeWorld,
-  NOON,
-  type Check,
-  type World,
-} from "./store-fixture.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitOne, fired } from "../support/world/sessions.ts";
+import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const FILTERED = { is: "filtered" } as const;
 

@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage } from "node
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BAD_HANDSHAKES } from "../proxy/handshake-cases.ts";
-import { parseAnswer } from "../support/raw-http.ts";
+import { parseAnswer } from "../support/service/raw-http.ts";
 import { signUserContext } from "../../src/domain/user-context.ts";
 import {
   BLOCKED_PORT,

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { callHttp, callJson, type HttpCall } from "../../daemon/http-client.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 
 let server: Server;
 let base: string;
@@ -54,7 +54,7 @@ test("fails on an answer of another shape without quoting it", async () => {
   handle = (_, response) => response.end('{"token":"secret words"}');
   const call = callJson({ url: `${base}/path`, timeoutMs: 5000 }, Schema.Struct({ a: Schema.String }));
   expect(await Effect.runPromise(Effect.flip(call))).toMatchObject({
-    message: "/path answered an unknown shape",
+    message: "/path answered in an unexpected form",
   });
 });
 

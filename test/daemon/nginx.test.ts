@@ -5,7 +5,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startNginx, type Nginx } from "../support/nginx.ts";
+import { startNginx, type Nginx } from "../support/machine/nginx.ts";
 import { nginxProgram } from "../support/requirements.ts";
 import { Served } from "./support/served.ts";
 

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
 
@@ -102,112 +102,123 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       text: parts.map(({ text }) => text ?? "").join(""),
     }));
   };
-  beforeEach(({ task }) => (task.name.includes("[saved work]") ? undefined : start()));
-  afterEach(async () => {
+  const end = async (): Promise<void> => {
     await daemon.dispose();
     model.stop();
-  });
+  };
 
-  test("receives the initial prompt exactly once, and health shows its turn until it is aborted", async () => {
-    await daemon.logged("initial prompt accepted");
-    expect((await daemon.health()).bootstrap.state).toBe("done");
-    const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
-    expect(session?.title).toBe(daemon.sessionId);
+  describe("from a start without saved work", () => {
+    // One start for all: each case reads, or adds to, what the one before leaves.
+    beforeAll(() => start());
+    afterAll(end);
 
-    // A daemon that does not know of the delivery finds the agent session by its title.
-    const again = await Effect.runPromise(
-      opencodeAdapter(port).deliverPrompt({
-        sessionId: daemon.sessionId,
-        text: "say the canary word",
-        agentName: "default",
-        model: "scripted/one",
-      }),
-    );
-    expect(again).toBe("accepted");
+    test("receives the initial prompt exactly once, and health shows its turn until it is aborted", async () => {
+      await daemon.logged("initial prompt accepted");
+      expect((await daemon.health()).bootstrap.state).toBe("done");
+      const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
+      expect(session?.title).toBe(daemon.sessionId);
 
-    await model.asked.given;
-    const { turn } = await daemon.health();
-    expect(turn.active).toBe(true);
-    expect(turn.last_activity_at).not.toBeNull();
+      // A daemon that does not know of the delivery finds the agent session by its title.
+      const again = await Effect.runPromise(
+        opencodeAdapter(port).deliverPrompt({
+          sessionId: daemon.sessionId,
+          text: "say the canary word",
+          agentName: "default",
+          model: "scripted/one",
+        }),
+      );
+      expect(again).toBe("accepted");
 
-    const aborted = await daemon.ask("/platform/abort", { method: "POST" });
-    expect(JSON.parse(aborted.body)).toEqual({ aborted: true });
-    await daemon.logged("turn", { active: false });
-    expect((await daemon.health()).turn.active).toBe(false);
-    expect(JSON.parse((await daemon.ask("/platform/abort", { method: "POST" })).body)).toEqual({
-      aborted: false,
+      await model.asked.given;
+      const { turn } = await daemon.health();
+      expect(turn.active).toBe(true);
+      expect(turn.last_activity_at).not.toBeNull();
+
+      const aborted = await daemon.ask("/platform/abort", { method: "POST" });
+      expect(JSON.parse(aborted.body)).toEqual({ aborted: true });
+      await daemon.logged("turn", { active: false });
+      expect((await daemon.health()).turn.active).toBe(false);
+      expect(JSON.parse((await daemon.ask("/platform/abort", { method: "POST" })).body)).toEqual({
+        aborted: false,
+      });
+
+      const messages = JSON.parse((await daemon.ask(`/session/${session?.id}/message`)).body) as {
+        info: { role: string };
+      }[];
+      expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
+      expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
+      expect(daemon.output).not.toContain("canary word");
     });
 
-    const messages = JSON.parse((await daemon.ask(`/session/${session?.id}/message`)).body) as {
-      info: { role: string };
-    }[];
-    expect(messages.filter(({ info }) => info.role === "user")).toHaveLength(1);
-    expect(model.prompts.filter((prompt) => prompt.includes("canary word"))).toHaveLength(1);
-    expect(daemon.output).not.toContain("canary word");
-  });
-
-  test("hears of saved work with its prompt if the prompt was not delivered before [saved work]", async () => {
-    await start({ wip: WIP });
-    await model.asked.given;
-    const [first] = await heard();
-    expect(first).toMatchObject({ role: "user", text: expect.stringMatching(/^say the canary word\n\n/) });
-    expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
-  });
-
-  test("hears of saved work first, and gets no prompt, if the prompt was delivered before [saved work]", async () => {
-    await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
-    await daemon.logged("the agent got a message about saved work");
-    const told = await heard();
-    expect(told).toMatchObject([
-      { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
-    ]);
-    expect(model.prompts).toEqual([]);
-  });
-
-  test("is restarted by refresh and env, which report whether that cut a turn", async () => {
-    await model.asked.given;
-    await daemon.logged("turn", { active: true });
-    // It wrote the schema into the project's configuration, which others change too.
-    const file = ".platform/runtime/opencode.json";
-    expect(await daemon.git("status", "--porcelain")).toBe(` M ${file}\n`);
-    const text = await daemon.git("show", `HEAD:${file}`);
-    daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
-    const change = { revision: "2", env: { A: "a value" }, after_turn: true };
-    expect(await daemon.control("env", change)).toMatchObject([409, { code: "turn_in_progress" }]);
-    expect((await daemon.health()).runtime.restarts).toBe(0);
-    const [status, cut] = await daemon.control("refresh");
-    expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
-    expect((await daemon.health()).turn.active).not.toBe(true);
-    expect((await daemon.control("env", change))[1]).toMatchObject({
-      changed: ["A"],
-      restarted: true,
-      turn_interrupted: false,
+    test("runs with the platform's defaults below the project's own settings", async () => {
+      await daemon.logged("ready");
+      expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
+        autoupdate: false,
+        snapshot: false,
+        permission: { "*": "allow", webfetch: "deny" },
+      });
     });
-    expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({ permission: { webfetch: "ask" } });
-    writeFileSync(join(daemon.layout.workspace, file), text.replace("deny", "allow"));
-    expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
-  });
 
-  test("runs with the platform's defaults below the project's own settings", async () => {
-    await daemon.logged("ready");
-    expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
-      autoupdate: false,
-      snapshot: false,
-      permission: { "*": "allow", webfetch: "deny" },
+    test("finds no agent of an unknown name, and health says so", async () => {
+      await daemon.logged("initial prompt accepted");
+      const refused = await Effect.runPromise(
+        opencodeAdapter(port).deliverPrompt({
+          sessionId: "other",
+          text: "x",
+          agentName: "unknown",
+          model: null,
+        }),
+      );
+      expect(refused).toEqual({ refused: 'the agent runtime has no agent "unknown"' });
     });
   });
 
-  test("finds no agent of an unknown name, and health says so", async () => {
-    await daemon.logged("initial prompt accepted");
-    const refused = await Effect.runPromise(
-      opencodeAdapter(port).deliverPrompt({
-        sessionId: "other",
-        text: "x",
-        // plain-english: the name of an agent that does not exist
-        agentName: "nobody",
-        model: null,
-      }),
-    );
-    expect(refused).toEqual({ refused: 'the agent runtime knows no agent "nobody"' });
+  describe("from a start of its own", () => {
+    afterEach(end);
+
+    test("hears of saved work with its prompt, where that was not taken before", async () => {
+      await start({ wip: WIP });
+      await model.asked.given;
+      const [first] = await heard();
+      expect(first).toMatchObject({ role: "user", text: expect.stringMatching(/^say the canary word\n\n/) });
+      expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
+    });
+
+    test("hears of saved work first, and is asked for nothing, where its prompt was taken", async () => {
+      await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
+      await daemon.logged("the agent got a message about saved work");
+      const told = await heard();
+      expect(told).toMatchObject([
+        { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
+      ]);
+      expect(model.prompts).toEqual([]);
+    });
+
+    test("is restarted by refresh and env, which report whether that cut a turn", async () => {
+      await start();
+      await model.asked.given;
+      await daemon.logged("turn", { active: true });
+      // It wrote the schema into the project's configuration, which others change too.
+      const file = ".platform/runtime/opencode.json";
+      expect(await daemon.git("status", "--porcelain")).toBe(` M ${file}\n`);
+      const text = await daemon.git("show", `HEAD:${file}`);
+      daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
+      const change = { revision: "2", env: { A: "a value" }, after_turn: true };
+      expect(await daemon.control("env", change)).toMatchObject([409, { code: "turn_in_progress" }]);
+      expect((await daemon.health()).runtime.restarts).toBe(0);
+      const [status, cut] = await daemon.control("refresh");
+      expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
+      expect((await daemon.health()).turn.active).not.toBe(true);
+      expect((await daemon.control("env", change))[1]).toMatchObject({
+        changed: ["A"],
+        restarted: true,
+        turn_interrupted: false,
+      });
+      expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
+        permission: { webfetch: "ask" },
+      });
+      writeFileSync(join(daemon.layout.workspace, file), text.replace("deny", "allow"));
+      expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
+    });
   });
 });

@@ -38,7 +38,7 @@ describe("a sandbox whose service is gone", () => {
       yield* TestClock.adjust(HOUR - 2000);
       expect(yield* ended).toBe(false);
       yield* TestClock.adjust(2000);
-      expect(yield* reason).toBe("the service was silent for 3600000 ms");
+      expect(yield* reason).toBe("the service did not respond for 3600000 ms");
     }),
   );
 
@@ -74,7 +74,7 @@ describe("a sandbox whose service is gone", () => {
       yield* TestClock.adjust(HOUR);
       signs.there = false;
       yield* TestClock.adjust(2000);
-      expect(yield* reason).toContain("is gone");
+      expect(yield* reason).toContain("was removed");
     }),
   );
 });

@@ -104,7 +104,7 @@ test("keeps 1 MiB of a flood each second, and says how much it omitted", () => {
   add(`${rest}after the flood\n`);
   expect(kept.slice(lines)).toEqual(["after the flood"]);
   const said = entries.filter(({ event }) => event === "output was dropped");
-  const began = entries.filter(({ event }) => event.startsWith("output is left out"));
+  const began = entries.filter(({ event }) => event.startsWith("output is dropped because"));
   expect(said.length).toBe(began.length);
   const leftOut = said.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
   const keptBytes = kept.slice(0, lines).reduce((sum, line) => sum + line.length + 1, 0);

@@ -19,7 +19,7 @@ test("a boot without a required secret logs its name", async () => {
   const daemon = await start({ files, agentEnv: { HERE: "a value" } });
   const { message } = await daemon.logged("secrets missing");
   expect(message).toBe(
-    "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.",
+    "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.",
   );
 });
 

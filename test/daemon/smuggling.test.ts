@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-cases.ts";
-import { Recording, requestsIn } from "../support/recording.ts";
+import { Recording, requestsIn } from "../support/servers/recording.ts";
 import { contextHeader, Served } from "./support/served.ts";
 
 let served: Served;

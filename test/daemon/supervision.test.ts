@@ -12,7 +12,7 @@ import { Redactor } from "../../daemon/logs/redact.ts";
 import { Report } from "../../daemon/report.ts";
 import { superviseRuntime } from "../../daemon/runtime.ts";
 import { CRASH_BUDGET } from "../../src/machines/agent-runtime.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 import { isThere } from "./support/running.ts";
 
 /** Lets real processes get on, and the clock with them, until something holds; the test's own limit ends a hung one. */

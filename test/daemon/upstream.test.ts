@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextHeader, Served, type Answer } from "./support/served.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 import { Running } from "./support/running.ts";
 
 /** Status and code of an error in the one shape, which tells nothing of where in the program it came about. */

@@ -112,7 +112,7 @@ export const startFakeService = async (
       return openStream(response, logs, `event: open\ndata: {}\n\n${lines.join("")}`);
     }
     const answer = answerOf(world, `${request.method ?? ""} ${pathname}`, searchParams);
-    if (answer === undefined) return refuse(response, 404, "not_found", "There is no such thing.");
+    if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")
       response.writeHead(200, { "content-type": "text/plain" }).end(answer);

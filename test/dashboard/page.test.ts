@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
-import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./world.ts";
+import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
@@ -171,7 +171,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
     it("says that its last turn failed and why, in the details and in the list", async () => {
       const all = world();
-      const error = { code: "model_unauthorized", message: "The model's provider refused the key." };
+      const error = { code: "model_unauthorized", message: "The model's provider rejected the key." };
       const last_turn = { state: "failed", error, at: "2026-11-20T06:52:05.618Z" };
       const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, last_turn } : one));
       const { page, visit } = await start({ ...all, sessions });

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "./world.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
@@ -53,9 +53,13 @@ describe.skipIf(!hasChromium)(title, () => {
     await ask("80a");
     await page.getByText("Enter a port from 1 to 65535.").waitFor();
     expect(fake.writes).toEqual([]);
-    fake.world.refused = { status: 403, code: "port_blocked", error: "Port 8000 is the platform's own." };
+    fake.world.refused = {
+      status: 403,
+      code: "port_blocked",
+      error: "Port 8000 is reserved for the platform.",
+    };
     await ask("8000");
-    await page.getByText("Port 8000 is the platform's own.").waitFor();
+    await page.getByText("Port 8000 is reserved for the platform.").waitFor();
   });
 
   it("is offered only by a running session", async () => {

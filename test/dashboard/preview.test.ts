@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { FIRED_ID, makeWorld, PROJECT_ID } from "./world.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());

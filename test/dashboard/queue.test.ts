@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID, QUEUED_ID } from "./world.ts";
+import { makeWorld, PROJECT_ID, QUEUED_ID } from "./sample-project.ts";
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
 const world = () => {
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit("#/queue");
     const cancel = page.getByRole("button", { name: "Cancel on-push at position 1" });
     await cancel.click();
-    await page.getByRole("dialog").getByRole("button", { name: "Let it wait" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Keep waiting" }).click();
     expect(fake.writes).toEqual([]);
     await cancel.click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { FIRED_ID, makeWorld, PROJECT_ID } from "./world.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID } from "./sample-project.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.

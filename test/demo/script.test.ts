@@ -103,6 +103,9 @@ describe("the script", () => {
 
   it("says which tool is missing", () => {
     const turn = nextTurn(request([{ role: "user", content: "write a: 1" }], ["bash"]));
-    expect(turn).toEqual({ kind: "answer", text: "This needs a tool named write, and there is none." });
+    expect(turn).toEqual({
+      kind: "answer",
+      text: "This step needs a tool named write, but the runtime has no such tool.",
+    });
   });
 });

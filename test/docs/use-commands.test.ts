@@ -11,7 +11,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { codeBlocks, files, read, ROOT } from "../support/documents.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { Installation, type Json, type Life, TOKEN } from "../support/process-service.ts";
+import { Installation, type Json, type Life, TOKEN } from "../support/service/process-service.ts";
 import { documentsRunHere } from "../support/requirements.ts";
 
 const FOLDER = "docs/use";

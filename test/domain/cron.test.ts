@@ -75,7 +75,7 @@ test.each([
   ["0 0 0 * * * *", 7],
 ])("requires six fields: %j has %i [C03]", (expression, count) => {
   expect(refusal(expression)).toContain(
-    `six fields (second minute hour day month weekday); This one has ${count}`,
+    `six fields (second minute hour day month weekday). This one has ${count}`,
   );
 });
 

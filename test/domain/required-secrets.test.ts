@@ -8,9 +8,9 @@ describe("required secrets without a value", () => {
   });
 
   test.each([
-    [["A"], "the secret A, and it has no value. Set it with `platform secrets set A`."],
-    [["A", "B"], "the secrets A and B, and they have no values. Set each with `platform secrets set NAME`."],
-    [["A", "B", "C"], "the secrets A, B and C, and they have no values."],
+    [["A"], "the secret A, but it has no value. Set it with `platform secrets set A`."],
+    [["A", "B"], "the secrets A and B, but they have no values. Set each with `platform secrets set NAME`."],
+    [["A", "B", "C"], "the secrets A, B and C, but they have no values."],
   ])("%j are named in a sentence", (missing, says) => {
     expect(missingSecretsMessage(missing)).toContain(`The manifest requires ${says}`);
   });

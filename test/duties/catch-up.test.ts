@@ -12,7 +12,6 @@ import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import {
   PROJECT,
-  advance,
   inLife,
   manifest,
   projectWith,
@@ -20,7 +19,8 @@ import {
   serviceOver,
   twins,
   type Services,
-} from "../actors/cron-world.ts";
+} from "../support/world/service.ts";
+import { advance } from "../support/world/clock.ts";
 
 /** The clock of the service, which a test sets by `skew.ms` without any time going by. */
 const skewable = Effect.gen(function* () {

@@ -8,10 +8,11 @@ import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { Manifests, manifestsLayer } from "../../src/duties/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { simulatedBackend } from "../../src/git/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
+import { commitManifest, makeRepository, newProject, NUMBERED } from "../support/world/world.ts";
 
 const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
 
@@ -47,24 +48,12 @@ cron = "0 0 0 1 1 *"
 prompt = "p"
 `;
 
-const push = Effect.fnUntraced(function* (projectId: string, slug: string) {
-  const { commit } = yield* SimulatedRepositories;
-  const files = { "platform.toml": manifest(slug) };
-  yield* commit({ projectId }, { branch: "main", onto: null, files, subject: slug });
-});
+const push = (projectId: string, slug: string) => commitManifest(projectId, manifest(slug));
 
 const makeProject = Effect.fnUntraced(function* (projectId: string) {
   const projects = yield* Projects;
-  yield* (yield* GitBackend).create({ projectId, importFrom: null, defaultBranch: "main" });
-  yield* projects.create({
-    id: projectId,
-    accountId: id(1),
-    name: projectId,
-    repository: { kind: "hosted" },
-    defaultBranch: "main",
-    createdBy: id(2),
-    now: 0,
-  });
+  yield* makeRepository(projectId);
+  yield* projects.create(newProject(NUMBERED, { id: projectId, name: projectId, now: 0 }));
   const project = yield* projects.get(projectId);
   return project ?? (yield* Effect.die(new Error("the project was not made")));
 });

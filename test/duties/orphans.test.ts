@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { removeOrphans } from "../../src/duties/orphans.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
-import { answered, openActorsWorld } from "../support/actors-world.ts";
+import { answered, openActorsWorld } from "../support/world/actors.ts";
 
 const spec = (id: string): SandboxSpec => ({
   id,

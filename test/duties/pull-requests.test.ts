@@ -14,7 +14,7 @@ import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import type { Project } from "../../src/store/ports/records.ts";
-import { makeWorld, NOON } from "../conformance/store-fixture.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
 
 /** A manifest with nothing in it. */
 const READ: ReadManifest = {

@@ -14,7 +14,7 @@ import { memoryStore } from "../../src/store/memory/layer.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
+import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
 
 const INTERVAL_MS = 5_000;
 

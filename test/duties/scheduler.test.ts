@@ -4,18 +4,18 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import { Projects } from "../../src/store/ports/projects.ts";
 import {
-  advance,
   begin,
   isTimer,
   ledger,
   LOCKED,
-  newProject,
   over,
   PROJECT,
   push,
   seconds,
   trigger,
-} from "./scheduler-world.ts";
+} from "../support/world/scheduler.ts";
+import { advance } from "../support/world/clock.ts";
+import { newProject, NUMBERED } from "../support/world/world.ts";
 
 describe("a due instant", () => {
   it.effect(
@@ -123,7 +123,7 @@ describe("a changed schedule", () => {
   it.effect("takes effect even if the database returns nothing for another project", () =>
     Effect.gen(function* () {
       yield* begin(trigger("tick", "0 */10 * * * *"), 100);
-      yield* (yield* Projects).create(newProject(LOCKED));
+      yield* (yield* Projects).create(newProject(NUMBERED, { id: LOCKED, now: 0 }));
       yield* advance(5);
       yield* push(trigger("tick", "30 */10 * * * *"));
       yield* advance(640);

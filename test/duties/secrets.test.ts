@@ -9,8 +9,8 @@ import { changesFrom, secretsLayer, type OpenedSecrets } from "../../src/duties/
 import { sealSecret } from "../../src/domain/secret.ts";
 import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import { openActorsWorld } from "../support/actors-world.ts";
-import { NOON } from "../conformance/store-fixture.ts";
+import { openActorsWorld } from "../support/world/actors.ts";
+import { NOON } from "../support/world/world.ts";
 
 const opened = (
   revision: number,

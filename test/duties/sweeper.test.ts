@@ -8,7 +8,7 @@ import { Activity, activityLayer } from "../../src/services/activity.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
-import { answered, openActorsWorld, READY } from "../support/actors-world.ts";
+import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
 
 const IDLE_MS = 900_000;
 const MAX_TURN_MS = 4 * 3_600_000;

@@ -23,8 +23,8 @@ import { keptHosted, keptMirrors } from "../../src/git/repository/kept-here.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
-import { makeWorld, NOON } from "../conformance/store-fixture.ts";
-import { makeExternalWorld } from "../git/external-world.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+import { makeExternalWorld } from "../git/external-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>

@@ -15,11 +15,18 @@ import { backup } from "../../src/cli/operator/backup.ts";
 import { ArchiveWriter, entriesOf, entryText } from "../../src/cli/operator/archive.ts";
 import { restore } from "../../src/cli/operator/restore.ts";
 import { gitOk } from "../git/git-client.ts";
-import { countedOf, emptied, eventually, filled, ledgerOf, sessionsOf } from "../support/account-view.ts";
-import { BackupLoad, pausingGit } from "../support/backup-load.ts";
-import { Installation, type Life } from "../support/process-service.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
-import { type RequestLog, WebhookSender } from "../support/webhook-sender.ts";
+import {
+  countedOf,
+  emptied,
+  eventually,
+  filled,
+  ledgerOf,
+  sessionsOf,
+} from "../support/service/account-view.ts";
+import { BackupLoad, pausingGit } from "../support/service/backup-load.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
+import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
@@ -119,12 +126,12 @@ describe("a backup of a running service under load", () => {
   it(
     "is one file that only its owner may read, and contains no secret in plain text [S10]",
     async () => {
-      expect(await backupUnderLoad()).toContain("It holds the master key");
+      expect(await backupUnderLoad()).toContain("It contains the master key");
       expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(gunzipSync(readFileSync(file)).includes(SECRET)).toBe(false);
       await expect(platform(["backup", file], { dataDir: old.dataDir })).rejects.toMatchObject({
         code: 1,
-        stderr: expect.stringContaining("is there already") as string,
+        stderr: expect.stringContaining("already exists") as string,
       });
     },
     TEST_MS,
@@ -297,7 +304,7 @@ describe("a restore", () => {
     const manifest = await manifestOfBackup();
     const newer = JSON.stringify({ ...manifest, format: 2, more: true });
     expect(await refusalOf(await archiveOf("format.tar.gz", { "backup.json": newer }))).toContain(
-      "its format is 2, which this version of the service does not know",
+      "its format 2 is not supported by this version of the service",
     );
     const migrations = [...(manifest["migrations"] as object[]), { name: "9999_later.sql", checksum: "x" }];
     const later = JSON.stringify({ ...manifest, migrations });

@@ -8,8 +8,8 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { LiveSession } from "../support/live-session.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
+import { LiveSession } from "../support/service/live-session.ts";
+import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 
@@ -72,7 +72,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(request).toMatchObject({ status: "open", session_id: sessionId() });
 
       const refused = await inSandbox("platform cr merge 1");
-      expect(refused).toContain("A session token may not do this.");
+      expect(refused).toContain("A session token does not have permission to do this.");
       expect(refused).toContain("ended with 3");
       const { status } = await life.call("GET", `${projectPath()}/change-requests/1`);
       expect(status).toBe("open");

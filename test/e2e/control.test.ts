@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signUserContext } from "../../src/domain/user-context.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
+import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify, isAlive, type ProcessIdentity } from "../../src/sandbox/local/processes.ts";
 import { runDirectoryOf } from "../../src/sandbox/local/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");

@@ -3,7 +3,14 @@
  * and goes on. Every due instant has its row; while nothing goes wrong it has it within 1.5 s.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { CronNodes, lateOnes, wallClock, worstOf, type Instant, type Span } from "../support/cron-nodes.ts";
+import {
+  CronNodes,
+  lateOnes,
+  wallClock,
+  worstOf,
+  type Instant,
+  type Span,
+} from "../support/service/cron-nodes.ts";
 
 const MINUTE_MS = 60_000;
 const WATCHED_MS = 10 * MINUTE_MS;

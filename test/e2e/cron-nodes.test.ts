@@ -3,7 +3,7 @@
  * contract is 1.5 s, which cron-nodes.deep.test.ts holds for ten minutes; here other tests share the machine.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CronNodes, lateOnes, wallClock } from "../support/cron-nodes.ts";
+import { CronNodes, lateOnes, wallClock } from "../support/service/cron-nodes.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const BOUND_MS = 5_000;

@@ -19,13 +19,13 @@ import {
   ledgerOf,
   sessionsOf,
   stopSession,
-} from "../support/account-view.ts";
+} from "../support/service/account-view.ts";
 import { git, gitOk } from "../git/git-client.ts";
-import { ArmedService, CAP } from "../support/armed-service.ts";
-import { readEvents } from "../support/event-stream.ts";
-import { TOKEN } from "../support/process-service.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
-import { WebhookSender, type Answer } from "../support/webhook-sender.ts";
+import { ArmedService, CAP } from "../support/service/armed-service.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { TOKEN } from "../support/service/process-service.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
+import { WebhookSender, type Answer } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 /** What passes a point. */

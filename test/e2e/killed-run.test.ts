@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, expect, it } from "vitest";
-import type { Started } from "../support/guarded-main.ts";
-import { processesIn, programOf } from "../support/processes-in.ts";
-import { processesOfSandbox } from "../support/processes-seeing.ts";
+import type { Started } from "../support/programs/guarded-main.ts";
+import { processesIn, programOf } from "../support/machine/processes-in.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
-const PROGRAM = path.join(import.meta.dirname, "../support/guarded-main.ts");
+const PROGRAM = path.join(import.meta.dirname, "../support/programs/guarded-main.ts");
 
 let child: ChildProcess | null = null;
 let started: Started | null = null;

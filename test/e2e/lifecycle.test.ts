@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** Processes whose command line names the sandbox: its outermost one on this machine does. */

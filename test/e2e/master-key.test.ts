@@ -13,13 +13,13 @@ import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEALED_COLUMNS } from "../../src/store/postgres/reseal.ts";
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const ARMED = path.join(import.meta.dirname, "../support/armed-rotation.ts");
+const ARMED = path.join(import.meta.dirname, "../support/programs/armed-rotation.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
 const withKey = (key: string) => ({ ...SIMULATED, PLATFORM_MASTER_KEY: key });
@@ -142,7 +142,9 @@ describe("a start without the right master key", () => {
       const wrong = randomBytes(32).toString("hex");
       const right = keyIn(installation);
       writeFileSync(file(), wrong);
-      await expect(installation.start(SIMULATED)).rejects.toThrow(`The key in ${file()} is not the one`);
+      await expect(installation.start(SIMULATED)).rejects.toThrow(
+        `The key in ${file()} is not the key of this database's secrets`,
+      );
       expect(keyIn(installation)).toBe(wrong);
       writeFileSync(file(), right);
       await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: wrong })).rejects.toThrow(
@@ -201,7 +203,9 @@ describe("a rotation of the master key", () => {
         path.join(installation.directory, "former"),
         path.join(installation.dataDir, "master-key"),
       );
-      await expect(installation.start(SIMULATED)).rejects.toThrow("is not the one");
+      await expect(installation.start(SIMULATED)).rejects.toThrow(
+        "is not the key of this database's secrets",
+      );
     },
     TEST_MS,
   );

@@ -1,8 +1,8 @@
 /** A newcomer's first session, on an empty repository, with real parts: what the agent does, and what goes wrong, shows. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ModelStub } from "../support/model-stub.ts";
-import { Installation, type Json, type Life } from "../support/process-service.ts";
+import { ModelStub } from "../support/servers/model-stub.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { LiveSession, POLL } from "../support/live-session.ts";
-import { Installation, type Json, type Life } from "../support/process-service.ts";
+import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 

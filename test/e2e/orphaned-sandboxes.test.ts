@@ -9,8 +9,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify } from "../../src/sandbox/local/processes.ts";
 import { runDirectoryOf } from "../../src/sandbox/local/run-directory.ts";
-import { processesOfSandbox } from "../support/processes-seeing.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
@@ -82,7 +82,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         await life.end("SIGKILL");
         await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
         expect(readFileSync(path.join(runDir, "s", sandboxId, "log"), "utf8")).toContain(
-          "the service was silent for 8000 ms",
+          "the service did not respond for 8000 ms",
         );
       },
       TEST_MS,

@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, TOKEN, type Life } from "../support/process-service.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const ROUNDS = 10;

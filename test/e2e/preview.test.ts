@@ -9,8 +9,8 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
-import { commitToSample, LiveSession, POLL } from "../support/live-session.ts";
-import { Installation, type Life } from "../support/process-service.ts";
+import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 

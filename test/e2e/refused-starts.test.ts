@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Installation } from "../support/process-service.ts";
+import { Installation } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };

@@ -16,9 +16,9 @@ import * as Scope from "effect/Scope";
 import * as pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { countedOf, eventually, sessionsOf, stopSession } from "../support/account-view.ts";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
+import { countedOf, eventually, sessionsOf, stopSession } from "../support/service/account-view.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 

@@ -10,9 +10,9 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { HealthReport } from "../../daemon/report.ts";
-import { processesOfSandbox } from "../support/processes-seeing.ts";
-import { readEvents, type EventReader } from "../support/event-stream.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/process-service.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
+import { readEvents, type EventReader } from "../support/service/event-stream.ts";
+import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
@@ -144,7 +144,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
       readonly url: string;
     };
     expect(said).toContain(`HEAD -> ${sessionId}`);
-    expect(said).toContain(`remote: To have ${sessionId} merged, open a change request:`);
+    expect(said).toContain(`remote: To merge ${sessionId}, open a change request:`);
     const looked = ["config", "FETCH_HEAD", "logs/HEAD"].map((name) => `/workspace/.git/${name}`);
     expect(files).toEqual(expect.arrayContaining(looked));
     expect(held).toEqual([]);

@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseCron } from "../../src/domain/cron.ts";
 import { gitOk } from "../git/git-client.ts";
-import { commitFiles } from "../http/world.ts";
+import { commitFiles } from "../support/service/requests.ts";
 import {
   countedOf,
   emptied,
@@ -24,11 +24,11 @@ import {
   ledgerOf,
   sessionsOf,
   stopSession,
-} from "../support/account-view.ts";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, type Life } from "../support/process-service.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
-import { WebhookSender, type RequestLog } from "../support/webhook-sender.ts";
+} from "../support/service/account-view.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
+import { WebhookSender, type RequestLog } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CAP = 12;

@@ -11,8 +11,8 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { loadMigrations } from "../../src/store/postgres/migrate.ts";
-import { freshDatabase } from "../support/postgres.ts";
-import { Installation, type Life, TOKEN } from "../support/process-service.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { Installation, type Life, TOKEN } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts");
@@ -98,7 +98,7 @@ describe("an upgrade", () => {
       expect(code).toBe(1);
       expect(stdout).toBe("");
       expect(stderr).toContain(
-        "The database has migration 9999_later.sql, which this version of the service does not know: " +
+        "The database has the migration 9999_later.sql, which this version of the service does not have: " +
           "a newer version has used the database. Start that version, or restore an older backup.",
       );
       // No stack, and no token.

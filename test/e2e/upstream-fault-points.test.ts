@@ -12,9 +12,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { sessionsOf } from "../support/account-view.ts";
-import { ArmedService } from "../support/armed-service.ts";
-import { TOKEN } from "../support/process-service.ts";
+import { sessionsOf } from "../support/service/account-view.ts";
+import { ArmedService } from "../support/service/armed-service.ts";
+import { TOKEN } from "../support/service/process-service.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 /** Where the service dies: at a point of its own, or when the server hears of the push and before it has done it. */

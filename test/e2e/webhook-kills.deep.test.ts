@@ -1,7 +1,7 @@
 /** The same as webhook-kills.test.ts, for long: more traffic, more kills. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { KilledService, seedOfRun } from "../support/webhook-kills.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
+import { KilledService, seedOfRun } from "../support/webhooks/webhook-kills.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 
 const DELIVERIES = 20_000;
 const seed = seedOfRun();

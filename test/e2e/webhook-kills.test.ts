@@ -1,7 +1,7 @@
 /** Webhooks through kills of the real service (threats.md "Steps before and after which the process is killed"). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { KilledService, seedOfRun } from "../support/webhook-kills.ts";
-import { unaccounted } from "../support/webhook-ledger.ts";
+import { KilledService, seedOfRun } from "../support/webhooks/webhook-kills.ts";
+import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const DELIVERIES = 1_000;

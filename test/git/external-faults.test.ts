@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { plainRemote } from "../../src/git/upstream/external.ts";
 import type { GitError } from "../../src/git/port.ts";
 import { passwordTeller } from "../../src/git/upstream/remote.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 import { startUpstream } from "./upstream-server.ts";
@@ -87,7 +87,7 @@ describe("a server that fails", () => {
       const error = await failure(call);
       expect(error).toMatchObject({
         code: "refused",
-        message: expect.stringContaining("refused the credential"),
+        message: expect.stringContaining("rejected the credential"),
       });
       expect(error.message).not.toContain("could not be reached");
     }
@@ -204,11 +204,11 @@ describe("a server that redirects or that has a private address", () => {
   });
 
   it.each([
-    ["http://10.1.2.3/a.git", /http is taken for hosts/],
+    ["http://10.1.2.3/a.git", /http is only allowed for hosts/],
     ["https://127.0.0.2/a.git", /is private/],
     ["https://localhost/a.git", /is private/],
-    ["ext::id", /reads https/],
-    ["file:///etc", /reads https/],
+    ["ext::id", /must have the form https/],
+    ["file:///etc", /must have the form https/],
   ])("is not contacted at its address %s [G03]", async (url, reason) => {
     const upstream = { source: { kind: "git", url }, credential: null } as const;
     const error = await run(

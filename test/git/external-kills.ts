@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LifeOrder } from "./external-life.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { git, gitOk } from "./git-client.ts";
 import type { Fault } from "./upstream-server.ts";
 

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { plainRemote } from "../../src/git/upstream/external.ts";
 import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
 import { sessionPolicy, userPolicy } from "./policies.ts";
@@ -97,7 +97,7 @@ describe("a push", () => {
     const heard = world.server.heard.length;
     const before = await objects();
     const pushed = await git(work, "push", "origin", "HEAD:refs/heads/main", "HEAD:refs/tags/v1");
-    expect(pushed.stderr).toContain(`This session may push to its own branch ${session} only`);
+    expect(pushed.stderr).toContain(`This session can push only to its own branch ${session}`);
     // The reading of refs before a push is all that was asked.
     expect(world.server.heard.slice(heard).filter((target) => target.includes("receive-pack"))).toEqual([]);
     expect(await objects()).toBe(before);
@@ -160,7 +160,7 @@ describe("a push", () => {
       return null;
     };
     const pushed = await git(work, "push", "origin", "HEAD");
-    expect(pushed.stderr).toContain("was moved at the repository's server meanwhile: fetch, then push again");
+    expect(pushed.stderr).toContain("changed on the repository's server. Fetch, then push again");
     expect(await tip(there, `refs/heads/${session}`)).toBe(aside);
     expect(head).not.toBe(aside);
   });
@@ -276,7 +276,7 @@ describe("a server that fails during a push", () => {
     };
     const { code, stderr } = await attempt();
     expect(code).not.toBe(0);
-    expect(stderr).toContain("Nobody can say whether");
+    expect(stderr).toContain("It is not known whether");
   });
 });
 

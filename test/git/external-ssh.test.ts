@@ -16,7 +16,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { openExternal, plainRemote } from "../../src/git/upstream/external.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);

@@ -9,7 +9,7 @@ import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RepositoryCredential } from "../../src/domain/repository-credential.ts";
 import type { GitError } from "../../src/git/port.ts";
-import { type ExternalWorld, makeExternalWorld } from "./external-world.ts";
+import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";
 import { hasSshd, type Sshd, startSshd } from "./sshd.ts";
 

@@ -6,7 +6,7 @@ import * as Scope from "effect/Scope";
 import { GitBackend } from "../../src/git/port.ts";
 import { gitConformance } from "../conformance/git.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
-import { makeExternalWorld } from "./external-world.ts";
+import { makeExternalWorld } from "./external-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));

@@ -18,7 +18,7 @@ import type { GitError } from "../../src/git/port.ts";
 import type { ApiFault, Heard } from "./github-host.ts";
 import { gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
-import { asApp, makeGithubWorld } from "./github-world.ts";
+import { asApp, makeGithubWorld } from "./github-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
@@ -90,17 +90,17 @@ describe("a branch's tip", () => {
     fail(ref, 9, fault);
     const error = await failure(backend.branchTip(repository, "main"));
     expect(error.code).toBe("unavailable");
-    expect(error.message).toMatch(/^The code host 127\.0\.0\.1 [^<>]+; try again\.$/);
+    expect(error.message).toMatch(/^The code host 127\.0\.0\.1 [^<>]+\. Try again\.$/);
     expect(error.message).not.toContain("canary");
     expect(host.calls(ref)).toHaveLength(6);
   });
 
   it.each<[number, string, string, number?]>([
-    [401, '{"message":"Bad credentials"}', "does not take the credential (401)"],
-    [403, '{"message":"Resource not accessible by integration"}', "look at its permissions"],
+    [401, '{"message":"Bad credentials"}', "rejects the credential (401)"],
+    [403, '{"message":"Resource not accessible by integration"}', "Check its permissions"],
     // A missing repository or commit: one more request tells which.
-    [404, '{"message":"Not Found"}', "knows no such repository", 2],
-    [409, '{"message":"Git Repository is empty."}', "an empty one needs a first commit"],
+    [404, '{"message":"Not Found"}', "does not have this repository", 2],
+    [409, '{"message":"Git Repository is empty."}', "An empty repository needs a first commit"],
     [301, "{}", "has moved (301)"],
     [451, '{"message":"Repository access blocked"}', "It says: Repository access blocked"],
   ])(
@@ -147,7 +147,7 @@ describe("the host's limits", () => {
     expect(await tipOf()).toBe(tip);
     const error = await failure(backend.branchTip(repository, "main"));
     expect(error.code).toBe("unavailable");
-    expect(error.message).toMatch(/takes no more requests with this credential until \d{4}-\d\d-\d\dT/);
+    expect(error.message).toMatch(/is used up for this credential\. Try again after \d{4}-\d\d-\d\dT/);
     expect(host.calls(ref)).toHaveLength(1);
     world.credential = { kind: "token", token: host.token() };
     host.limit.remaining = 10;
@@ -172,7 +172,7 @@ describe("the host's limits", () => {
   ])("are reported if they last: %i with %j", async (status, headers, body) => {
     fail(ref, 1, { kind: "status", status, headers, body });
     const error = await failure(backend.branchTip(repository, "main"));
-    expect(error.message).toContain("its rate limit is used up");
+    expect(error.message).toContain("The rate limit of the code host is used up");
     expect(host.calls(ref)).toHaveLength(1);
   });
 });
@@ -275,13 +275,13 @@ describe("an app's token", () => {
     host.fault = (call) => (call.startsWith("GET") ? { kind: "status", status: 401 } : null);
     const error = await failure(backend.branchTip(repository, "main"));
     expect([error.code, host.minted.length]).toEqual(["refused", 2]);
-    expect(error.message).toContain("does not take the credential (401)");
+    expect(error.message).toContain("rejects the credential (401)");
   });
 
   it.each([
-    [401, "does not take the app's id and private key"],
-    [404, "knows no such installation"],
-    [422, "does not reach the repository"],
+    [401, "rejects the app's id and private key"],
+    [404, "does not have this installation"],
+    [422, "has no access to the repository"],
   ])("is unavailable: %i is reported", async (status, sentence) => {
     fail(calls, 9, { kind: "status", status, body: '{"message":"Because."}' });
     const error = await failure(backend.branchTip(repository, "main"));

@@ -14,7 +14,7 @@ import type { Upstream } from "../../src/domain/repository-credential.ts";
 import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { git, gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
-import { asApp, makeGithubWorld } from "./github-world.ts";
+import { asApp, makeGithubWorld } from "./github-setup.ts";
 import { readerPolicy } from "./policies.ts";
 
 const scope = Effect.runSync(Scope.make());
@@ -75,7 +75,7 @@ describe("a token", () => {
     const error = await failure(world.bare.create(request({ kind: "token", token: host.token() })));
     expect([error.code, error.message]).toEqual([
       "refused",
-      expect.stringContaining("may read the repository and not write to it"),
+      expect.stringContaining("can read the repository but not write to it"),
     ]);
     expect(await run(world.bare.create(request(asApp(host))))).toEqual({ defaultBranch: "main" });
   });

@@ -7,7 +7,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import { gitConformance } from "../conformance/git.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
 import { pullRequestConformance } from "../conformance/pull-requests.ts";
-import { makeGithubWorld } from "./github-world.ts";
+import { makeGithubWorld } from "./github-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));

@@ -156,8 +156,8 @@ describe("the hosted backend", () => {
       const from = yield* Effect.promise(source);
       yield* Effect.promise(() => gitOk(from, "checkout", "--quiet", "--detach"));
       const cases: readonly (readonly [string, string | null, RegExp])[] = [
-        [empty, null, /has no branch: there is nothing to import/],
-        [from, null, /has no branch main: name its default branch/],
+        [empty, null, /has no branches to import/],
+        [from, null, /has no branch main\. Give the name of its default branch/],
         [from, "nowhere", /has no branch nowhere/],
         [join(root, "missing"), null, /could not be read/],
         ["https://127.0.0.1/x.git", null, /is private/],

@@ -10,7 +10,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fill, sizeOf } from "../bench/git/repositories.ts";
-import { Installation, TOKEN, type Life } from "../support/process-service.ts";
+import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 import { gitOk } from "./git-client.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 import { TEST_MS } from "../support/patience.ts";

@@ -83,8 +83,8 @@ describe("the write policy", () => {
   it("lets no session write a default branch that has the session branch's name", () => {
     const protection = { ...main, defaultBranches: [sessionId] };
     const forward = { ref: `refs/heads/${sessionId}`, ...courses.forward };
-    expect(judgeRefUpdate(session, protection, forward)).toContain("is the default branch");
-    expect(judgeRefUpdate(user, protection, forward)).toContain("is the default branch");
+    expect(judgeRefUpdate(session, protection, forward)).toContain("cannot push to the default branch");
+    expect(judgeRefUpdate(user, protection, forward)).toContain("cannot push to the default branch");
   });
 });
 
@@ -115,7 +115,7 @@ describe("the push policy hook", () => {
     expect(judge(`ref ${a} ${absent} other ${branch}`)).toBeNull();
     expect(judge(`ref ${a} ${absent} other refs/wip/${sessionId}`)).toBeNull();
     expect(judge("end")).toBe(
-      `say This session may push to its own branch ${sessionId} only, not to refs/heads/main.\n` +
+      `say This session can push only to its own branch ${sessionId}, not to refs/heads/main.\n` +
         "say A session cannot delete its branch.\nrefuse\n",
     );
   });
@@ -156,13 +156,13 @@ describe("the push policy hook", () => {
     const next = `${a} ${b} other refs/heads/next`;
     judge(`ref ${next}`);
     now = { ...main, defaultBranches: ["next"] };
-    expect(judge("end")).toContain("next is the default branch");
+    expect(judge("end")).toContain("the default branch next");
     const late = judgeOf(user, () => Effect.succeed(now));
     now = main;
     late(`ref ${next}`);
     expect(late("end")).toBe("accept\n");
     now = { ...main, defaultBranches: ["next"] };
-    expect(late(`update ${next}`)).toContain("next is the default branch");
+    expect(late(`update ${next}`)).toContain("the default branch next");
     now = main;
     expect(late(`update ${next}`)).toMatch(/refuse\n$/);
   });
@@ -180,7 +180,7 @@ describe("the push policy hook", () => {
     expect(judgeOf(user)("end")).toBe("refuse\n");
     const judge = judgeOf(user);
     for (let n = 0; n <= maxRefsPerPush; n += 1) judge(`ref ${absent} ${b} other refs/heads/n${n}`);
-    expect(judge("end")).toMatch(/^say A push may carry 1000 refs.*\nrefuse\n$/);
+    expect(judge("end")).toMatch(/^say A push can have at most 1000 refs.*\nrefuse\n$/);
   });
 
   it("puts no control character of a ref's name on the pusher's terminal", () => {

@@ -48,7 +48,7 @@ describe("a write", () => {
       );
       await server.close();
       expect(pushed.code).not.toBe(0);
-      expect(pushed.stderr).toContain("The credential of this push has ended");
+      expect(pushed.stderr).toContain("The credential of this push has expired");
       expect(asked).toHaveLength(3);
       const isAtomic = args.length > refs.length;
       expect(await Promise.all(refs.map(tip))).toEqual([isAtomic ? "" : head, ""]);
@@ -58,7 +58,7 @@ describe("a write", () => {
   it("tells git why a ref was refused [G09]", async () => {
     await commit("change.txt");
     const pushed = await git(scene.work, "push", "origin", "HEAD:refs/heads/main");
-    expect(pushed.stderr).toContain(`remote: This session may push to its own branch ${scene.session} only`);
+    expect(pushed.stderr).toContain(`remote: This session can push only to its own branch ${scene.session}`);
   });
 
   it("refuses the forbidden refs of a push and accepts the others [G09]", async () => {
@@ -170,12 +170,12 @@ describe("a write", () => {
     await backend((hosted) => hosted.create({ projectId: fresh, importFrom: null, defaultBranch: "main" }));
     const address = scene.server.url(fresh, scene.person);
     const refused = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
-    expect(refused.stderr).toContain("main is the default branch");
+    expect(refused.stderr).toContain("cannot push to the default branch main");
     scene.policies.set(scene.person, policyOf({ kind: "user" }, { mayReplaceInitialCommit: true }));
     const lone = await gitOk(scene.work, "commit-tree", "-m", "Alone", await gitOk(scene.work, "write-tree"));
     await gitOk(scene.work, "push", "--quiet", "--force", address, `${lone}:refs/heads/main`);
     const again = await git(scene.work, "push", "--force", address, "HEAD:refs/heads/main");
-    expect(again.stderr).toContain("main is the default branch");
+    expect(again.stderr).toContain("cannot push to the default branch main");
   });
 
   it.each<[string, string | Uint8Array]>([

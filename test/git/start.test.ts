@@ -22,7 +22,7 @@ it("is refused with git older than 2.38, names the version, and leaves nothing b
   });
   expect(ended).toEqual({
     code: 1,
-    stderr: 'git 2.38 or newer is needed; this machine has "git version 2.37.9".\n',
+    stderr: 'git 2.38 or newer is required. This machine has "git version 2.37.9".\n',
   });
   expect(existsSync(data)).toBe(false);
 });

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeCalls, type Call, type Fate } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { ROUTES, type Route } from "../../src/http/routes.ts";
-import type { Answer, RequestOptions } from "../support/service.ts";
-import { eventually, fields } from "./world.ts";
+import type { Answer, RequestOptions } from "../support/service/service.ts";
+import { eventually, fields } from "../support/service/requests.ts";
 
 let cast: Cast;
 let calls: Readonly<Record<string, Call>> = {};

@@ -1,7 +1,14 @@
 /** A boot that fails with whatever bytes the agent runtime wrote last: the session fails all the same, and says why. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service.ts";
-import { eventually, expectStatus, fields, makeProject, reached, type Fields } from "./world.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  makeProject,
+  reached,
+  type Fields,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -2,8 +2,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service.ts";
-import { expectStatus, fields, makeProject, runSession, sandboxEnvironment } from "./world.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  expectStatus,
+  fields,
+  makeProject,
+  runSession,
+  sandboxEnvironment,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let daemon: Server;

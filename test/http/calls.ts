@@ -1,7 +1,7 @@
 /** One request for each route, that does what the route is for: what the table of routes and tokens sends. */
 import { randomUUID } from "node:crypto";
 import type { Cast, TokenKind } from "./cast.ts";
-import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "./world.ts";
+import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "../support/service/requests.ts";
 
 /** What becomes of a request: let in, or refused with this status. */
 export type Fate = "in" | 401 | 403 | 404;

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -18,7 +18,7 @@ import {
   SECRET,
   SECRET_NAME,
   webhookEntry,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 export type TokenKind =
   | "none"

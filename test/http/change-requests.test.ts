@@ -1,6 +1,6 @@
 /** Change requests through the API (api.md 6): how a session's work is proposed and shown. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -18,7 +18,7 @@ import {
   webhookEntry,
   type Fields,
   type Files,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

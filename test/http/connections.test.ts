@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { HttpServerResponse } from "effect/http";
-import { NodeHttpServer } from "@effect/platform-node";
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openListener, type Listener } from "../../src/http/server.ts";
 

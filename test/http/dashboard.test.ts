@@ -1,7 +1,14 @@
 /** Signing in to the page, its cookie and what it may do (api.md 3 "preview", 9; threats.md T08). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { expectStatus, fields, makeProject, makeUserToken, runSession, sandboxEnvironment } from "./world.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import {
+  expectStatus,
+  fields,
+  makeProject,
+  makeUserToken,
+  runSession,
+  sandboxEnvironment,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { beginPush, isReceiving } from "../git/slow-push.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   eventually,
@@ -18,7 +18,7 @@ import {
   mintPassword,
   runSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let upstream: UpstreamServer;
@@ -121,7 +121,7 @@ const slowly = async (pid: string): Promise<void> => {
   const finish = beginPush({ commands, work, url: remote(pid) });
   await eventually(() => expect(isReceiving(pid)).toBe(true));
   expectStatus(await patch(pid, "next"), 200);
-  expect(await finish()).toContain("next is the default branch");
+  expect(await finish()).toContain("cannot push to the default branch next");
   expect(await tip(pid, "next")).toBe(from);
 };
 
@@ -143,5 +143,5 @@ it("a branch that a server may treat as the default one is not pushed to [G09]",
   const work = await clone(remote(pid), "main");
   await commitFiles(work, { "other.txt": "x\n" });
   const pushed = await git(work, "push", "origin", "HEAD:refs/heads/MAIN");
-  expect(pushed.stderr).toContain("MAIN is the default branch");
+  expect(pushed.stderr).toContain("cannot push to the default branch MAIN");
 });

@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.

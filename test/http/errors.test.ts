@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "./world.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -1,7 +1,7 @@
 /** Live data as server-sent events (api.md 1 "Live data", api.md 3 "Events"). */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readEvents, type EventReader, type SentEvent } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -12,7 +12,7 @@ import {
   runSession,
   stopSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

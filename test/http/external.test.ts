@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { GitBackend } from "../../src/git/port.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import { everyRow, expectNowhere } from "./leaks.ts";
 import {
   commitFiles,
@@ -20,7 +20,7 @@ import {
   sandboxEnvironment,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let upstream: UpstreamServer;
@@ -140,7 +140,7 @@ describe("a project with an external repository", () => {
     await gitOk(work, "push", "--quiet", "origin", "HEAD");
     expect(await tip(sid)).toBe(head);
     const straight = await git(work, "push", "origin", "HEAD:refs/heads/trunk");
-    expect(straight.stderr).toContain("may push to its own branch");
+    expect(straight.stderr).toContain("can push only to its own branch");
     expect(await tip("trunk")).toBe(base);
 
     // Meanwhile somebody else works at the server.

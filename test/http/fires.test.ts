@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { DUTY_NAMES } from "../../src/duties/duties.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -19,7 +20,7 @@ import {
   stopSession,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const MANIFEST = [
   webhookEntry("push", "{{ body.n }}|{{ headers.user_agent }}|{{ message.text }}|{{ fired_at }}"),
@@ -266,5 +267,20 @@ describe("at the cap", () => {
     const value = (name: string) => new RegExp(`^platform_${name} (\\S+)$`, "m").exec(answer.text)?.[1];
     expect([value("fires_queued"), value("sessions_active"), value("sessions_cap")]).toEqual(["1", "1", "1"]);
     expect([value("scheduler_late"), value("manifests_stale")]).toEqual(["0", "0"]);
+  });
+
+  it("the metrics say when each background duty ran last, and how often one failed", async () => {
+    const { text } = expectStatus(await full.request("GET", "/metrics"), 200);
+    const lines = (name: string) =>
+      new Map(
+        [...text.matchAll(new RegExp(`^platform_${name}\\{duty="([a-z_]+)"\\} (\\S+)$`, "gm"))].map(
+          ([, duty = "", value]) => [duty, Number(value)] as const,
+        ),
+      );
+    expect([...lines("duty_failures_total").keys()].toSorted()).toEqual([...DUTY_NAMES].toSorted());
+    const ran = lines("duty_last_run_timestamp_seconds");
+    expect(ran.get("directory")).toBeGreaterThan(1_600_000_000);
+    expect([...lines("duty_last_run_duration_seconds").keys()]).toEqual([...ran.keys()]);
+    expect(lines("duty_last_run_failed").get("directory")).toBe(0);
   });
 });

@@ -7,7 +7,7 @@ import http from "isomorphic-git/http/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   expectStatus,
@@ -17,7 +17,7 @@ import {
   pushFiles,
   runSession,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";
@@ -92,10 +92,10 @@ describe("isomorphic-git", () => {
       ).rejects.toThrow();
       return said.join("");
     };
-    const words = `This session may push to its own branch ${sid} only`;
+    const words = `This session can push only to its own branch ${sid}`;
     expect(await refused({ remoteRef: "refs/heads/main", force: true })).toContain(words);
     expect(await refused({ remoteRef: "refs/tags/v1", force: true })).toContain(words);
-    expect(await refused({ remoteRef: `refs/heads/${sid}`, delete: true })).toContain("may not delete");
+    expect(await refused({ remoteRef: `refs/heads/${sid}`, delete: true })).toContain("cannot delete");
     expect([await tip("main"), await tip(sid)]).toEqual([main, branch]);
     await stopSession(service, pid, sid);
     await expect(isomorphic.push({ fs, http, dir, onAuth, onAuthFailure, ref: sid })).rejects.toThrow();

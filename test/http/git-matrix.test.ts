@@ -14,7 +14,7 @@ import { absent } from "../../src/git/server/ref-policy.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { gitOk } from "../git/git-client.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -32,7 +32,7 @@ import {
   stopSession,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 /** The effect of a push on a ref: `make` finds none, `delete` leaves none. */
 type Course = "make" | "forward" | "rewind" | "delete";

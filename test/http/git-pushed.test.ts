@@ -3,8 +3,8 @@ import { mkdtempSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
-import { readEvents } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   expectStatus,
@@ -14,7 +14,7 @@ import {
   pushFiles,
   runSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const PUBLIC_URL = "https://agents.example.org";
 let service: TestService;
@@ -56,7 +56,7 @@ describe("a push", () => {
     const sid = await runSession(service, pid);
     const directory = await work(await mintPassword(service, pid, sid), sid);
     expect(await push(directory, "HEAD")).toEqual([
-      `To have ${sid} merged, open a change request:`,
+      `To merge ${sid}, open a change request:`,
       '  platform cr create --title "..."',
       `  ${page(`sessions/${sid}`)}`,
     ]);
@@ -75,7 +75,7 @@ describe("a push", () => {
   it("of a user also names the project and the branch, and a session's page for its branch", async () => {
     const directory = await work(service.token);
     expect(await push(directory, "HEAD:refs/heads/mine")).toEqual([
-      "To have mine merged, open a change request:",
+      "To merge mine, open a change request:",
       `  platform cr create --project ${pid} --head mine --title "..."`,
       `  ${page("change-requests")}`,
     ]);
@@ -90,8 +90,8 @@ describe("a push", () => {
       expect((await push(directory, ...refs)).join("\n")).not.toContain("change request:");
     }
     const mixed = await push(directory, "HEAD:refs/heads/main", "HEAD:refs/heads/good");
-    expect(mixed.filter((line) => line.startsWith("To have"))).toEqual([
-      "To have good merged, open a change request:",
+    expect(mixed.filter((line) => line.startsWith("To merge"))).toEqual([
+      "To merge good, open a change request:",
     ]);
     const sid = await runSession(service, pid);
     const sandbox = await work(await mintPassword(service, pid, sid), sid);
@@ -101,13 +101,13 @@ describe("a push", () => {
   it("prints no command with a name that a shell would not take literally", async () => {
     const directory = await work(service.token);
     const told = await push(directory, "HEAD:refs/heads/$(id)");
-    expect(told).toEqual(["To have $(id) merged, open a change request:", `  ${page("change-requests")}`]);
+    expect(told).toEqual(["To merge $(id), open a change request:", `  ${page("change-requests")}`]);
   });
 
   it("of many branches mentions the first few", async () => {
     const directory = await work(service.token);
     const told = await push(directory, ...[1, 2, 3, 4, 5].map((n) => `HEAD:refs/heads/many-${n}`));
-    expect(told.filter((line) => line.startsWith("To have"))).toHaveLength(3);
+    expect(told.filter((line) => line.startsWith("To merge"))).toHaveLength(3);
   });
 });
 

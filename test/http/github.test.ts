@@ -7,8 +7,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { git, gitOk } from "../git/git-client.ts";
 import { GithubHost } from "../git/github-host.ts";
 import { OWNER } from "../git/github-host-pulls.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { commitFiles, eventually, expectStatus, fields, runSession, type Fields } from "./world.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import {
+  commitFiles,
+  eventually,
+  expectStatus,
+  fields,
+  runSession,
+  type Fields,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let host: GithubHost;
@@ -232,7 +239,9 @@ describe("a project with a repository at a code host", () => {
     host.fault = () => ({ kind: "status", status: 403, headers: { "retry-after": "3000" } });
     const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
     expect([answer.status, fields(answer)["code"]]).toEqual([503, "repository_unavailable"]);
-    expect(fields(answer)["error"]).toMatch(/until \d{4}-.*: its rate limit is used up/);
+    expect(fields(answer)["error"]).toMatch(
+      /rate limit of the code host is used up.* Try again after \d{4}-/,
+    );
   });
 
   it("leaves no token and no key in a log or a file of the service [S06] [G05]", async () => {

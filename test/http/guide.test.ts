@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { files } from "../support/documents.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 
 vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
 

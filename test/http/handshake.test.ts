@@ -4,9 +4,9 @@ import { createServer, request, type IncomingMessage, type Server } from "node:h
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { BAD_HANDSHAKES, GOOD_HANDSHAKES } from "../proxy/handshake-cases.ts";
-import { exchange, parseAnswer } from "../support/raw-http.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { expectStatus, fields, makeProject, runSession } from "./world.ts";
+import { exchange, parseAnswer } from "../support/service/raw-http.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
 
 let service: TestService;
 let daemon: Server;

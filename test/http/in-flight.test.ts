@@ -1,6 +1,6 @@
 import { Agent, request as startRequest, type IncomingMessage } from "node:http";
 import { once } from "node:events";
-import { NodeHttpServer } from "@effect/platform-node";
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";

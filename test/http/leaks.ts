@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Client } from "pg";
 import { expect } from "vitest";
-import type { TestService } from "../support/service.ts";
+import type { TestService } from "../support/service/service.ts";
 
 /** Every row of every table, as text. */
 export const everyRow = async (service: TestService): Promise<string> => {

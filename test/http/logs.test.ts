@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readLine, type LogLine } from "../../src/domain/log-line.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { readEvents, type EventReader, type SentEvent } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -15,7 +15,7 @@ import {
   reached,
   runSession,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

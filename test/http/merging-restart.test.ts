@@ -2,26 +2,39 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import * as Effect from "effect/Effect";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { gitOk } from "../git/git-client.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { eventually, expectStatus, fields, listOf, makeProject, pushFiles, webhookEntry } from "./world.ts";
+import { runPostgres } from "../support/postgres/postgres.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeProject,
+  pushFiles,
+  webhookEntry,
+} from "../support/service/requests.ts";
 
-const program = fileURLToPath(new URL("../support/cut-database-main.ts", import.meta.url));
+const program = fileURLToPath(new URL("../support/programs/cut-database-main.ts", import.meta.url));
 
 let service: TestService;
+/** The address of the server that the service's database is on. */
+let server = "";
 let armed: { readonly point: FaultPoint; readonly state: "gone" | "cut" } | null = null;
 
 const database = (state: "gone" | "cut" | "back"): void => {
   const name = new URL(service.databaseUrl).pathname.slice(1);
-  const done = spawnSync(process.execPath, [program, inject("postgres").url, name, state], {
+  const done = spawnSync(process.execPath, [program, server, name, state], {
     encoding: "utf8",
   });
   if (done.status !== 0) throw new Error(done.stderr);
 };
 
 beforeAll(async () => {
+  server = (await Effect.runPromise(runPostgres)).url;
   service = await startTestService(
     {},
     {

@@ -8,7 +8,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -21,7 +21,7 @@ import {
   webhookEntry,
   type Fields,
   type Files,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Identity } from "../../src/store/ports/identity.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -15,7 +15,7 @@ import {
   SECRET_NAME,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -12,8 +12,8 @@ import {
 } from "../../src/domain/node-credential.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { NODE, startTestService, type Answer, type TestService } from "../support/service.ts";
-import { expectStatus, fields, makeProject, runSession, type Fields } from "./world.ts";
+import { NODE, startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import { expectStatus, fields, makeProject, runSession, type Fields } from "../support/service/requests.ts";
 
 const CALL = "/v1/nodes/call";
 

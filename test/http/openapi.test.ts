@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema";
 import { Api } from "../../src/http/api/api.ts";
 import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 
 interface Operation {
   readonly operationId: string;

@@ -14,24 +14,24 @@ import type { Grant } from "../../src/store/ports/grants.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
+import { makeAccount, NUMBERED, numbered } from "../support/world/world.ts";
 
-const ACCOUNT = "00000000-0000-7000-8000-000000000001";
-const USER = "00000000-0000-7000-8000-000000000002";
-const tokenId = (index: number): string => `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`;
+/** Beside those of the account. */
+const tokenId = (index: number): string => numbered(10 + index);
+
+const held = (index: number, expiresAt: number | null = null): Held => ({
+  credential: { kind: "token", id: tokenId(index) },
+  projectId: null,
+  session: null,
+  endsWith: [tokenId(index)],
+  expiresAt,
+});
 
 /** A world of one account, whose store tells how often it is asked, and can be made deaf or broken. */
 const world = Effect.gen(function* () {
   const store = yield* Layer.build(memoryStore);
   const identity = Context.get(store, Identity);
-  yield* identity.bootstrap({
-    accountId: ACCOUNT,
-    userId: USER,
-    tokenId: tokenId(100),
-    tokenHash: "100",
-    tier: "free",
-    cap: 1,
-    now: 0,
-  });
+  const { accountId, userId } = yield* Effect.provideContext(makeAccount({ ...NUMBERED, cap: 1 }), store);
   const asked: number[] = [];
   const state = { isDeaf: false, isBroken: false };
   const watched = Identity.of({
@@ -50,8 +50,8 @@ const world = Effect.gen(function* () {
   const makeToken = (index: number, expiresAt: number | null = null) =>
     identity.createToken({
       id: tokenId(index),
-      accountId: ACCOUNT,
-      userId: USER,
+      accountId,
+      userId,
       projectId: null,
       name: "held",
       hash: String(index),
@@ -59,18 +59,11 @@ const world = Effect.gen(function* () {
       expiresAt,
       now: 0,
     });
-  const held = (index: number, expiresAt: number | null = null): Held => ({
-    credential: { kind: "token", id: tokenId(index) },
-    projectId: null,
-    session: null,
-    endsWith: [tokenId(index)],
-    expiresAt,
-  });
   const cuts: string[] = [];
   const hold = (index: number, name: string, expiresAt: number | null = null) =>
     openings.hold(held(index, expiresAt), () => void cuts.push(name));
-  const revoke = (index: number) => identity.deleteToken(ACCOUNT, tokenId(index), 0);
-  return { openings, asked, state, makeToken, held, hold, cuts, revoke };
+  const revoke = (index: number) => identity.deleteToken(accountId, tokenId(index), 0);
+  return { openings, asked, state, makeToken, hold, cuts, revoke };
 });
 
 describe("open connections", () => {
@@ -175,7 +168,7 @@ describe("open connections", () => {
 
   it.effect("are not cut after their end, and complete the waiting callers when they are cut", () =>
     Effect.gen(function* () {
-      const { makeToken, hold, cuts, revoke, openings, held } = yield* world;
+      const { makeToken, hold, cuts, revoke, openings } = yield* world;
       yield* makeToken(1);
       hold(1, "over")();
       const ending = yield* openings.ending(held(1));

@@ -1,9 +1,18 @@
 /** The database goes away under a running service: callers are told to come back, and it recovers by itself. */
 import * as Effect from "effect/Effect";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { administer } from "../support/postgres-databases.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { deliver, eventually, fields, listOf, makeHookProject, runSession, stopSession } from "./world.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runPostgres } from "../support/postgres/postgres.ts";
+import { administer } from "../support/postgres/databases.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import {
+  deliver,
+  eventually,
+  fields,
+  listOf,
+  makeHookProject,
+  runSession,
+  stopSession,
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";
@@ -22,7 +31,7 @@ const database = (state: "gone" | "back"): Promise<void> => {
       ? []
       : [`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`]),
   ];
-  return Effect.runPromise(administer(inject("postgres").url, ...statements));
+  return Effect.runPromise(Effect.flatMap(runPostgres, ({ url }) => administer(url, ...statements)));
 };
 
 it("answers 503 with Retry-After while it is gone, and works again when it is back", async () => {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startPreviewWorld, type PreviewWorld } from "../support/preview-world.ts";
+import { startPreviewWorld, type PreviewWorld } from "../support/service/preview-setup.ts";
 import { hasChromium, launchWith, newPage } from "../dashboard/browser.ts";
 
 const title = hasChromium

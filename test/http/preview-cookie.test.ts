@@ -2,8 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { ownPage, startPreviewWorld, type PreviewWorld } from "../support/preview-world.ts";
-import { eventually, expectStatus, makeUserToken, reached, runSession, stopSession } from "./world.ts";
+import { ownPage, startPreviewWorld, type PreviewWorld } from "../support/service/preview-setup.ts";
+import {
+  eventually,
+  expectStatus,
+  makeUserToken,
+  reached,
+  runSession,
+  stopSession,
+} from "../support/service/requests.ts";
 
 let world: PreviewWorld;
 beforeAll(async () => {

@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { ownPage, startPreviewWorld, type PreviewWorld } from "../support/preview-world.ts";
-import { exchange, parseAnswer } from "../support/raw-http.ts";
-import { expectStatus, fields, runSession, stopSession } from "./world.ts";
+import { ownPage, startPreviewWorld, type PreviewWorld } from "../support/service/preview-setup.ts";
+import { exchange, parseAnswer } from "../support/service/raw-http.ts";
+import { expectStatus, fields, runSession, stopSession } from "../support/service/requests.ts";
 
 let world: PreviewWorld;
 beforeAll(async () => {

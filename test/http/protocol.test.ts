@@ -1,9 +1,9 @@
 /** Requests that no HTTP client sends, on bare connections to the service's own listener (threats.md W18, W20, W21). */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exchange, parseAnswer, type RawAnswer } from "../support/raw-http.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { fields, hmac, listOf, makeHookProject } from "./world.ts";
+import { exchange, parseAnswer, type RawAnswer } from "../support/service/raw-http.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { fields, hmac, listOf, makeHookProject } from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -2,8 +2,8 @@
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { readEvents } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -16,7 +16,7 @@ import {
   SECRET,
   SECRET_NAME,
   webhookEntry,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 beforeAll(async () => {

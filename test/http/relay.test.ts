@@ -19,9 +19,9 @@ import { signUserContext, verifyUserContext } from "../../src/domain/user-contex
 import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { recordedActivity } from "../support/activity.ts";
-import { exchange, parseAnswer, type RawAnswer } from "../support/raw-http.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { recordedActivity } from "../support/service/activity.ts";
+import { exchange, parseAnswer, type RawAnswer } from "../support/service/raw-http.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -31,7 +31,7 @@ import {
   runSession,
   sandboxEnvironment,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const listening = async (server: Server): Promise<number> => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));

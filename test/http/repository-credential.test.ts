@@ -8,9 +8,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Projects } from "../../src/store/ports/projects.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import { expectNowhere } from "./leaks.ts";
-import { commitFiles, expectStatus, fields, makeProject, webhookEntry, type Fields } from "./world.ts";
+import {
+  commitFiles,
+  expectStatus,
+  fields,
+  makeProject,
+  webhookEntry,
+  type Fields,
+} from "../support/service/requests.ts";
 
 const OLD = "canary-old-5c1e";
 const NEW = "canary-new-90ab";
@@ -105,7 +112,7 @@ describe("a new credential", () => {
     const before = await service.request("GET", at(""));
     const answer = await put("canary-wrong");
     expect(codeOf(answer)).toEqual([422, "repository_refused"]);
-    expect(fields(answer)["error"]).toMatch(/^The repository's credential stays as it was: .*Authentication/);
+    expect(fields(answer)["error"]).toMatch(/^The repository credential was not changed: .*Authentication/);
     expect(answer.text).not.toMatch(/canary/);
     expect((await service.request("GET", at(""))).text).toBe(before.text);
     expectStatus(await newSession(), 201);

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Identity } from "../../src/store/ports/identity.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -15,7 +15,7 @@ import {
   SECRET_NAME,
   stopSession,
   webhookEntry,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 beforeAll(async () => {
@@ -35,7 +35,7 @@ const listing = async (pid: string) =>
   fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/triggers`), 200));
 const missing = (message: string) => [{ code: "secret_missing", message }];
 const NEEDED = missing(
-  "The manifest requires the secret NEEDED, and it has no value. Set it with `platform secrets set NEEDED`.",
+  "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.",
 );
 /** The operator's lines about this. */
 const logged = (named: string): readonly string[] =>

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyUserContext } from "../../src/domain/user-context.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import type { AskedEnv } from "../support/scripted-daemon.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import type { AskedEnv } from "../support/service/scripted-daemon.ts";
 import {
   eventually,
   expectStatus,
@@ -14,7 +14,7 @@ import {
   runSession,
   sandboxEnvironment,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

@@ -6,9 +6,16 @@ import { Keyring } from "../../src/services/keyring.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import { readEvents } from "../support/event-stream.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
-import { deliver, fields, makeProject, runSession, stopSession, webhookEntry } from "./world.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import {
+  deliver,
+  fields,
+  makeProject,
+  runSession,
+  stopSession,
+  webhookEntry,
+} from "../support/service/requests.ts";
 
 const KIB = 1024;
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -12,7 +12,7 @@ import {
   runSession,
   stopSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";

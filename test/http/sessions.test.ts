@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -16,7 +16,7 @@ import {
   runSession,
   stopSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const CAP = 4;
 const AGENT = { ".platform/runtime/agents/reviewer.md": "Review.\n" };

@@ -8,8 +8,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { signatureKey, verifySignature } from "../../src/domain/signature.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { expectStatus, hmac, makeHookProject, SECRET, webhookEntry } from "./world.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { expectStatus, hmac, makeHookProject, SECRET, webhookEntry } from "../support/service/requests.ts";
 
 const LIMIT = 4.5;
 const SEED = 36;

@@ -8,8 +8,8 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readEvents } from "../support/event-stream.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,
   expectStatus,
@@ -21,7 +21,7 @@ import {
   runSession,
   sandboxEnvironment,
   stopSession,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const PREVIEWED = 5173;
 

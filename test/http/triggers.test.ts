@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   commitFiles,
   deliver,
@@ -22,7 +22,7 @@ import {
   webhookEntry,
   type Fields,
   type Files,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const CRON = `[[triggers]]
 slug = "nightly"

@@ -11,8 +11,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { GitBackend } from "../../src/git/port.ts";
 import { gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { commitFiles, eventually, expectStatus, fields } from "./world.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { commitFiles, eventually, expectStatus, fields } from "../support/service/requests.ts";
 
 const root = mkdtempSync(path.join(tmpdir(), "unclaimed-"));
 const dataDir = path.join(root, "data");

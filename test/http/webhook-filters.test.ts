@@ -1,7 +1,7 @@
 /** Deliveries that start nothing: pings, and what a trigger's filter does not match (`[webhooks.<slug>]`). */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -12,7 +12,7 @@ import {
   pushFiles,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const FILTERED = { status: "skipped", reason: "filtered" };
 const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -19,7 +19,7 @@ import {
   SECRET_NAME,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 interface Event {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** What becomes of webhooks at the cap, sent twice, or too many (api.md 4 "Queue", "Webhook" duplicates). */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -13,7 +13,7 @@ import {
   stopSession,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const CAP = 3;
 const QUEUE_MAX = 4;

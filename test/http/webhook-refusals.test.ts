@@ -4,7 +4,7 @@ import { request as httpRequest } from "node:http";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -18,7 +18,7 @@ import {
   SECRET,
   webhookEntry,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const MANIFEST = [
   webhookEntry("push"),

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { prune } from "../../src/duties/retention.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   eventually,
@@ -18,7 +18,7 @@ import {
   SECRET_NAME,
   stopSession,
   type Fields,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const HOUR = 3_600_000;
 const NEXT = "the next secret";

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { getHeapSnapshot } from "node:v8";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -22,7 +22,7 @@ import {
   SECRET_NAME,
   stopSession,
   webhookEntry,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 let service: TestService;
 beforeAll(async () => {

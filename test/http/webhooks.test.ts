@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service.ts";
+import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -16,7 +16,7 @@ import {
   SECRET,
   SECRET_NAME,
   webhookEntry,
-} from "./world.ts";
+} from "../support/service/requests.ts";
 
 const MIB = 1024 * 1024;
 const PLATFORM = "x-platform-signature";

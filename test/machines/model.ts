@@ -11,7 +11,7 @@ import { createTestModel } from "xstate/graph";
 import { startActor, type Handlers } from "../../src/actors/host.ts";
 import type { Named, PureMachine, Snapshot, Step } from "../../src/machines/step.ts";
 import type { Memory } from "../../src/store/ports/journal.ts";
-import { recordingMemory } from "../support/recording-memory.ts";
+import { recordingMemory } from "../support/actors/recording-memory.ts";
 
 export interface Model<S extends Snapshot<string, object>, Event extends Named, Command extends Named> {
   readonly machine: PureMachine<S, Event, Command, Record<string, never>>;

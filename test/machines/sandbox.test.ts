@@ -10,7 +10,8 @@ import {
 } from "../../src/machines/sandbox.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { admitSession, makeWorld, openSandbox } from "../conformance/store-fixture.ts";
+import { admitSession, openSandbox } from "../support/world/sessions.ts";
+import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "boot_timeout", message: "the boot deadline passed" } as const;

@@ -10,7 +10,8 @@ import {
 } from "../../src/machines/session.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitSession, makeWorld } from "../conformance/store-fixture.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;
@@ -34,6 +35,7 @@ const events: SessionEvent[] = [
   { type: "stop.requested" },
   { type: "delete.requested" },
   { type: "idle.elapsed" },
+  { type: "slot.refused" },
 ];
 
 const isTerminal = ({ state }: SessionSnapshot) => !LIVE_SESSION_STATUSES.includes(state);
@@ -99,7 +101,16 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         const deleted = before.context.deleted || event.type === "delete.requested";
         expect(snapshot).toEqual({ ...before, context: { ...before.context, deleted } });
         expect(commands).toEqual([]);
-        expect(accepted).toBe(event.type === "delete.requested");
+        const isTaken = event.type === "slot.refused" && !before.context.deleted;
+        expect(accepted).toBe(event.type === "delete.requested" || isTaken);
+      },
+    ),
+    "S6: a refused slot changes nothing, and only a session that may restart takes the event": everyStep(
+      ({ before, event, snapshot, commands, accepted }) => {
+        if (event.type !== "slot.refused") return;
+        expect(snapshot).toEqual(before);
+        expect(commands).toEqual([]);
+        expect(accepted).toBe(isTerminal(before) && !before.context.deleted);
       },
     ),
     "S5: a session whose deletion was asked for is terminal, or about to be, and stays so": everyStep(

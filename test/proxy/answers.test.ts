@@ -1,6 +1,6 @@
 /** What an upstream may answer, and what the client sees of it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { OK } from "../support/recording.ts";
+import { OK } from "../support/servers/recording.ts";
 import { Front, GET, statusesIn } from "./front.ts";
 
 let front: Front;

@@ -6,7 +6,7 @@ import { answerFailure } from "../../daemon/answer.ts";
 import { Proxy, type Upstream } from "../../src/proxy/proxy.ts";
 import { responseOn } from "../../src/proxy/tunnel.ts";
 import { LIMITS, type Limits } from "../../src/proxy/watch.ts";
-import { Recording } from "../support/recording.ts";
+import { Recording } from "../support/servers/recording.ts";
 
 /** A client's connection: what came, and how it ended. */
 export class Client {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { OK } from "../support/recording.ts";
+import { OK } from "../support/servers/recording.ts";
 import { Front, GET, statusesIn, type Client } from "./front.ts";
 
 let front: Front;

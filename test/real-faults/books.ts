@@ -1,5 +1,5 @@
 /** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
-import type { Answer } from "../support/webhook-sender.ts";
+import type { Answer } from "../support/webhooks/webhook-sender.ts";
 
 export type Kind = "create" | "stop" | "restart" | "remove" | "fire";
 

@@ -1,5 +1,5 @@
 /** Makes on a service whatever a plant needs to spoil: one session that has been through everything, and one that runs. */
-import { eventually } from "../support/account-view.ts";
+import { eventually } from "../support/service/account-view.ts";
 import type { Ground } from "./plants.ts";
 import type { Trial } from "./trial.ts";
 

@@ -13,12 +13,12 @@ import * as Layer from "effect/Layer";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signal } from "../../src/sandbox/local/processes.ts";
-import { Installation, type Life, type Program } from "../support/process-service.ts";
+import { Installation, type Life, type Program } from "../support/service/process-service.ts";
 import { readMachine, type Machine } from "./machine.ts";
 import { readRefs, type Refs } from "./refs.ts";
 import { execute, inSnapshot, readTables, type Tables } from "./tables.ts";
 import { WITNESS } from "./witness.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/machine/free-port.ts";
 
 export const CAP = 6;
 const EVERY_OTHER_SECOND = "*/2 * * * * *";

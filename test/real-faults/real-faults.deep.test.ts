@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { describe, expect, it } from "vitest";
-import { freshDatabase } from "../support/postgres.ts";
+import { freshDatabase } from "../support/postgres/postgres.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { databaseLost, diskFull, frozen, killed } from "./faults.ts";
 import { FaultyService } from "./installation.ts";

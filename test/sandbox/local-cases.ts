@@ -10,7 +10,7 @@ import { openInstallation } from "../../src/sandbox/local/form.ts";
 import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
 import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { processesOfSandbox } from "../support/processes-seeing.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { descriptorCases } from "./local-descriptors.ts";

@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule";
 import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/local/installation.ts";
 import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { processesOfSandbox } from "../support/processes-seeing.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import type { Subject } from "../conformance/sandbox.ts";
 
 /** What the test process hands to the child that runs the cases. */

@@ -10,10 +10,11 @@ import { AdmissionBusy, Admitter, admitterLayer } from "../../src/services/admis
 import { Doubt } from "../../src/duties/recovery.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions, type Admission, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
-import { wish, type World } from "../conformance/store-fixture.ts";
+import { wish } from "../support/world/sessions.ts";
+import { type World } from "../support/world/world.ts";
 
 const world: World = { accountId: "account-1", userId: "user-1", projectId: "project-1", tokenHash: "" };
-const wishOf = (initialPrompt = "Say hello."): AdmissionRequest => wish(world, { initialPrompt });
+const wishOf = (initialPrompt = "Say hello.") => wish(world, { initialPrompt });
 
 /** An admitter whose first decision waits for `release`; notes the size of each batch and who was woken. */
 const scene = Effect.gen(function* () {

@@ -13,7 +13,8 @@ import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import type { ProjectState } from "../../src/store/ports/records.ts";
-import { addProject, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 
 const MANIFEST = `
 [[triggers]]

@@ -10,7 +10,7 @@ import { NONCE_BYTES, sealSecret } from "../../src/domain/secret.ts";
 import { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
-import { makeWorld, NOON, type World } from "../conformance/store-fixture.ts";
+import { makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const keys = { current: { version: 1, bytes: new Uint8Array(randomBytes(32)) }, former: [] };
 const layer = upstreamsLayer.pipe(Layer.provideMerge(Layer.mergeAll(memoryStore, keyringLayer(keys))));

@@ -11,7 +11,7 @@ import { WebhookRecord, webhookRecordLayer, type NewRefusal } from "../../src/se
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
-import { addProject, makeWorld } from "../conformance/store-fixture.ts";
+import { addProject, makeWorld } from "../support/world/world.ts";
 
 const refusal = (projectId: string, slug = "push"): NewRefusal => ({
   projectId,

@@ -56,8 +56,8 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   {
     name: "instants-with-a-row-hold-the-cursor",
     file: "src/actors/trigger.ts",
-    find: "admission.fire.scheduledFor === at",
-    put: "admission.fire.scheduledFor === 0",
+    find: '    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);\n',
+    put: "",
     seed: 727,
   },
 ];

@@ -25,9 +25,9 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",
-    find: "      const saved = yield* Effect.onError(memory.save(change), () => this.#distrust);",
+    find: "      const saved = yield* memory.save(change).pipe(",
     put: `      yield* this.launch(commands.map((command, index) => ({ id: "early" + String(this.#version) + String(index), command })));
-      const saved = yield* Effect.onError(memory.save(change), () => this.#distrust);`,
+      const saved = yield* memory.save(change).pipe(`,
     seed: 1,
   },
   {
@@ -89,9 +89,9 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "late-live-revives-stopped",
     file: "src/machines/session.ts",
-    find: '      entry: "signalFreeSlot",\n      on: { ...restart, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    put: '      entry: "signalFreeSlot",\n      on: { ...restart, "sandbox.live": { target: "running" }, "delete.requested": { target: "stopped", actions: "markDeleted" } },',
-    seed: 259,
+    find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
+    put: '"sandbox.live": { target: "running" },',
+    seed: 418,
   },
   {
     name: "deleted-restarts",
@@ -194,21 +194,21 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-dedupe",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };',
+    find: '    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };',
     put: '    return { is: "none" };',
     seed: 3,
   },
   {
     name: "refused-delivery-answers-for-ever",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };',
+    find: '    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };',
     put: '    return { is: "retry", fire: known };',
     seed: 4,
   },
   {
     name: "fires-overtake-the-queue",
     file: "src/store/admission/plan.ts",
-    find: '(request.atCap === "refuse" || this.#waiting === 0)',
+    find: "(!mayWait || this.#waiting === 0)",
     put: "true",
     seed: 1,
   },
@@ -299,8 +299,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "poll-without-a-pause",
     file: "src/services/directory.ts",
-    find: 'const POLL = "1 second";',
-    put: 'const POLL = "20 millis";',
+    find: "const POLL_MS = DUTIES.directory.periodMs;",
+    put: "const POLL_MS = 20;",
     seed: 3,
   },
   {

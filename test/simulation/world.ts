@@ -27,6 +27,7 @@ import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts"
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
+import { numbered } from "../support/world/world.ts";
 import { Boundary } from "./boundary.ts";
 import { Calm } from "./calm.ts";
 import { CONFIG } from "./config.ts";
@@ -41,7 +42,7 @@ import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
-import { BEGINNING, MASTER, numbered, settled, withProjects } from "./settled.ts";
+import { BEGINNING, MASTER, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
 /** For so long after it was over a disturbance excuses what is late, ms. */

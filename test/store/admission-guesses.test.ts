@@ -16,17 +16,10 @@ import { Admissions, type Admission } from "../../src/store/ports/admissions.ts"
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import type { NewFire } from "../../src/store/ports/records.ts";
-import {
-  accountOf,
-  admitSession,
-  BOOT_MS,
-  fired,
-  makeWorld,
-  NOON,
-  type Store,
-  type World,
-} from "../conformance/store-fixture.ts";
-import { nodesOfFile, someoneWaits } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { admitSession, fired } from "../support/world/sessions.ts";
+import { accountOf, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { nodesOfFile, someoneWaits } from "../support/postgres/postgres.ts";
 
 const [firstNode, secondNode] = nodesOfFile();
 
@@ -126,7 +119,7 @@ describe("a guess", () => {
         Effect.gen(function* () {
           const projectVersion = (yield* (yield* Projects).get(world.projectId))?.version ?? null;
           const waits = { ...fired(world), projectVersion };
-          const refused = { ...fired(world), projectVersion, atCap: "refuse" } as const;
+          const refused = { ...fired(world), projectVersion, kind: "hand" } as const;
           return yield* (yield* Admissions).admit(world.accountId, [waits, refused]);
         }),
         nodes.here,

@@ -5,15 +5,9 @@ import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import {
-  admitOne,
-  admitSession,
-  fired,
-  makeWorld,
-  tellSession,
-  wish,
-  type StoreLayer,
-} from "../conformance/store-fixture.ts";
+import { type StoreLayer } from "../conformance/store-fixture.ts";
+import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
+import { makeWorld } from "../support/world/world.ts";
 
 const CREATES = 24;
 const CAP = 3;

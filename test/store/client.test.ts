@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { violatedConstraint } from "../../src/store/postgres/connection/errors.ts";
 import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
-import { freshDatabase, testDatabase } from "../support/postgres.ts";
+import { freshDatabase, testDatabase } from "../support/postgres/postgres.ts";
 
 /** Runs a test with a client of an empty database. */
 const live = <E>(

@@ -6,7 +6,7 @@ import { SqlRunnerStorage } from "effect/cluster";
 import * as SqlClient from "effect/sql/SqlClient";
 import { expect } from "vitest";
 import { migrate } from "../../src/store/postgres/migrate.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { testDatabase } from "../support/postgres/postgres.ts";
 
 /** Text is no longer than the library's bounds, and an instant has its zone: the library notices neither. */
 const AS_OURS: Readonly<Record<string, string>> = {

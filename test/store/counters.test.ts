@@ -11,8 +11,10 @@ import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables } from "../../src/store/memory/tables.ts";
 import { releaseSlot } from "../../src/store/postgres/slots.ts";
 import { checkCounters, type Distort } from "../conformance/store-counters.ts";
-import { accountOf, admitSession, makeWorld, type Store } from "../conformance/store-fixture.ts";
-import { someoneWaits, storeOfFile } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { accountOf, makeWorld } from "../support/world/world.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 
 const checkOver =
   <Side>(layer: Layer.Layer<Store | Side, unknown>) =>

@@ -16,7 +16,7 @@ import * as Client from "../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { processStartedAt } from "../../src/store/process.ts";
 
-const SERVICE = fileURLToPath(new URL("../support/embedded-service.ts", import.meta.url));
+const SERVICE = fileURLToPath(new URL("../support/programs/embedded-service.ts", import.meta.url));
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
@@ -210,7 +210,7 @@ describe("the embedded Postgres", () => {
         await writeFile(join(path, "postgres/PG_VERSION"), "15\n");
       });
       const error = yield* Effect.flip(startEmbedded(path));
-      expect(error.message).toMatch(/made by Postgres 15, this is 18/);
+      expect(error.message).toMatch(/Postgres 15 created the database, but this is 18/);
     }).pipe(Effect.scoped),
   );
 

@@ -10,8 +10,9 @@ import { Events } from "../../src/store/ports/events.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
-import { admitSession, makeWorld, type World } from "../conformance/store-fixture.ts";
-import { freshDatabase, storeOfFile } from "../support/postgres.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { makeWorld, type World } from "../support/world/world.ts";
+import { freshDatabase, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
 

@@ -11,8 +11,10 @@ import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import { admitOne, fired, makeWorld, NOON, type Store } from "../conformance/store-fixture.ts";
-import { someoneWaits, storeOfFile } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { admitOne, fired } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+import { someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
 
@@ -96,7 +98,7 @@ describe("a lock of", () => {
       );
       expect(isDone).toBe(true);
       const again = fired(world, { kind: "cron", triggerSlug: "nightly", scheduledFor: NOON });
-      expect((yield* admitOne(world, again)).outcome).toBe("duplicate");
+      expect((yield* admitOne(world, again)).outcome).toBe("accounted");
     }),
   );
 

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { prepared } from "../../src/store/postgres/connection/prepared.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { testDatabase } from "../support/postgres/postgres.ts";
 
 /** Each test in one transaction, so that all its statements run on one connection. */
 const onOneConnection = <E>(

@@ -8,8 +8,10 @@ import { sqlErrorOf } from "../../src/store/postgres/connection/errors.ts";
 import { stored } from "../../src/store/postgres/connection/statement.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitSession, checkWith, makeWorld, NOON, tellSession } from "../conformance/store-fixture.ts";
-import { storeOfFile } from "../support/postgres.ts";
+import { checkWith } from "../conformance/store-fixture.ts";
+import { admitSession, tellSession } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+import { storeOfFile } from "../support/postgres/postgres.ts";
 
 const kindOf = <A, E>(exit: Exit.Exit<A, E>): string => {
   if (Exit.isSuccess(exit)) return "success";

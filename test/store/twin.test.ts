@@ -5,13 +5,20 @@ import * as Layer from "effect/Layer";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Admissions } from "../../src/store/ports/admissions.ts";
+import {
+  Admissions,
+  isAnswerTo,
+  type AdmissionRequest,
+  type FireWish,
+} from "../../src/store/ports/admissions.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { NOON, tellSession, type Store } from "../conformance/store-fixture.ts";
-import { nodesOfFile } from "../support/postgres.ts";
+import { type Store } from "../conformance/store-fixture.ts";
+import { tellSession } from "../support/world/sessions.ts";
+import { makeAccount, newProject, NOON } from "../support/world/world.ts";
+import { nodesOfFile } from "../support/postgres/postgres.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const RUNS = 25;
@@ -36,19 +43,19 @@ const fire = fc.record({
   ttl: fc.constantFrom(10, 100_000),
 });
 /** Which version of its project a wish went by. A batch that names the right ones may be decided by a guess. */
-const wentBy = fc.constantFrom("none" as const, "right" as const, "right" as const, "former" as const);
+const anyVersion = fc.constantFrom("none" as const, "right" as const, "right" as const, "former" as const);
 const anyStep = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
       op: fc.constant("admit" as const),
       fires: fc.array(fire, { maxLength: 4 }),
-      wentBy,
+      wentBy: anyVersion,
     }),
   },
   {
     weight: 1,
-    arbitrary: fc.record({ op: fc.constant("create" as const), project: fc.nat(2), wentBy }),
+    arbitrary: fc.record({ op: fc.constant("create" as const), project: fc.nat(2) }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("drain" as const), slots: fc.nat(3) }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("stop" as const), session: fc.nat(30) }) },
@@ -88,6 +95,11 @@ type Turn = typeof anyTurn extends fc.Arbitrary<infer T> ? T : never;
 type Step = typeof anyStep extends fc.Arbitrary<infer S> ? S : never;
 type FireStep = typeof fire extends fc.Arbitrary<infer F> ? F : never;
 
+const wishKindOf = ({ kind, isReplay }: FireStep): FireWish["kind"] => {
+  if (isReplay || kind === "manual") return "hand";
+  return kind === "cron" ? "instant" : "delivery";
+};
+
 /** Plays a history and writes down every answer. */
 class Player {
   now = NOON;
@@ -125,7 +137,7 @@ class Player {
     kind: of.kind,
     scheduledFor: of.kind === "cron" ? NOON + of.instant : null,
     receivedAt: this.now,
-    deliveryId: of.delivery === null ? null : `d-${of.delivery}`,
+    deliveryId: of.kind !== "webhook" || of.delivery === null ? null : `d-${of.delivery}`,
     replayOf: of.isReplay ? uuid(4, 1) : null,
     prompt: this.#prompt(of),
     request: of.body === null ? null : { body: of.body, encoding: "identity" as const, headers: null },
@@ -170,18 +182,21 @@ class Player {
         case "create": {
           const wishes = step.op === "create" ? [null] : step.fires;
           const project = step.op === "create" ? step.project : 0;
+          const wentBy = step.op === "create" ? "none" : step.wentBy;
           const newest = yield* Effect.forEach([0, 1, 2], (of) => this.#version(projectId(of)));
           const versionOf = (of: number): number | null =>
-            step.wentBy === "none" ? null : (newest[of] ?? 0) - (step.wentBy === "former" ? 1 : 0);
-          const requests = wishes.map((of) => ({
-            session: this.#session(of?.project ?? project, of?.slug ?? null),
-            fire: of === null ? null : this.#fire(of),
-            projectVersion: versionOf(of?.project ?? project),
-            atCap: of === null || of.kind === "manual" ? ("refuse" as const) : ("queue" as const),
-            now: this.now,
-          }));
+            wentBy === "none" ? null : (newest[of] ?? 0) - (wentBy === "former" ? 1 : 0);
+          const requests = wishes.map((of): AdmissionRequest => {
+            const session = this.#session(of?.project ?? project, of?.slug ?? null);
+            const { now } = this;
+            if (of === null) return { kind: "session", session, fire: null, projectVersion: null, now };
+            const projectVersion = versionOf(of.project);
+            return { kind: wishKindOf(of), session, fire: this.#fire(of), projectVersion, now };
+          });
           const answers = yield* admissions.admit(ACCOUNT, requests);
-          for (const answer of answers) {
+          for (const [index, answer] of answers.entries()) {
+            const kind = requests[index]?.kind ?? "session";
+            expect(isAnswerTo(kind, answer), `${kind}: ${answer.outcome}`).toBe(true);
             if (answer.outcome === "admitted") this.#sessions.push(answer.sessionId);
           }
           return answers;
@@ -281,21 +296,11 @@ const history = (
   nodes: readonly Context.Context<Store>[],
 ): Effect.Effect<readonly unknown[], unknown, Store> =>
   Effect.gen(function* () {
-    const identity = yield* Identity;
     const projects = yield* Projects;
     const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(1, 3), tokenHash: "0".repeat(64) };
-    yield* identity.bootstrap({ ...ids, tier: "free", cap: 2, now: NOON });
-    for (const number of [0, 1, 2]) {
-      yield* projects.create({
-        id: projectId(number),
-        accountId: ACCOUNT,
-        name: `project ${number}`,
-        repository: { kind: "hosted" },
-        defaultBranch: "main",
-        createdBy: USER,
-        now: NOON,
-      });
-    }
+    const owner = yield* makeAccount({ ...ids, cap: 2 });
+    for (const number of [0, 1, 2])
+      yield* projects.create(newProject(owner, { id: projectId(number), name: `project ${number}` }));
     const player = new Player();
     const answers: unknown[] = [];
     for (const { node, step } of turns) {

@@ -8,7 +8,7 @@ import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
-import { answered, opened, until } from "../support/actors-world.ts";
+import { answered, opened, until } from "../support/world/actors.ts";
 
 it.effect("an inspector given with the ports sees the service's actors", () =>
   Effect.gen(function* () {

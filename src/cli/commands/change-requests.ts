@@ -113,7 +113,10 @@ const list = command({
   name: "cr list",
   about: "List change requests, newest first",
   inProject: true,
-  options: { status: { value: "STATUS", about: "Only open, merged or closed ones" }, ...pageOptions },
+  options: {
+    status: { value: "STATUS", about: "Only those with this status: open, merged or closed" },
+    ...pageOptions,
+  },
   run: async ({ options, api, project, note }) => {
     const status = oneOf(options.status, ["open", "merged", "closed"], "--status");
     const answered = await api().call("GET /v1/projects/:pid/change-requests", {
@@ -155,7 +158,7 @@ const diff = command({
   takes: [NUMBER],
   inProject: true,
   notes:
-    'With --json it is {"diff": TEXT}. Into a file or a program it goes byte for byte; a terminal is shown what it would obey.',
+    'With --json, the output is {"diff": TEXT}. A file or a pipe gets the diff byte for byte. A terminal gets control characters as visible text.',
   run: async ({ given, api, project }) => {
     const number = count(given.NUMBER, NUMBER);
     const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number/diff", {

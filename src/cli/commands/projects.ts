@@ -89,7 +89,8 @@ const githubRepository = async (
   input: Input,
 ): Promise<Repository> => {
   const [owner = "", name = "", more] = named.split("/");
-  if (owner === "" || name === "" || more !== undefined) throw usage("--github is written as OWNER/NAME.");
+  if (owner === "" || name === "" || more !== undefined)
+    throw usage("--github must have the form OWNER/NAME.");
   const { "token-file": token, "api-url": url, "pull-requests": pullRequests } = options;
   return {
     kind: "github",
@@ -110,10 +111,11 @@ const BELONGING = {
 const repositoryOf = async (options: RepositoryOptions, input: Input): Promise<Repository> => {
   const { git, github, "import-from": source } = options;
   if ([git, github, source].filter((kind) => kind !== undefined).length > 1)
-    throw usage("Give one of --import-from, --git and --github.");
+    throw usage("Give only one of --import-from, --git and --github.");
   for (const kind of ["git", "github"] as const) {
     const stray = BELONGING[kind].find((name) => options[name] !== undefined && options[name] !== false);
-    if (options[kind] === undefined && stray !== undefined) throw usage(`--${stray} goes with --${kind}.`);
+    if (options[kind] === undefined && stray !== undefined)
+      throw usage(`Use --${stray} only with --${kind}.`);
   }
   if (git !== undefined) return { kind: "git", url: git, ...(await gitCredential(options, input)) };
   if (github !== undefined) return await githubRepository(github, options, input);
@@ -126,7 +128,7 @@ const create = command({
   takes: ["NAME"],
   options: {
     "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },
-    "import-from": { value: "URL", about: "Copy this repository first" },
+    "import-from": { value: "URL", about: "Import this repository" },
     git: { value: "URL", about: "Use a repository on any git server" },
     ...gitCredentialOptions,
     github: { value: "OWNER/NAME", about: "Use a repository on GitHub" },

@@ -67,7 +67,7 @@ const list = command({
   about: "List sessions, newest first",
   inProject: true,
   options: {
-    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
@@ -208,7 +208,7 @@ const logs = command({
   inProject: true,
   options: { follow: { about: "Print new lines until interrupted" } },
   notes:
-    'With --json it is {"log": TEXT}; with --follow too, one object a line: {"sandbox_id", "at", "source", "line"}.',
+    'With --json, the output is {"log": TEXT}. With --json and --follow, each line is an object: {"sandbox_id", "at", "source", "line"}.',
   run: async ({ given, options, json, environment, write, api, project }) => {
     const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}/logs`;
     if (!options.follow) {
@@ -223,7 +223,9 @@ const logs = command({
         write(`${visible(`${at ?? "-"} ${source} ${line}`)}\n`);
       }
     }
-    throw new Failure(EXIT.tryAgain, "broken_off", { message: "The service ended the log." });
+    throw new Failure(EXIT.tryAgain, "broken_off", {
+      message: "The service closed the log stream. Run the command again.",
+    });
   },
 });
 
@@ -246,7 +248,7 @@ const open = command({
       params: { pid: await project(), sid },
       payload: { port },
     });
-    note(`It can be opened once, until ${timeOrDash(value.expires_at)}.`);
+    note(`The link works once, until ${timeOrDash(value.expires_at)}.`);
     return { json: text, text: visible(value.url) };
   },
 });

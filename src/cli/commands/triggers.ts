@@ -51,7 +51,7 @@ export const listed = ({
     const place = [slug, path, line === null ? null : `line ${line}`]
       .filter((part) => part !== null)
       .join(", ");
-    return visible(`wrong: ${place === "" ? "" : `${place}: `}${message}`);
+    return visible(`error: ${place === "" ? "" : `${place}: `}${message}`);
   });
   const stale = manifest.stale
     ? ["The manifest cannot be read. The triggers of its last valid version stay active."]
@@ -169,7 +169,7 @@ const fires = command({
   takes: [`[${SLUG}]`],
   inProject: true,
   options: {
-    status: { value: "STATUS", about: `Only those that are ${STATUSES.join(", ")}` },
+    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
     ...pageOptions,
   },
   run: async ({ given, options, note, api, project }) => {
@@ -261,7 +261,7 @@ const queue = command({
     ]);
     return pageOutcome(
       answered,
-      table(["POSITION", "FIRE", "TRIGGER", "PROJECT", "SINCE", "EXPIRES"], rows, "Nothing waits."),
+      table(["POSITION", "FIRE", "TRIGGER", "PROJECT", "SINCE", "EXPIRES"], rows, "The queue is empty."),
       note,
     );
   },

@@ -3,6 +3,7 @@
  * needed, so that the other commands start without it.
  */
 import { command, type Command, type Outcome } from "../command.ts";
+import type { Environment } from "../configuration.ts";
 import { EXIT, usage } from "../failure.ts";
 import { table } from "../terminal.ts";
 import { anyId } from "../words.ts";
@@ -27,20 +28,31 @@ const orphans = async (wish: OrphanWish): Promise<Outcome> => {
   return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
 };
 
+const tree = async (environment: Environment): Promise<Outcome> => {
+  const { perform } = await import("./perform.ts");
+  const { supervisionTree, treeText } = await import("./tree.ts");
+  const root = await perform(supervisionTree(environment));
+  return { json: JSON.stringify(root), text: treeText(root) };
+};
+
 const doctor = command({
   name: "doctor",
   about: "Check this installation and start one real sandbox to test its isolation",
   options: {
+    tree: { about: "Print what the service supervises: actors, duties, periods and restart intensities" },
     orphans: { about: "List leftovers of services that do not run: sandboxes, databases, control groups" },
     end: { about: "With --orphans: stop and remove them" },
     of: { value: "DIR", about: "With --orphans: only leftovers of this data directory or run directory" },
   },
-  notes: `The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
+  notes: `--tree asks no database and no running service. It shows the settings of this environment.
+
+The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
 running service. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
+    if (options.tree) return tree(environment);
     if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
     if (options.end || options.of !== undefined) throw usage("Use --end and --of only with --orphans.");
     const { perform } = await import("./perform.ts");

@@ -78,7 +78,7 @@ const runDirectoryGroup = async (runDir: string): Promise<Group | null> => {
     orphans: [...sandboxes, itself],
     end: () =>
       owning(runDir, async () => {
-        if (await isServed(runDir)) throw new Error("a service serves it");
+        if (await isServed(runDir)) throw new Error("a running service uses it");
         await removeRunDirectory(runDir);
       }),
   };

@@ -170,7 +170,7 @@ const once = Effect.fnUntraced(function* <A>(
   const limited = isLimited(answer.status, answer.headers, message);
   yield* client.limits.heard(key, answer.headers, limited);
   // Refused before any effect, so any call may be repeated.
-  if (limited) return yield* Effect.fail(troubleOf("has a limit on requests", { afterRefusal: true }));
+  if (limited) return yield* Effect.fail(troubleOf("limits the number of requests", { afterRefusal: true }));
   if (call.known?.includes(answer.status) === true) return { ok: false, status: answer.status, message };
   if (answer.status === 401 && stale === null) return yield* once(client, access, { call, stale: token });
   if (answer.status === 304 || (answer.status >= 200 && answer.status < 300))

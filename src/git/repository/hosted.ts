@@ -109,7 +109,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
     Effect.gen(function* () {
       const { directory } = options;
       yield* requireGit;
-      yield* filesystem("Making the repositories' directory", () =>
+      yield* filesystem("Creating the repositories' directory", () =>
         mkdir(directory, { recursive: true, mode: 0o700 }),
       );
       yield* installHooks(hooksDirectory(directory));

@@ -58,7 +58,7 @@ export const readFile = Effect.fnUntraced(function* (path: string, { commit, fil
   if (Number(size) > maxBytes) {
     return yield* new GitError({
       code: "file_too_large",
-      message: `${file} has ${size} bytes; at most ${maxBytes} are read.`,
+      message: `${file} has ${size} bytes. The limit is ${maxBytes} bytes.`,
     });
   }
   const content = yield* runGit({

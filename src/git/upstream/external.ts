@@ -321,7 +321,7 @@ export const openExternal = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Repositories, GitError, Scope.Scope> {
   const { directory, allowHosts, upstreams, remoteOf } = options;
   yield* requireGit;
-  yield* filesystem("Making the mirrors' directory", () =>
+  yield* filesystem("Creating the mirrors' directory", () =>
     mkdir(directory, { recursive: true, mode: 0o700 }),
   );
   yield* installHooks(hooksDirectory(directory));

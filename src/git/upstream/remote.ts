@@ -202,13 +202,13 @@ export const remoteError = (stderr: string, repository: string | null): GitError
   const [, status] = halfWay.exec(stderr) ?? [];
   if (status === "401" || status === "403") {
     return refused(
-      `The repository's server refused the credential (HTTP ${status}) after it had answered a first question. Check that the credential is valid and may read and write.`,
+      `The repository's server rejected the credential (HTTP ${status}) after it had accepted the first request. Check that the credential is valid and has read and write access.`,
     );
   }
-  if (status !== undefined) return refused(`The repository's server refused the call (HTTP ${status}).`);
+  if (status !== undefined) return refused(`The repository's server refused the request (HTTP ${status}).`);
   const message = faultIn(stderr, repository);
   return !passing.test(message) && refusals.test(message)
-    ? refused(`The repository's server refused: ${message}`)
+    ? refused(`The repository's server refused the request: ${message}`)
     : unavailable(message);
 };
 

@@ -70,13 +70,13 @@ const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named
 
 const resolveUrl = Effect.fnUntraced(function* (url: RepositoryUrl, isAllowed: boolean) {
   const dialled = yield* dial(url, isAllowed);
-  if (dialled === "unknown") return yield* refuse(`The host ${url.host} is not known.`);
+  if (dialled === "unknown") return yield* refuse(`The host ${url.host} cannot be resolved.`);
   if (dialled !== null) return webSource(url, dialled);
   return yield* refuse(privateHost(url.host));
 });
 
 const privateHost = (host: string): string =>
-  `The host ${host} has a private address; the operator would have to allow it.`;
+  `The host ${host} has a private address. The operator can allow it in PLATFORM_GIT_ALLOW_HOSTS.`;
 
 /** A repository at another server: `web` for http(s), or ssh with the address to dial. */
 export type Remote = { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress };
@@ -104,7 +104,7 @@ export const checkRemote = Effect.fnUntraced(function* (
   const dialled = yield* dial(url, allowed.has(url.host));
   if (dialled === null) return yield* new GitError({ code: "refused", message: privateHost(url.host) });
   if (dialled === "unknown") {
-    return yield* new GitError({ code: "unavailable", message: `The host ${url.host} is not known.` });
+    return yield* new GitError({ code: "unavailable", message: `The host ${url.host} cannot be resolved.` });
   }
   if (url.scheme !== "ssh") {
     const web = webSource(url, dialled);

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { FIRE_STATUSES } from "../../domain/fire.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
@@ -11,7 +12,7 @@ const FireWire = Schema.Struct({
   id: Uuid,
   trigger_slug: Slug,
   kind: Schema.Literals(["cron", "webhook", "manual"]),
-  status: Schema.Literals(["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"]),
+  status: Schema.Literals(FIRE_STATUSES),
   reason: nullable(Schema.String),
   scheduled_for: nullable(Instant),
   received_at: Instant,

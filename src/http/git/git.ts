@@ -7,7 +7,7 @@ import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { NodeHttpServerRequest } from "@effect/platform-node";
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest";
 import * as Stream from "effect/Stream";
 import { Manifests } from "../../duties/manifests.ts";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
@@ -32,7 +32,7 @@ import { answering } from "../handlers/answers.ts";
 import { pushHeard } from "./git-pushed.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
 import { apiErrorResponse, wrongMethod } from "../respond.ts";
-import { gitFailed } from "../handlers/sessions.ts";
+import { gitFailed } from "../refusals.ts";
 
 /** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}

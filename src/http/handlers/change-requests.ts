@@ -14,7 +14,7 @@ import { Api } from "../api/api.ts";
 import { badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { closeRequest, mergeRequest, refGone } from "./merging.ts";
-import { gitFailed } from "./sessions.ts";
+import { gitFailed } from "../refusals.ts";
 import { changeRequestWire, pageOf } from "./wire.ts";
 
 /** A diff is for reading. A longer one is cut, with a line that says so. */

@@ -19,7 +19,7 @@ import { Api } from "../api/api.ts";
 import { HandMessage } from "../api/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
-import { fireByHand, handPrompt } from "./triggers.ts";
+import { fireByHand, handPrompt } from "./hand-fires.ts";
 import { fireWire, pageOf, queuedFireWire } from "./wire.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };

@@ -22,7 +22,7 @@ import { Faults } from "../../store/ports/faults.ts";
 import type { ChangeRequest, MergeSides, Project } from "../../store/ports/records.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
-import { gitFailed } from "./sessions.ts";
+import { gitFailed } from "../refusals.ts";
 
 /** As many paths as a sentence bears; all of them are in the details. */
 const PATHS_TOLD = 5;

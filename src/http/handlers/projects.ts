@@ -19,8 +19,8 @@ import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../a
 import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
-import { gitFailed } from "./sessions.ts";
-import { triggerListing } from "./triggers.ts";
+import { gitFailed } from "../refusals.ts";
+import { triggerListing } from "./trigger-listing.ts";
 import { pageOf, projectWire } from "./wire.ts";
 
 interface CreateProject {

@@ -12,7 +12,6 @@ import { logMissingSecrets } from "../../services/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
 import { parseBaseRef } from "../../domain/git-ref.ts";
-import type { GitError } from "../../git/port.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { isLive } from "../../domain/session.ts";
 import { Events } from "../../store/ports/events.ts";
@@ -21,15 +20,8 @@ import { Sessions } from "../../store/ports/sessions.ts";
 import type { NewSession, Project, Session } from "../../store/ports/records.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import {
-  badRequest,
-  Conflict,
-  Internal,
-  notFound,
-  TooMany,
-  Unavailable,
-  Unprocessable,
-} from "../api/errors.ts";
+import { badRequest, Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { capReached, gitFailed, projectInactive } from "../refusals.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
@@ -44,26 +36,6 @@ export interface SessionWish {
   readonly name?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
-
-export const capReached = ({
-  limit,
-  activeSessions,
-}: {
-  readonly limit: number;
-  readonly activeSessions: number;
-}) =>
-  new TooMany({
-    error: `The account has ${activeSessions} of ${limit} sessions running. Stop one or wait.`,
-    code: "session_cap_reached",
-    details: { limit, active_sessions: activeSessions },
-  });
-
-export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
-  if (code === "away") return new Unavailable({ error: message, code: "node_away" });
-  if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });
-  if (code === "refused") return new Conflict({ error: message, code: "repository_refused" });
-  return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
-};
 
 /**
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
@@ -125,22 +97,16 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   );
   const now = yield* Clock.currentTimeMillis;
   const admission = yield* (yield* Admitter).admit(project.accountId, {
+    kind: "session",
     session,
     fire: null,
     projectVersion: null,
-    atCap: "refuse",
     now,
   });
   if (admission.outcome === "refused") return yield* capReached(admission);
-  if (admission.outcome !== "admitted") return yield* projectInactive();
+  if (admission.outcome === "inactive") return yield* projectInactive();
   return yield* started(session);
 });
-
-export const projectInactive = () =>
-  new Conflict({
-    error: "The project is archived. Set its status to active first.",
-    code: "project_not_active",
-  });
 
 const reread = Effect.fnUntraced(function* (id: string) {
   const session = yield* (yield* Sessions).get(id);

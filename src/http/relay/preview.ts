@@ -124,8 +124,8 @@ const isFollowed = (request: IncomingMessage): boolean => {
 const noAccess = (): Unauthorized =>
   new Unauthorized({
     error:
-      "Open the session on the dashboard, press “Open a port”, and follow the link that it makes; a program asks for " +
-      "one with POST …/sessions/{id}/preview. A link can be opened once, within five minutes, and holds for eight hours.",
+      "Open the session on the dashboard, press “Open a port”, and follow the link. A program creates a link with " +
+      "POST …/sessions/{id}/preview. A link works once, within five minutes, and gives access for eight hours.",
     code: "unauthorized",
   });
 

@@ -4,7 +4,7 @@ import type { Directory } from "../../services/directory.ts";
 import type { SignatureRefusal } from "../../domain/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
 import { StoreError } from "../../store/ports/journal.ts";
-import type { Admission } from "../../store/ports/admissions.ts";
+import type { AdmissionOf } from "../../store/ports/admissions.ts";
 import {
   BadRequest,
   Conflict,
@@ -14,7 +14,7 @@ import {
   Unavailable,
   type ApiError,
 } from "../api/errors.ts";
-import { fireFailed } from "../handlers/triggers.ts";
+import { fireFailed } from "../refusals.ts";
 
 /** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =
@@ -56,8 +56,10 @@ export const PONG: Answer = { status: 200, is: "pong", body: { status: "pong" } 
 const FILTERED = { status: "skipped", reason: "filtered" };
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
+type DeliveryAnswer = AdmissionOf<"delivery">;
+
 /** The answer to a repeated delivery: the present state of the first one. */
-const again = ({ fire }: Extract<Admission, { readonly outcome: "duplicate" }>): Answer => {
+const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate" }>): Answer => {
   const isFiltered = fire.status === "skipped";
   const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
   return {
@@ -67,7 +69,7 @@ const again = ({ fire }: Extract<Admission, { readonly outcome: "duplicate" }>):
   };
 };
 
-export const answerFor = (admission: Exclude<Admission, { readonly outcome: "stale" }>): Answer => {
+export const answerFor = (admission: Exclude<DeliveryAnswer, { readonly outcome: "stale" }>): Answer => {
   switch (admission.outcome) {
     case "admitted":
       return { status: 202, is: "fired", body: { status: "fired", session_id: admission.sessionId } };
@@ -89,11 +91,6 @@ export const answerFor = (admission: Exclude<Admission, { readonly outcome: "sta
       };
     case "inactive":
       return { error: noSuchTrigger(), reason: "project_archived" };
-    case "refused":
-      return {
-        error: new Internal({ error: "The account has no free session.", code: "session_failed" }),
-        reason: "session_failed",
-      };
   }
 };
 

@@ -189,7 +189,7 @@ export const makeReceive = Effect.gen(function* () {
       verifiedWith: value,
       scheduledFor: null,
       replayOf: null,
-      atCap: "queue" as const,
+      by: "delivery" as const,
     };
   };
 
@@ -208,7 +208,7 @@ export const makeReceive = Effect.gen(function* () {
     const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void =>
       firing.offer(fireOf(found, delivery, stored), (exit) => {
         if (Exit.isFailure(exit)) {
-          run(Effect.logWarning("a webhook was not taken", exit.cause));
+          run(Effect.logWarning("a webhook delivery failed", exit.cause));
           return answer(failureFor(exit.cause));
         }
         if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));

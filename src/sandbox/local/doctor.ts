@@ -56,7 +56,7 @@ const isolation = (sighting: Sighting): DoctorFinding[] => {
     kernel(
       "network",
       interfaces.filter(Boolean).join() === "lo",
-      "loopback only; the egress proxy decides what leaves",
+      "loopback only; other traffic goes through the egress proxy",
     ),
     kernel(
       "read-only root",
@@ -64,11 +64,15 @@ const isolation = (sighting: Sighting): DoctorFinding[] => {
       "/usr, / and /proc/sys",
     ),
     kernel("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
-    kernel("no new privileges", statusField(sighting, "NoNewPrivs") === "1", "set-uid programs give nothing"),
+    kernel(
+      "no new privileges",
+      statusField(sighting, "NoNewPrivs") === "1",
+      "set-uid programs give no privileges",
+    ),
     kernel(
       "no user namespaces",
       refused(sighting, "new_user_namespace", "new_mount_namespace"),
-      "the agent makes none",
+      "the agent cannot create any",
     ),
     kernel(
       "system calls",
@@ -76,7 +80,7 @@ const isolation = (sighting: Sighting): DoctorFinding[] => {
       filter ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
     ),
     kernel(
-      "daemon apart from the agent",
+      "daemon isolated from the agent",
       refused(sighting, "read_launch_file", "read_daemon_environment", "signal_daemon"),
       "the agent cannot read its files or environment, nor signal it",
     ),
@@ -95,19 +99,23 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
     {
       subject: "memory",
       how: controls.has("memory") ? "kernel" : "watcher",
-      detail: `${mebibytes(limits.memoryBytes)} a sandbox`,
+      detail: `${mebibytes(limits.memoryBytes)} for each sandbox`,
     },
-    { subject: "processes", how: processes ? "kernel" : "watcher", detail: `${limits.processes} a sandbox` },
-    kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} a process`),
+    {
+      subject: "processes",
+      how: processes ? "kernel" : "watcher",
+      detail: `${limits.processes} for each sandbox`,
+    },
+    kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} for each process`),
     {
       subject: "disk",
       how: "watcher",
-      detail: `${mebibytes(limits.diskBytes)} and ${limits.diskFiles} files for workspace, home and /tmp; files that are deleted but still open are not seen`,
+      detail: `${mebibytes(limits.diskBytes)} and ${limits.diskFiles} files for workspace, home and /tmp; deleted files that are still open are not counted`,
     },
     {
       subject: "logs",
       how: "watcher",
-      detail: `${mebibytes(limits.logBytesPerSecond)} a second, the newest kept`,
+      detail: `${mebibytes(limits.logBytesPerSecond)} per second; the newest output is kept`,
     },
   ];
 };

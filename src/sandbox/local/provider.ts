@@ -16,7 +16,7 @@ import { LocalSandboxes } from "./sandboxes.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
-const WATCH_INTERVAL = "1 second";
+export const WATCH_INTERVAL_MS = 1_000;
 
 /** The isolation of this installation, for the start-up log. */
 export const summarize = (installation: Installation): string => {
@@ -59,8 +59,8 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
-      }).pipe(Effect.catch((error) => Effect.logWarning(`watching sandboxes: ${error.message}`)));
-      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL)));
+      }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
+      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 
       return SandboxProvider.of({
         name: "local",

@@ -203,7 +203,7 @@ export class LocalSandboxes {
       const paths = this.#paths(id);
       await endSandbox(paths, await readRecord(paths));
       const entry = this.#entries.get(id);
-      if (entry !== undefined) await this.#ended(entry, "it was ended");
+      if (entry !== undefined) await this.#ended(entry, "it was stopped");
     });
   }
 
@@ -237,7 +237,7 @@ export class LocalSandboxes {
     const look = async (entry: Entry): Promise<void> => {
       if (entry.record.launcher === null || !isAlive(entry.record.launcher)) {
         // A child of this process reports its own exit soon, and only that report has the reason.
-        if (entry.missed) await this.#ended(entry, "its processes are gone");
+        if (entry.missed) await this.#ended(entry, "its processes ended");
         entry.missed = true;
         return;
       }
@@ -358,7 +358,7 @@ export class LocalSandboxes {
       this.#uidBases.set(id, base);
       return base;
     }
-    throw new Error("all uids for sandboxes are taken");
+    throw new Error("all user ids for sandboxes are in use");
   }
 
   /** Runs `body` after every earlier operation on the same sandbox (L1). */

@@ -9,14 +9,16 @@
  *  N5 A wish that was decided by a former version of its project is not decided at all.
  */
 import * as Result from "effect/Result";
+import { isRetried, requireMove, requireWaits } from "../../domain/fire.ts";
 import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
 import {
   DELIVERY_WINDOW_MS,
   type Admission,
   type AdmissionRequest,
-  type FireFailure,
+  type FireWish,
+  type PromptFailure,
 } from "../ports/admissions.ts";
-import type { Fire, FirePrompt, FireStatus, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
+import type { Fire, FirePrompt, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
 
 export interface AdmissionFacts {
   readonly cap: number;
@@ -90,9 +92,6 @@ export const identityOf = (
 export const answersDelivery = (fire: Fire): boolean =>
   fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null && fire.status !== "duplicate";
 
-/** Rows of these are tried again when their delivery comes again (api.md 4 "Webhook"). */
-const SETTLED: ReadonlySet<FireStatus> = new Set(["failed", "expired", "cancelled"]);
-
 /** A fire's row before anything became of it. */
 const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
   id: former?.id ?? fire.id,
@@ -124,7 +123,7 @@ export const promptedSession = (
   session: NewSession,
   prompt: Exclude<FirePrompt, { readonly is: "filtered" }>,
   lastFiredAt: number | null,
-): Result.Result<NewSession, FireFailure> => {
+): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
   if (prompt.is === "no_model") return Result.fail("no_model");
   const rendered =
@@ -182,7 +181,7 @@ class Planner {
   }
 
   decide(request: AdmissionRequest): Admission {
-    const { session, fire, projectVersion, now } = request;
+    const { kind, session, fire, projectVersion, now } = request;
     const version = this.#facts.activeProjects.get(session.projectId);
     if (version === undefined) return { outcome: "inactive" };
     if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
@@ -191,8 +190,9 @@ class Planner {
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
     const row = rowOf(fire, former.is === "retry" ? former.fire : null);
     if (fire.prompt.is === "filtered") return this.#filter(row, fire);
-    const hasSlot = this.#slots > 0 && (request.atCap === "refuse" || this.#waiting === 0);
-    if (!hasSlot && request.atCap === "refuse") return this.#refusal();
+    const mayWait = kind !== "hand";
+    const hasSlot = this.#slots > 0 && (!mayWait || this.#waiting === 0);
+    if (!hasSlot && !mayWait) return this.#refusal();
     this.#keep(row, fire);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
@@ -223,15 +223,15 @@ class Planner {
       this.#outlived.push(known.id);
       return { is: "none" };
     }
-    return { is: SETTLED.has(known.status) ? "retry" : "answer", fire: known };
+    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };
   }
 
   /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
   #duplicate(fire: NewFire, former: Fire): Admission {
-    if (fire.kind !== "cron") {
-      const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
-      this.#fires.set(row.id, row);
-    }
+    if (fire.kind === "cron") return { outcome: "accounted" };
+    const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+    requireMove("new", row.status);
+    this.#fires.set(row.id, row);
     return { outcome: "duplicate", fire: former };
   }
 
@@ -242,14 +242,17 @@ class Planner {
     return { outcome: "filtered", fireId: row.id };
   }
 
-  #fail(row: PlannedFire, reason: FireFailure): Admission {
+  #fail(row: PlannedFire, reason: PromptFailure): Admission {
     this.#write({ ...row, status: "failed", reason });
     return { outcome: "failed", fireId: row.id, reason };
   }
 
   #write(row: PlannedFire): void {
-    this.#fires.set(row.id, row);
     const identity = identityOf(row);
+    const known = identity === null ? undefined : this.#known.get(identity);
+    const former = this.#fires.get(row.id) ?? (known?.id === row.id ? known : undefined);
+    requireMove(former?.status ?? "new", row.status);
+    this.#fires.set(row.id, row);
     const { accountId: _account, firedAt: _firedAt, decidedAt: _decidedAt, ...fire } = row;
     if (identity !== null) this.#known.set(identity, fire);
   }
@@ -265,7 +268,7 @@ class Planner {
     return { outcome: "admitted", sessionId: session.id, fireId: row?.id ?? null };
   }
 
-  #wait({ session, now }: AdmissionRequest, fire: NewFire, row: PlannedFire): Admission {
+  #wait({ session, now }: FireWish, fire: NewFire, row: PlannedFire): Admission {
     const trigger = triggerKey(fire);
     const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
     if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
@@ -290,9 +293,13 @@ class Planner {
 
   /** A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row. */
   #queueFull(fire: NewFire, row: PlannedFire): Admission {
-    if (fire.kind === "cron") return this.#fail(row, "queue_full");
+    const reason = "queue_full";
+    if (fire.kind === "cron") {
+      this.#write({ ...row, status: "failed", reason });
+      return { outcome: "dropped", fireId: row.id, reason };
+    }
     this.#requests.delete(row.id);
-    return { outcome: "queue_full", limit: fire.queueMax };
+    return { outcome: reason, limit: fire.queueMax };
   }
 
   /** The waiting fire gives its place to a later instant of its trigger. */
@@ -349,11 +356,13 @@ export const planDrain = (
         : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
+    const next = Result.isFailure(prompted) ? "failed" : "fired";
+    requireWaits(fire.status, next);
     if (Result.isFailure(prompted)) {
-      rows.push({ ...row, status: "failed", reason: prompted.failure, firedAt: null });
+      rows.push({ ...row, status: next, reason: prompted.failure, firedAt: null });
     } else {
       sessions.push({ session: prompted.success, fireId: fire.id, now });
-      rows.push({ ...row, status: "fired", reason: null, sessionId: id, firedAt: now });
+      rows.push({ ...row, status: next, reason: null, sessionId: id, firedAt: now });
       admitted.push({ fireId: fire.id, sessionId: id });
       moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
     }

@@ -18,7 +18,7 @@ import {
 import { admissionEvents } from "../event-rows.ts";
 import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
 import type { Fire, NewFire, Session } from "../ports/records.ts";
-import { queueInOrder, takeOut } from "./queue.ts";
+import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 
 const START = sessionMachine.start({});
@@ -129,6 +129,8 @@ const admit = (
   requests: readonly AdmissionRequest[],
 ): readonly Admission[] => {
   const plan = planAdmissions(factsOf(tables, accountId, requests), requests);
+  // Before the first write: a defect must leave everything as it was.
+  requireAllWait(tables, plan.overlapped, "skipped");
   for (const id of plan.outlived) editFire(tables, id, { answersDelivery: false });
   for (const id of plan.overlapped) editFire(tables, id, { status: "skipped", reason: "overlapped" });
   start(tables, plan.sessions, plan.fires);
@@ -221,16 +223,18 @@ const skip = (tables: TableSet, request: Skip): boolean => {
 const cancel = (tables: TableSet, fireId: string, now: number): boolean => {
   const row = tables.queue.find((waiting) => waiting.fireId === fireId);
   if (row === undefined) return false;
-  takeOut(tables, { fireId, status: "cancelled", reason: "requested", now });
+  takeOut(tables, [fireId], { status: "cancelled", reason: "requested", now });
   tables.moveCounters(row.accountId, { queued: -1 });
   return true;
 };
 
 const expire = (tables: TableSet, accountId: string, now: number): void => {
   const expired = tables.queue.filter((row) => row.accountId === accountId && row.expiresAt <= now);
-  for (const { fireId } of expired) {
-    takeOut(tables, { fireId, status: "expired", reason: "queue_ttl", now });
-  }
+  takeOut(
+    tables,
+    expired.map(({ fireId }) => fireId),
+    { status: "expired", reason: "queue_ttl", now },
+  );
   tables.moveCounters(accountId, { queued: -expired.length });
 };
 
@@ -248,6 +252,13 @@ const noteTurns = (tables: TableSet, accountId: string, projectIds: readonly str
 
 const drain = (tables: TableSet, accountId: string, request: DrainRequest) => {
   const { sessionIds, now } = request;
+  const waiting = tables.queue.filter((row) => row.accountId === accountId);
+  // Before the first write: a defect must leave everything as it was.
+  requireAllWait(
+    tables,
+    waiting.map(({ fireId }) => fireId),
+    "expired",
+  );
   expire(tables, accountId, now);
   const account = tables.accounts.get(accountId);
   const free = account === undefined ? 0 : account.cap - account.activeSessions;

@@ -34,10 +34,12 @@ const insert = (tables: TableSet, { now, nodeId, credential, ...project }: NewPr
 /** An archived project starts nothing more: its waiting fires are cancelled. */
 const cancelWaiting = (tables: TableSet, projectId: string, now: number): void => {
   const waiting = tables.queue.filter((row) => row.projectId === projectId);
-  for (const { fireId, accountId } of waiting) {
-    takeOut(tables, { fireId, status: "cancelled", reason: "project_archived", now });
-    tables.moveCounters(accountId, { queued: -1 });
-  }
+  takeOut(
+    tables,
+    waiting.map(({ fireId }) => fireId),
+    { status: "cancelled", reason: "project_archived", now },
+  );
+  for (const { accountId } of waiting) tables.moveCounters(accountId, { queued: -1 });
 };
 
 const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly now: number }) => {

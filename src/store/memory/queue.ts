@@ -1,5 +1,5 @@
 /** The queue in memory: the order in which fires start, and their removal. */
-import type { FireStatus } from "../ports/records.ts";
+import { requireWaits, type WaitEnd } from "../../domain/fire.ts";
 import { fireEvents } from "../event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
 
@@ -21,21 +21,26 @@ export const queueInOrder = (tables: TableSet, accountId: string): readonly Queu
 };
 
 /**
- * Removes a waiting fire that will not start and writes the reason to its row. The caller moves the account's counter.
+ * Removes waiting fires that will not start and writes the reason to their rows. The caller moves the account's counter.
+ * If a row does not have the status `queued`, nothing changes.
  */
 export const takeOut = (
   tables: TableSet,
-  end: {
-    readonly fireId: string;
-    readonly status: FireStatus;
-    readonly reason: string;
-    readonly now: number;
-  },
+  fireIds: readonly string[],
+  { status, reason, now }: { readonly status: WaitEnd; readonly reason: string; readonly now: number },
 ): void => {
-  const row = tables.fires.get(end.fireId);
-  tables.queue = tables.queue.filter(({ fireId }) => fireId !== end.fireId);
-  if (row === undefined) return;
-  const ended = { ...row, status: end.status, reason: end.reason };
-  tables.fires.set(end.fireId, ended);
-  tables.events.append(fireEvents([fireOf(ended)], end.now));
+  requireAllWait(tables, fireIds, status);
+  tables.queue = tables.queue.filter(({ fireId }) => !fireIds.includes(fireId));
+  for (const id of fireIds) {
+    const row = tables.fires.get(id);
+    if (row === undefined) continue;
+    const ended = { ...row, status, reason };
+    tables.fires.set(id, ended);
+    tables.events.append(fireEvents([fireOf(ended)], now));
+  }
+};
+
+/** @throws ForbiddenMove */
+export const requireAllWait = (tables: TableSet, fireIds: readonly string[], next: WaitEnd): void => {
+  for (const id of fireIds) requireWaits(tables.fires.get(id)?.status ?? "new", next);
 };

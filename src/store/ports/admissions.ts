@@ -3,41 +3,83 @@ import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { Fire, NewFire, NewSession } from "./records.ts";
 
-/**
- * A wish for a session: by a person (`fire: null`) or by a fire, whose prompt takes the place of the session's. `atCap`
- * says what becomes of it without a slot.
- */
-export interface AdmissionRequest {
+interface Wish {
   readonly session: NewSession;
-  readonly fire: NewFire | null;
-  /** The version of the project that the wish was decided by; null: it went by nothing of it. */
-  readonly projectVersion: number | null;
-  readonly atCap: "refuse" | "queue";
   readonly now: number;
 }
 
+/** A person creates a session. */
+export interface SessionWish extends Wish {
+  readonly kind: "session";
+  readonly fire: null;
+  /** The wish does not depend on the project's files or settings. */
+  readonly projectVersion: null;
+}
+
+/** A fire. Its prompt replaces the session's. */
+export interface FireWish extends Wish {
+  /**
+   * `hand`: a person fires or replays it, and it is refused at the cap. `delivery`: a webhook, which waits at the cap.
+   * `instant`: a due instant of a cron trigger, which waits too.
+   */
+  readonly kind: "hand" | "delivery" | "instant";
+  readonly fire: NewFire;
+  /** The version of the project that the fire was made from; null: any. */
+  readonly projectVersion: number | null;
+}
+
+export type AdmissionRequest = SessionWish | FireWish;
+
+/** Every answer to a wish. `AdmissionOf` has those that one kind of wish can get. */
 export type Admission =
   | { readonly outcome: "admitted"; readonly sessionId: string; readonly fireId: string | null }
   /** `slotIsFree`: others wait before it, and could start. */
   | { readonly outcome: "queued"; readonly fireId: string; readonly slotIsFree: boolean }
   | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
+  /** The sender is told and sends the delivery again. No row was written. */
   | { readonly outcome: "queue_full"; readonly limit: number }
-  /** The delivery id was seen within 24 h on a fired or queued row: that row as it is now. */
+  /** No sender can repeat an instant, so it has its row, with the reason `queue_full`. */
+  | { readonly outcome: "dropped"; readonly fireId: string; readonly reason: "queue_full" }
+  /** The delivery id was seen within 24 h, and its row is not tried again: that row as it is now. */
   | { readonly outcome: "duplicate"; readonly fire: Fire }
-  /** The trigger's filter does not match; it has its row. */
+  /** The instant has its row: another node wrote it, or a former schedule had the same instant. */
+  | { readonly outcome: "accounted" }
+  /** The trigger's filter does not match. The fire has its row. */
   | { readonly outcome: "filtered"; readonly fireId: string }
-  /** It has its row, which says why (api.md 4 "Ledger"). */
-  | { readonly outcome: "failed"; readonly fireId: string; readonly reason: FireFailure }
-  /** The project is of another version by now: nothing was written, whoever asks looks at it again. */
+  /** The fire has its row, with this reason (api.md 4 "Ledger"). */
+  | { readonly outcome: "failed"; readonly fireId: string; readonly reason: PromptFailure }
+  /** The project has another version now. Nothing was written. The caller decides again. */
   | { readonly outcome: "stale" }
   /** The project was archived or deleted meanwhile. */
   | { readonly outcome: "inactive" };
 
-/**
- * Why a fire failed: its prompt is over the limit, it could not wait (a cron instant: nobody can be told to return), or its
- * project has no model for the agent.
- */
-export type FireFailure = "prompt_too_large" | "queue_full" | "no_model";
+/** Why a fire has no prompt: it is over the limit, or the project has no model for the agent. */
+export type PromptFailure = "prompt_too_large" | "no_model";
+
+/** The reason of a failed fire. */
+export type FireFailure = PromptFailure | "queue_full";
+
+/** The outcomes of each kind of wish. */
+const OUTCOMES = {
+  session: ["admitted", "refused", "inactive"],
+  hand: ["admitted", "refused", "failed", "stale", "inactive"],
+  delivery: ["admitted", "queued", "queue_full", "duplicate", "filtered", "failed", "stale", "inactive"],
+  instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],
+} as const satisfies Readonly<Record<AdmissionRequest["kind"], readonly Admission["outcome"][]>>;
+
+export type WishKind = keyof typeof OUTCOMES;
+
+/** The answers that one kind of wish can get. */
+export type AdmissionOf<Kind extends WishKind> = Extract<
+  Admission,
+  { readonly outcome: (typeof OUTCOMES)[Kind][number] }
+>;
+
+/** Whether a wish of this kind can get this answer. */
+export const isAnswerTo = <Kind extends WishKind>(
+  kind: Kind,
+  admission: Admission,
+): admission is AdmissionOf<Kind> => OUTCOMES[kind].some((outcome) => outcome === admission.outcome);
 
 /** Due instants that are accounted for without a fire, oldest first. */
 export interface Skip {

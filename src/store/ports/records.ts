@@ -2,6 +2,7 @@
  * The records that the store returns: plain, camelCase, instants in ms since the epoch. HTTP encodes them for the wire.
  */
 import type { Failure } from "../../domain/failure.ts";
+import type { FireStatus } from "../../domain/fire.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Saved } from "../../domain/saved.ts";
@@ -267,7 +268,6 @@ export interface OwnerlessSession {
 }
 
 export type FireKind = "cron" | "webhook" | "manual";
-export type FireStatus = "queued" | "fired" | "failed" | "skipped" | "expired" | "cancelled" | "duplicate";
 
 /** Which value of its secret verified a webhook. */
 export type VerifiedWith = "current" | "previous";

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
+import { ForbiddenMove } from "../../domain/fire.ts";
 import { session as sessionMachine } from "../../machines/session.ts";
 import {
   answersDelivery,
@@ -17,6 +18,7 @@ import {
 import { admissionEvents } from "../event-rows.ts";
 import type { StoredRequest } from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
+import { ALLOWED_MOVES } from "./fire-moves.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
 import { prepared } from "./connection/prepared.ts";
 import { json } from "./connection/statement.ts";
@@ -101,13 +103,14 @@ const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
     to_timestamp(fired_at / 1000.0), verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
-/** Fires that are retried, or have waited, keep their rows and ids. */
+/** Fires that are retried, or have waited, keep their rows and ids. The table of moves must allow the change. */
 const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
     session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0),
     verified_with = f.verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
-  WHERE fires.id = f.id`;
+  WHERE fires.id = f.id AND (fires.status, f.status) IN (${sql.literal(ALLOWED_MOVES)})
+  RETURNING fires.id`;
 
 const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
   json(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
@@ -258,17 +261,23 @@ export const makeWrite = Effect.gen(function* () {
    *
    * @param only a condition on the account's row, for a caller without its lock.
    * @returns `refused` if the counters did not move, so that nothing was written: the cap has no room for the sessions,
-   * or the condition is false.
+   * or the condition is false. A move that the table forbids is a defect, which rolls the transaction back.
    */
   return Effect.fnUntraced(function* (accountId: string, batch: Batch, only?: Fragment) {
     const { events, written } = partsOf(accountId, batch);
     if (written.length === 0) return "nothing to write";
     const move = only === undefined ? batch.move : { ...batch.move, only };
     const counted = sql`counted AS (${countersMoved(sql, accountId, move)})`;
-    const moved = yield* prepared(
-      sql`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id FROM counted`,
+    const carriedOver =
+      batch.moved.length === 0 ? sql.literal("0") : sql.literal("(SELECT count(*) FROM moved)");
+    const [done] = yield* prepared(
+      sql<{
+        readonly moved: string | number;
+      }>`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id, ${carriedOver} AS moved FROM counted`,
     );
-    if (moved.length !== 1) return "refused";
+    if (done === undefined) return "refused";
+    if (Number(done.moved) !== batch.moved.length)
+      return yield* Effect.die(new ForbiddenMove("its status", batch.moved[0]?.status ?? "fired"));
     yield* log.tell(events);
     return "written";
   });

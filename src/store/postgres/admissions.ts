@@ -22,6 +22,7 @@ import type { Fire, NewFire, StoredRequest } from "../ports/records.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
+import { endWait, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
 import { at, json, stored } from "./connection/statement.ts";
@@ -143,10 +144,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
     if (plan.outlived.length > 0) {
       yield* sql`UPDATE fires SET answers_delivery = false WHERE id = ANY(${plan.outlived}::uuid[])`;
     }
-    if (plan.overlapped.length > 0) {
-      yield* sql`
-        UPDATE fires SET status = 'skipped', reason = 'overlapped' WHERE id = ANY(${plan.overlapped}::uuid[])`;
-    }
+    yield* overlap(sql, plan.overlapped);
     const { fires, requests: kept } = plan;
     // An attempt in the same batch has left no row yet.
     const rows = new Set(facts.known.map(({ id }) => id));
@@ -201,12 +199,8 @@ const makeDrain = Effect.gen(function* () {
   const write = yield* makeWrite;
 
   const expire = Effect.fnUntraced(function* (accountId: string, now: number) {
-    const expired = yield* sql<Fire>`
-      WITH gone AS (
-        DELETE FROM fire_queue WHERE account_id = ${accountId} AND expires_at <= ${at(now)} RETURNING fire_id
-      )
-      UPDATE fires SET status = 'expired', reason = 'queue_ttl' FROM gone WHERE id = gone.fire_id
-      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    const which = sql`account_id = ${accountId} AND expires_at <= ${at(now)}`;
+    const expired = yield* endWait(sql, which, { status: "expired", reason: "queue_ttl" });
     yield* events.append(fireEvents(expired, now));
     return expired.length;
   });
@@ -294,10 +288,8 @@ const makeCancel = Effect.gen(function* () {
     if (waiting === undefined) return false;
     // A drain that is under way finishes first.
     yield* lockAccount(sql, waiting.accountId);
-    const cancelled = yield* sql<Fire>`
-      WITH gone AS (DELETE FROM fire_queue WHERE fire_id = ${fireId} RETURNING fire_id)
-      UPDATE fires SET status = 'cancelled', reason = 'requested' FROM gone WHERE id = gone.fire_id
-      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    const end = { status: "cancelled", reason: "requested" } as const;
+    const cancelled = yield* endWait(sql, sql`fire_id = ${fireId}`, end);
     yield* leaveQueue(sql, waiting.accountId, cancelled.length);
     yield* events.append(fireEvents(cancelled, now));
     return cancelled.length > 0;

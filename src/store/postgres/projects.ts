@@ -6,7 +6,6 @@ import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Projects } from "../ports/projects.ts";
 import type {
-  Fire,
   Project,
   ProjectState,
   ProjectUpdate,
@@ -16,7 +15,7 @@ import type {
   VerifyingSecret,
 } from "../ports/records.ts";
 import { EventLog } from "./event-log.ts";
-import { FIRE_COLUMNS } from "./fires.ts";
+import { endWait } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
@@ -48,10 +47,8 @@ const makeUpdate = Effect.gen(function* () {
 
   /** An archived project starts nothing more: its waiting fires are cancelled (api.md 4 "Queue"). */
   const cancelWaiting = Effect.fnUntraced(function* (accountId: string, projectId: string, now: number) {
-    const cancelled = yield* sql<Fire>`
-      WITH gone AS (DELETE FROM fire_queue WHERE project_id = ${projectId} RETURNING fire_id)
-      UPDATE fires SET status = 'cancelled', reason = 'project_archived' FROM gone WHERE id = gone.fire_id
-      RETURNING ${sql.literal(FIRE_COLUMNS)}`;
+    const end = { status: "cancelled", reason: "project_archived" } as const;
+    const cancelled = yield* endWait(sql, sql`project_id = ${projectId}`, end);
     yield* leaveQueue(sql, accountId, cancelled.length);
     yield* events.append(fireEvents(cancelled, now));
   });

@@ -1,5 +1,5 @@
 /** Clones as a session sees them: in its sandbox, by its daemon, checked out, over the service's endpoint. */
-import type { Life } from "../../support/process-service.ts";
+import type { Life } from "../../support/service/process-service.ts";
 
 /** When the daemon said this for the first time, in ms. */
 const saidAt = (log: string, said: string): number =>

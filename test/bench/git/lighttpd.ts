@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import path from "node:path";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../support/machine/free-port.ts";
 
 const PROGRAM = ["/usr/sbin/lighttpd", "/usr/local/sbin/lighttpd"].find((file) => existsSync(file));
 const BACKEND = path.join(

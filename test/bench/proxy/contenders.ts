@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { startNginx } from "../../support/nginx.ts";
+import { startNginx } from "../../support/machine/nginx.ts";
 import { childrenOf } from "../webhook/processes.ts";
 import type { Listening } from "./listening.ts";
 

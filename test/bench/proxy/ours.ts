@@ -3,7 +3,7 @@ import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../daemon/logs/redact.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../support/machine/free-port.ts";
 import { SESSION_ID, tellPort, TOKEN, upstreamPort } from "./listening.ts";
 
 const report = new Report({ version: "0", redactor: new Redactor([]), repoUrl: "", branch: SESSION_ID });

@@ -13,13 +13,11 @@ import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Manifests } from "../../../src/duties/manifests.ts";
 import { Scheduler } from "../../../src/duties/scheduler.ts";
 import { readConfig } from "../../../src/config.ts";
-import { GitBackend } from "../../../src/git/port.ts";
-import { simulatedBackend, SimulatedRepositories } from "../../../src/git/simulated.ts";
+import { simulatedBackend } from "../../../src/git/simulated.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
 import { actorLayers } from "../../../src/service.ts";
 import { Admissions } from "../../../src/store/ports/admissions.ts";
-import { Identity } from "../../../src/store/ports/identity.ts";
 import { Projects } from "../../../src/store/ports/projects.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
@@ -27,6 +25,7 @@ import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { inserted, openBare, type Bare } from "./bare.ts";
 import { quantile, rounded } from "./figures.ts";
 import { manifestDueAt, manifestOf, spread, uuid } from "./manifests.ts";
+import { commitManifest, makeAccount, makeRepository, newProject } from "../../support/world/world.ts";
 
 /** What the parent asks for. */
 export interface LatenessOrder {
@@ -114,19 +113,13 @@ let projects = 0;
 /** A project with a manifest that was pushed, and read as after any push. */
 const push = Effect.fnUntraced(function* (manifest: string) {
   const id = uuid(4, (projects += 1));
-  yield* (yield* GitBackend).create({ projectId: id, importFrom: null, defaultBranch: "main" });
-  const project = yield* (yield* Projects).create({
-    id,
-    accountId: ACCOUNT,
-    name: `project-${projects}`,
-    repository: { kind: "hosted" },
-    defaultBranch: "main",
-    createdBy: USER,
-    now: yield* Clock.currentTimeMillis,
-  });
-  const files = { "platform.toml": manifest };
-  const commit = { branch: "main", onto: null, files, subject: "manifest" };
-  yield* (yield* SimulatedRepositories).commit({ projectId: id }, commit);
+  yield* makeRepository(id);
+  const now = yield* Clock.currentTimeMillis;
+  const owner = { accountId: ACCOUNT, userId: USER };
+  const project = yield* (yield* Projects).create(
+    newProject(owner, { id, name: `project-${projects}`, now }),
+  );
+  yield* commitManifest(id, manifest);
   yield* (yield* Manifests).sync(project);
 });
 
@@ -187,14 +180,8 @@ const measure = Effect.fnUntraced(function* (order: LatenessOrder) {
   );
   return yield* Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;
-    const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(3, 1) };
-    yield* (yield* Identity).bootstrap({
-      ...ids,
-      tokenHash: "0".repeat(64),
-      tier: "free",
-      cap: SLOT_NONE,
-      now,
-    });
+    const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(3, 1), tokenHash: "0".repeat(64) };
+    yield* makeAccount({ ...ids, cap: SLOT_NONE, now });
     for (const [number, count] of spread(order.others).entries())
       yield* push(manifestOf(number, { triggers: count, quietAt: now }));
     yield* scheduled(order.others);

@@ -9,9 +9,9 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import * as pg from "pg";
 import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
-import { databaseAt } from "../../support/postgres-databases.ts";
-import { guardedDirectory } from "../../support/guard.ts";
-import { Installation, type Life } from "../../support/process-service.ts";
+import { databaseAt } from "../../support/postgres/databases.ts";
+import { guardedDirectory } from "../../support/machine/guard.ts";
+import { Installation, type Life } from "../../support/service/process-service.ts";
 import type { Listening } from "./bare.ts";
 import { childrenOf } from "./processes.ts";
 

@@ -3,7 +3,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
-import { afterAll, describe, expect, inject, it } from "vitest";
+import * as Exit from "effect/Exit";
+import * as Scope from "effect/Scope";
+import { afterAll, describe, expect, it } from "vitest";
 import {
   databaseFinding,
   diskFinding,
@@ -11,10 +13,14 @@ import {
   installationFindings,
 } from "../../../src/cli/operator/doctor-installation.ts";
 import { readConfig } from "../../../src/config.ts";
-import { databaseAt } from "../../support/postgres-databases.ts";
+import { freshDatabase } from "../../support/postgres/postgres.ts";
 
 const dataDir = mkdtempSync(path.join(tmpdir(), "doctor-"));
-afterAll(() => rmSync(dataDir, { recursive: true }));
+const scope = Effect.runSync(Scope.make());
+afterAll(async () => {
+  await Effect.runPromise(Scope.close(scope, Exit.void));
+  rmSync(dataDir, { recursive: true });
+});
 
 const find = async (settings: Readonly<Record<string, string>>) => {
   const config = readConfig({ PATH: process.env["PATH"], PLATFORM_DATA_DIR: dataDir, ...settings }, dataDir);
@@ -24,10 +30,10 @@ const find = async (settings: Readonly<Record<string, string>>) => {
 
 describe("the doctor", () => {
   it("reports ok for a complete installation", async () => {
-    const { url, template } = inject("postgres");
+    const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
     const of = await find({
       PLATFORM_PORT: "0",
-      DATABASE_URL: databaseAt(url, template),
+      DATABASE_URL: url,
       PLATFORM_PUBLIC_URL: "https://agents.example.org",
     });
     expect(of("data directory")).toMatchObject({ state: "ok", todo: null });
@@ -53,7 +59,7 @@ describe("the doctor", () => {
     expect(of("data directory")).toMatchObject({ state: "warn" });
     expect(of("database")).toMatchObject({ state: "fail" });
     expect(of("agent")?.todo).toBe("Install it, or set PLATFORM_AGENT_COMMAND.");
-    expect(of(`port ${port}`)?.todo).toBe("Stop the program that holds it, or set PLATFORM_PORT.");
+    expect(of(`port ${port}`)?.todo).toBe("Stop the program that uses it, or set PLATFORM_PORT.");
     expect(of("public URL")?.text).toContain(`not set: links begin with http://127.0.0.1:${port}`);
   });
 

@@ -15,8 +15,8 @@ import {
   runSession,
   stopSession,
   type Fields,
-} from "../../http/world.ts";
-import { startTestService, type TestService } from "../../support/service.ts";
+} from "../../support/service/requests.ts";
+import { startTestService, type TestService } from "../../support/service/service.ts";
 
 let service: TestService;
 let pid = "";
@@ -69,7 +69,7 @@ describe("the branch of a session whose change request is merged", () => {
 
   it("stays while another change request of it is open, or if it has commits after the merge", async () => {
     await push("second.txt");
-    expect(await prune()).toEqual(kept("it has commits that main has not"));
+    expect(await prune()).toEqual(kept("it has commits that are not on main"));
     const again = await propose({ session_id: sid });
     expect(await prune()).toEqual([]);
     await end(again, "merge");
@@ -120,7 +120,7 @@ describe("an operator who prunes", () => {
     const isRoot = process.geteuid?.() === 0;
     const directory = mkdtempSync(path.join(tmpdir(), "prune-"));
     if (isRoot) chownSync(directory, 65_534, 65_534);
-    await expect(prune({}, isRoot ? directory : "/")).rejects.toThrow("run this as that user");
+    await expect(prune({}, isRoot ? directory : "/")).rejects.toThrow("Run this command as that user");
     rmSync(directory, { recursive: true });
   });
 });

@@ -1,4 +1,4 @@
-/** Runs the daemon in a layout of the test's own, given as JSON in the first argument. */
+/** The daemon in a layout of the test's own, given as JSON in the first argument. program.ts bundles this file. */
 import { start } from "../../../daemon/start.ts";
 
-start(JSON.parse(process.argv[2] ?? "{}"));
+export const run = (): void => start(JSON.parse(process.argv[2] ?? "{}"));

@@ -12,11 +12,11 @@ import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
 import { identify } from "../../../src/sandbox/local/processes.ts";
+import { daemonProgram } from "./program.ts";
 import { Service } from "./service.ts";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../support/machine/free-port.ts";
 
 const run = promisify(execFile);
-const ENTRY = fileURLToPath(new URL("entry.ts", import.meta.url));
 export const PROJECT_ID = "0192d3a4-0000-7000-8000-000000000001";
 export const TOKEN = "platform_sbx_canary-token-of-this-sandbox";
 const RUNTIME = fileURLToPath(new URL("runtime.ts", import.meta.url));
@@ -100,7 +100,7 @@ export class Running {
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
     await running.service.start();
     options.prepare?.(running.service);
-    running.#launch(options);
+    running.#launch(await daemonProgram(), options);
     return running;
   }
 
@@ -219,7 +219,7 @@ export class Running {
     return stdout;
   }
 
-  #launch(options: RunOptions): void {
+  #launch(program: string, options: RunOptions): void {
     const { directory, layout, service, sessionId } = this;
     const launch = {
       prefix: options.prefix ?? [],
@@ -243,7 +243,7 @@ export class Running {
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
-    const child = spawn(process.execPath, [ENTRY, JSON.stringify(layout)], {
+    const child = spawn(process.execPath, [program, JSON.stringify(layout)], {
       env: {
         PLATFORM_TOKEN: TOKEN,
         PLATFORM_PROJECT_ID: PROJECT_ID,

@@ -14,7 +14,9 @@ import { Notifications } from "./notifications.ts";
  * Pause between two NOTIFYs on a channel. Signals in between are sent together, since each NOTIFY is a commit of its
  * own.
  */
-const BREATH = "20 millis";
+export const NOTIFY_PAUSE_MS = 20;
+/** After a lost connection. */
+export const LISTEN_AGAIN_MS = 1_000;
 
 /**
  * One channel, in the caller's scope.
@@ -31,7 +33,7 @@ export const makeSignal = Effect.fnUntraced(function* (
   const unsaid = new Set<string>();
   const isUnsaid = Latch.makeUnsafe(false);
 
-  yield* listen(channel, hear).pipe(Effect.retry(Schedule.spaced("1 second")), Effect.forkScoped);
+  yield* listen(channel, hear).pipe(Effect.retry(Schedule.spaced(LISTEN_AGAIN_MS)), Effect.forkScoped);
   const notify = Effect.gen(function* () {
     yield* isUnsaid.await;
     const subjects = [...unsaid];
@@ -41,7 +43,7 @@ export const makeSignal = Effect.fnUntraced(function* (
     yield* Effect.ignore(
       sql`SELECT pg_notify(${channel}, subject) FROM unnest(${subjects}::text[]) AS subject`,
     );
-    yield* Effect.sleep(BREATH);
+    yield* Effect.sleep(NOTIFY_PAUSE_MS);
   });
   yield* Effect.forkScoped(Effect.forever(notify));
 

@@ -4,10 +4,8 @@
  *
  *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
  *  P2 If the service runs as root, the server runs as `nobody`, since Postgres refuses root. The directory is passed as
- *     an open descriptor (`/proc/self/fd/3`), so it works below directories that `nobody` cannot enter, such as a 0700
- *     home.
- *  P3 A postmaster that a killed service left running is stopped before the directory is used again (threats.md fact
- *     1).
+ *     an open descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which `nobody` cannot enter.
+ *  P3 A postmaster that a killed service left running is stopped before the directory is reused (threats.md fact 1).
  *  P4 fsync stays on. A server that exits by itself is restarted on the same address.
  */
 import { spawn, type ChildProcess } from "node:child_process";
@@ -60,7 +58,9 @@ const STOP_TIMEOUT = "6 seconds";
 const QUIT_TIMEOUT = "2 seconds";
 const POLL = "10 millis";
 /** Orphaned backends of a killed postmaster hold its shared memory for a moment. */
-const START_RETRIES = { times: 5, schedule: Schedule.spaced("500 millis") } as const;
+export const START_TRIES = { again: 5, afterMs: 500 } as const;
+const START_RETRIES = { times: START_TRIES.again, schedule: Schedule.spaced(START_TRIES.afterMs) } as const;
+export const RESTART_AFTER_MS = 1_000;
 const LOG_TAIL_BYTES = 2_000;
 
 interface Place {
@@ -158,7 +158,7 @@ const prepare = async (dataDirectory: string) => {
   const passwordPath = passwordPathIn(dataDirectory);
   const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
   if (version !== null && version.trim() !== binaries.major) {
-    throw new Error(`the database was made by Postgres ${version.trim()}, this is ${binaries.major}`);
+    throw new Error(`Postgres ${version.trim()} created the database, but this is ${binaries.major}`);
   }
   if (version !== null) expectWhole(place.directory);
   const known = await readPassword(passwordPath);
@@ -316,7 +316,7 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
       Effect.repeat({ until: (found) => found?.pid === server.pid && found.ready }),
       Effect.timeoutOrElse({
         duration: START_TIMEOUT,
-        orElse: () => Effect.fail(failed("did not get ready")(START_TIMEOUT)),
+        orElse: () => Effect.fail(failed("did not become ready")(START_TIMEOUT)),
       }),
     );
     yield* Effect.raceFirst(ready, endedByItself(place, server));
@@ -336,7 +336,7 @@ const keepRunning = Effect.fnUntraced(function* (place: Place) {
   yield* life.pipe(
     Effect.tapError((error) => Deferred.fail(ready, error)),
     Effect.tapError((error) => Effect.logError(error.message)),
-    Effect.retry(Schedule.spaced("1 second")),
+    Effect.retry(Schedule.spaced(RESTART_AFTER_MS)),
     Effect.forkScoped,
   );
   yield* Deferred.await(ready);
@@ -363,7 +363,7 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
  * @returns its address, for `pg` and for psql alike.
  */
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
-  const { place, password } = yield* attempt("cannot be made", () => prepare(dataDirectory));
+  const { place, password } = yield* attempt("cannot be created", () => prepare(dataDirectory));
   yield* keepRunning(place);
   return { url: yield* addressOf(place.directory, password) };
 });
@@ -381,8 +381,8 @@ const addressOf = Effect.fnUntraced(function* (directory: string, password: stri
  */
 export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
   const directory = join(dataDirectory, "postgres");
-  const found = yield* attempt("cannot be looked for", () => postmaster({ directory }));
-  const password = yield* attempt("cannot be asked", () => readPassword(passwordPathIn(dataDirectory)));
+  const found = yield* attempt("cannot be found", () => postmaster({ directory }));
+  const password = yield* attempt("cannot be opened", () => readPassword(passwordPathIn(dataDirectory)));
   return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
 });
 

@@ -1,0 +1,43 @@
+/** Errors that the endpoints of several groups answer with. An error of one group stands with its handlers. */
+import { NO_MODEL } from "../domain/model.ts";
+import { PROMPT_LIMIT_BYTES } from "../domain/prompt.ts";
+import type { GitError } from "../git/port.ts";
+import type { PromptFailure } from "../store/ports/admissions.ts";
+import { Conflict, Internal, TooMany, Unavailable, Unprocessable } from "./api/errors.ts";
+
+export const capReached = ({
+  limit,
+  activeSessions,
+}: {
+  readonly limit: number;
+  readonly activeSessions: number;
+}) =>
+  new TooMany({
+    error: `The account has ${activeSessions} of ${limit} sessions running. Stop one or wait.`,
+    code: "session_cap_reached",
+    details: { limit, active_sessions: activeSessions },
+  });
+
+export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
+  if (code === "away") return new Unavailable({ error: message, code: "node_away" });
+  if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });
+  if (code === "refused") return new Conflict({ error: message, code: "repository_refused" });
+  return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
+};
+
+export const projectInactive = () =>
+  new Conflict({
+    error: "The project is archived. Set its status to active first.",
+    code: "project_not_active",
+  });
+
+export const promptTooLarge = (): Internal =>
+  new Internal({
+    error: `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`,
+    code: "prompt_too_large",
+    details: { limit_bytes: PROMPT_LIMIT_BYTES },
+  });
+
+/** The answer to a fire that left a failed row. */
+export const fireFailed = (reason: PromptFailure): Internal | Unprocessable =>
+  reason === "no_model" ? new Unprocessable({ error: NO_MODEL, code: "no_model" }) : promptTooLarge();

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as PubSub from "effect/PubSub";
+import * as Queue from "effect/Queue";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { DUTIES } from "../../src/duties/duties.ts";
+import { DutyRuns, dutyPart, runDuty, RunRecord } from "../../src/duties/duty.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+describe("a background duty", () => {
+  it.effect("comes again after a round that crashed, and the record says so", () =>
+    Effect.gen(function* () {
+      const runs = new RunRecord();
+      let rounds = 0;
+      const round = Effect.suspend(() => {
+        rounds += 1;
+        return rounds === 1 ? Effect.die(new Error("refused for good")) : Effect.sleep("2 seconds");
+      });
+      const duty = runDuty("sweeper", { round, periodMs: HOUR_MS });
+      yield* Effect.provideService(duty, DutyRuns, runs);
+      yield* TestClock.adjust(0);
+      expect(runs.lastRun("sweeper")).toEqual({ endedAt: 0, tookMs: 0, failed: true });
+      yield* TestClock.adjust(HOUR_MS + 2_000);
+      expect(rounds).toBe(2);
+      expect(runs.lastRun("sweeper")).toEqual({ endedAt: HOUR_MS + 2_000, tookMs: 2_000, failed: false });
+      expect(runs.failures("sweeper")).toBe(1);
+      expect(runs.lastRun("orphans")).toBeNull();
+    }),
+  );
+
+  it.effect("ends its round where only a part of it crashed, and the record says so", () =>
+    Effect.gen(function* () {
+      const runs = new RunRecord();
+      const done: string[] = [];
+      const round = Effect.gen(function* () {
+        yield* dutyPart("orphans", Effect.die(new Error("one of them")));
+        yield* dutyPart(
+          "orphans",
+          Effect.sync(() => void done.push("another")),
+        );
+      });
+      yield* Effect.provideService(runDuty("orphans", { round, periodMs: HOUR_MS }), DutyRuns, runs);
+      yield* TestClock.adjust(0);
+      expect(done).toEqual(["another"]);
+      expect(runs.lastRun("orphans")).toMatchObject({ failed: true });
+    }),
+  );
+
+  it.effect("waits a database outage out within its round, and counts it as no failure", () =>
+    Effect.gen(function* () {
+      const runs = new RunRecord();
+      let tries = 0;
+      const round = Effect.suspend(() => {
+        tries += 1;
+        return tries < 5
+          ? Effect.fail(new StoreError({ operation: "load", cause: new Error("connection refused") }))
+          : Effect.void;
+      });
+      yield* Effect.provideService(runDuty("nodes", { round, periodMs: HOUR_MS }), DutyRuns, runs);
+      yield* TestClock.adjust("1 minute");
+      expect(tries).toBe(5);
+      expect(runs.lastRun("nodes")).toMatchObject({ failed: false });
+      expect(runs.failures("nodes")).toBe(0);
+    }),
+  );
+
+  it.effect("is followed at once by another round where a signal came while it looked", () =>
+    Effect.gen(function* () {
+      const signals = yield* PubSub.unbounded<void>();
+      const [begun, mayEnd] = [yield* Queue.unbounded<void>(), yield* Queue.unbounded<void>()];
+      const round = Effect.andThen(Queue.offer(begun, undefined), Queue.take(mayEnd));
+      // Like a commit's signal: only a subscriber of that moment hears it.
+      const signal = Effect.scoped(Effect.flatMap(PubSub.subscribe(signals), PubSub.take));
+      yield* runDuty("secrets", { round, periodMs: HOUR_MS, signal });
+
+      yield* Queue.take(begun);
+      yield* PubSub.publish(signals, undefined);
+      yield* Queue.offer(mayEnd, undefined);
+      yield* Queue.take(begun);
+      yield* Queue.offer(mayEnd, undefined);
+      yield* TestClock.adjust("59 minutes");
+      expect(yield* Queue.size(begun)).toBe(0);
+      yield* TestClock.adjust("1 minute");
+      expect(yield* Queue.size(begun)).toBe(1);
+    }),
+  );
+
+  it.effect("begins when it may: after a period, or when its first round is awaited no longer", () =>
+    Effect.gen(function* () {
+      const begun: string[] = [];
+      const round = (name: string) => Effect.sync(() => void begun.push(name));
+      const ready = yield* Deferred.make<void>();
+      yield* runDuty("retention", { round: round("late"), first: "a period", periodMs: HOUR_MS });
+      yield* runDuty("recovery", { round: round("ready"), first: Deferred.await(ready), periodMs: HOUR_MS });
+      yield* TestClock.adjust("59 minutes");
+      expect(begun).toEqual([]);
+      yield* Deferred.succeed(ready, undefined);
+      yield* TestClock.adjust("1 minute");
+      expect(begun).toEqual(["ready", "late"]);
+    }),
+  );
+});
+
+describe("the table of duties", () => {
+  const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => ({ file, text: readFileSync(path.join("src", file), "utf8") }));
+
+  it("has a row for each duty that runs, and each row runs in one place", () => {
+    const run = sources.flatMap(({ text }) =>
+      [...text.matchAll(/\brunDuty\(\s*"([a-z_]+)"/g)].map(([, name]) => name ?? ""),
+    );
+    expect(run.toSorted()).toEqual(Object.keys(DUTIES).toSorted());
+  });
+
+  it("leaves no other fiber that lives as long as the service but those that are named here", () => {
+    const forking = sources.filter(({ text }) => /forkScoped[(,]/.test(text)).map(({ file }) => file);
+    expect(forking.toSorted()).toEqual(Object.keys(FIBERS).toSorted());
+  });
+});
+
+const FIBERS: Readonly<Record<string, string>> = {
+  "duties/duty.ts": "the runner itself",
+  "actors/timers.ts": "the timers of cron triggers; in the supervision tree",
+  "sandbox/local/provider.ts": "the watch of sandboxes; in the supervision tree",
+  "store/postgres/connection/signals.ts": "the database listener; in the supervision tree",
+  "store/postgres/embedded/embedded.ts": "the embedded database; in the supervision tree",
+  "duties/change-requests.ts": "the duty's signal, by project",
+  "duties/scheduler.ts": "the duty's signals, by project",
+  "services/directory.ts": "looks that callers ask for and share",
+  "git/repository/sweep.ts": "leftovers that are too young at the start; it ends",
+  "git/server/receive.ts": "one push; it ends",
+  "git/server/smart-http.ts": "one request; it ends",
+};

@@ -1,0 +1,93 @@
+/**
+ * Vitest's global set-up: it offers the run's Postgres and does not start it. The offer is an address that answers one HTTP
+ * request. The first request starts the server (server.ts), and each request gets the same answer. So a run whose
+ * tests ask for no database starts none.
+ */
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { TestProject } from "vitest/node";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Where a test asks for the run's Postgres. */
+    postgres: string;
+  }
+}
+
+/** The server of a run, and a migrated database on it that tests copy. */
+export interface RunPostgres {
+  readonly url: string;
+  readonly template: string;
+}
+
+interface Started extends RunPostgres {
+  readonly stop: () => Promise<void>;
+}
+
+const start = async (): Promise<Started> => {
+  // Loaded on request: the modules of the store cost a run that needs no database half a second.
+  const [{ serverWithTemplate }, Effect, Exit, Scope] = await Promise.all([
+    import("./server.ts"),
+    import("effect/Effect"),
+    import("effect/Exit"),
+    import("effect/Scope"),
+  ]);
+  const scope = Effect.runSync(Scope.make());
+  const stop = () => Effect.runPromise(Scope.close(scope, Exit.void));
+  try {
+    return { ...(await Effect.runPromise(Scope.provide(serverWithTemplate, scope))), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+};
+
+/** An offer of a Postgres. */
+export interface Offer {
+  readonly address: string;
+  /** Ends the offer, and the server where one was started. */
+  readonly close: () => Promise<void>;
+}
+
+export const offerPostgres = async (): Promise<Offer> => {
+  let started: Promise<Started> | null = null;
+  const listener = createServer((_request, response) => {
+    started ??= start();
+    started.then(
+      ({ url, template }) => response.end(JSON.stringify({ url, template } satisfies RunPostgres)),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => {
+    listener.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = listener.address() as AddressInfo;
+  return {
+    address: `http://127.0.0.1:${port}/`,
+    close: async () => {
+      listener.close();
+      listener.closeAllConnections();
+      // A start that failed has cleared up after itself.
+      const server = await started?.catch(() => null);
+      await server?.stop();
+    },
+  };
+};
+
+/** Asks for the server behind an offer, and waits until it accepts connections. */
+export const askForPostgres = async (address: string): Promise<RunPostgres> => {
+  const answer = await new Promise<{ readonly status: number; readonly body: string }>((resolve, reject) => {
+    get(address, { agent: false }, (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+    }).once("error", reject);
+  });
+  if (answer.status !== 200) throw new Error(`Postgres did not start: ${answer.body}`);
+  return JSON.parse(answer.body) as RunPostgres;
+};
+
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
+  const { address, close } = await offerPostgres();
+  project.provide("postgres", address);
+  return close;
+};

@@ -1,0 +1,145 @@
+/** The daemon of every simulated sandbox, with the answers that a test chooses. */
+import * as Cause from "effect/Cause";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import * as Stream from "effect/Stream";
+import type { LogLine } from "../../../src/domain/log-line.ts";
+import {
+  DaemonClient,
+  DaemonUnreachable,
+  type DaemonHealth,
+  type EnvironmentChange,
+} from "../../../src/sandbox/daemon.ts";
+
+const ready: DaemonHealth = {
+  status: "ready",
+  runtime: { state: "ready" },
+  repo: { ready: true, branch: null, commit: null },
+  bootstrap: { state: "done" },
+  turn: { active: null, active_since: null, last_activity_at: null },
+  boot: [],
+  error: null,
+};
+
+export type DaemonMood =
+  /** Ready at once, with its prompt accepted. */
+  | "ready"
+  /** The same during a turn. */
+  | "busy"
+  /** Answers, but never finishes its clone. */
+  | "cloning"
+  /** Does not answer. */
+  | "unreachable"
+  /** Reports a permanent failure with this sentence. */
+  | { readonly failed: string };
+
+const answerOf = (mood: DaemonMood): Effect.Effect<DaemonHealth, DaemonUnreachable> => {
+  if (mood === "ready") return Effect.succeed(ready);
+  if (mood === "busy") return Effect.succeed({ ...ready, turn: { ...ready.turn, active: true } });
+  if (mood === "unreachable") return Effect.fail(new DaemonUnreachable({ message: "nothing listens" }));
+  const repo = { ready: false, branch: null, commit: null };
+  const starting = { ...ready, repo, status: "starting" as const, runtime: { state: "starting" as const } };
+  return Effect.succeed(
+    mood === "cloning" ? starting : { ...starting, status: "error" as const, error: mood.failed },
+  );
+};
+
+/** Every daemon's log, as a stream. */
+export class ScriptedLog {
+  readonly #lines: LogLine[] = [];
+  readonly #streams = new Set<Queue.Queue<LogLine, DaemonUnreachable>>();
+  /** How many readers follow it now. */
+  get followers(): number {
+    return this.#streams.size;
+  }
+
+  /** Adds a line. */
+  say(line: LogLine): void {
+    this.#lines.push(line);
+    for (const stream of this.#streams) Queue.offerUnsafe(stream, line);
+  }
+
+  /** Every daemon hangs up, and its log is empty. */
+  forget(): void {
+    this.#lines.length = 0;
+    const failure = new DaemonUnreachable({ message: "the daemon closed the connection" });
+    for (const stream of this.#streams) Queue.failCauseUnsafe(stream, Cause.fail(failure));
+  }
+
+  stream(after: number): Stream.Stream<LogLine, DaemonUnreachable> {
+    const opened = Effect.acquireRelease(
+      Effect.map(Queue.unbounded<LogLine, DaemonUnreachable>(), (queue) => {
+        for (const line of this.#lines) if (line.seq > after) Queue.offerUnsafe(queue, line);
+        this.#streams.add(queue);
+        return queue;
+      }),
+      (queue) => Effect.sync(() => this.#streams.delete(queue)),
+    );
+    return Stream.unwrap(Effect.map(opened, Stream.fromQueue));
+  }
+}
+
+/** One `env` call to a daemon, accepted or not. */
+export interface AskedEnv extends EnvironmentChange {
+  readonly context: string;
+}
+
+export interface DaemonScript {
+  readonly log: ScriptedLog;
+  readonly layer: Layer.Layer<DaemonClient>;
+  /** From now on, every daemon behaves this way. */
+  readonly become: (mood: DaemonMood) => void;
+  /** How often health was requested. */
+  readonly asked: () => number;
+  /** Changes of the environment, oldest first. */
+  readonly envs: readonly AskedEnv[];
+  /** The daemon accepts this many changes, but their answers are lost. */
+  readonly loseAnswers: (count: number) => void;
+}
+
+export const scriptedDaemon = (): DaemonScript => {
+  let mood: DaemonMood = "ready";
+  let lost = 0;
+  let asked = 0;
+  const envs: AskedEnv[] = [];
+  const env = (context: string, change: EnvironmentChange) =>
+    Effect.suspend(() => {
+      envs.push({ ...change, context });
+      if (lost === 0) {
+        const changed = Object.keys(change.env);
+        return Effect.succeed({
+          changed,
+          revision: change.revision,
+          restarted: true,
+          turn_interrupted: false,
+        });
+      }
+      lost -= 1;
+      return Effect.fail(new DaemonUnreachable({ message: "the answer was lost" }));
+    });
+  const log = new ScriptedLog();
+  return {
+    layer: Layer.succeed(DaemonClient, {
+      health: () =>
+        Effect.suspend(() => {
+          asked += 1;
+          return answerOf(mood);
+        }),
+      env: (_link, context, change) => env(context, change),
+      turn: () => Effect.never,
+      logs: (_, { after }) => log.stream(after),
+      abort: () => Effect.as(answerOf(mood), mood === "busy"),
+      save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
+    }),
+    log,
+    become: (next) => {
+      mood = next;
+    },
+    asked: () => asked,
+    envs,
+    loseAnswers: (count) => {
+      lost = count;
+    },
+  };
+};

@@ -1,0 +1,261 @@
+/**
+ * The real service in the test's own process: all its endpoints, actors and tables, over Postgres and hosted
+ * repositories, with simulated sandboxes and a scripted daemon. Time is real: a test waits for an event or retries
+ * (`eventually`), never for a duration.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Readable } from "node:stream";
+import * as Context from "effect/Context";
+import type * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Logger from "effect/Logger";
+import * as Scope from "effect/Scope";
+import type * as SqlClient from "effect/sql/SqlClient";
+import { Pool } from "undici";
+import { singleRunner } from "../../../src/actors/cluster.ts";
+import { keyringLayer } from "../../../src/services/keyring.ts";
+import { upstreamsLayer } from "../../../src/services/upstreams.ts";
+import { hosted, repositories } from "../../../src/adapters.ts";
+import { readConfig, type Config, type Environment } from "../../../src/config.ts";
+import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
+import { GitBackend } from "../../../src/git/port.ts";
+import { BodyTime } from "../../../src/http/body.ts";
+import { openListener } from "../../../src/http/server.ts";
+import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";
+import { nodeLayers } from "../../../src/nodes/layer.ts";
+import { SandboxProvider, type DaemonLink } from "../../../src/sandbox/port.ts";
+import { simulatedProvider, type SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
+import { runService, type Ports } from "../../../src/service.ts";
+import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
+import * as Client from "../../../src/store/postgres/connection/client.ts";
+import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { freshDatabase } from "../postgres/postgres.ts";
+import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
+
+/** Ports that a test may use directly, in addition to the API. */
+export type Inside = Ports | SimulatedSandboxes | SqlClient.SqlClient;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  /** The body as JSON. Null if it is not JSON. */
+  readonly json: unknown;
+}
+
+export interface RequestOptions {
+  /** An object is sent as JSON. Text and bytes are sent unchanged, without a content type. */
+  readonly body?: unknown;
+  /** An unchanged body. A stream has no length. */
+  readonly stream?: string | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The bearer token. Null sends none. The default is the account's first token. */
+  readonly token?: string | null;
+}
+
+export type Ask = (method: string, target: string, options?: RequestOptions) => Promise<Answer>;
+
+export interface TestService {
+  readonly url: string;
+  readonly port: number;
+  /** The address of the service's own database. */
+  readonly databaseUrl: string;
+  /** The bootstrap account's account-wide user token. */
+  readonly token: string;
+  readonly daemon: DaemonScript;
+  /** The log so far, one line for each entry. */
+  readonly logs: readonly string[];
+  /** The allowed root of imports, and the directory of the service's own files. */
+  readonly importRoot: string;
+  readonly dataDir: string;
+  /** Sends `target` exactly as written. */
+  readonly request: Ask;
+  /** Uses a port. */
+  readonly inside: <A, E>(use: Effect.Effect<A, E, Inside>) => Promise<A>;
+  readonly close: () => Promise<void>;
+}
+
+export interface TestOptions {
+  /** How long a body may take. The service's own 30 s are too long for a test. */
+  readonly bodyTime?: Duration.Input;
+  /** Where the daemon of a sandbox is reached. Default: nowhere. */
+  readonly link?: (sandboxId: string) => DaemonLink;
+  /** Sessions need a model, as with a real provider. */
+  readonly needsModel?: boolean;
+  /** Called at each fault point (src/store/ports/faults.ts). */
+  readonly faults?: (point: FaultPoint) => void;
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+const isPlain = (body: unknown): body is string | Uint8Array | null | undefined =>
+  body === undefined || body === null || typeof body === "string" || body instanceof Uint8Array;
+
+const asker = (pool: Pool, ownToken: string): Ask => {
+  const send: Ask = async (method, target, { body, stream, headers = {}, token = ownToken } = {}) => {
+    const response = await pool.request({
+      method: method as "GET",
+      path: target,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(isPlain(body) ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      body: stream ?? (isPlain(body) ? (body ?? null) : JSON.stringify(body)),
+    });
+    const isLive = response.headers["content-type"] === "text/event-stream";
+    // A live stream has no end to wait for (event-stream.ts reads them).
+    if (isLive) response.body.on("error", () => undefined).destroy();
+    const text = isLive ? "" : await response.body.text();
+    return {
+      status: response.statusCode,
+      headers: response.headers as Answer["headers"],
+      text,
+      json: jsonOf(text),
+    };
+  };
+  return send;
+};
+
+const logsInto = (lines: string[]) =>
+  Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
+
+/** The id of its node. */
+export const NODE = "test-node";
+
+interface Place {
+  readonly root: string;
+  readonly dataDir: string;
+  readonly importRoot: string;
+}
+
+const makePlace = (): Place => {
+  const root = realpathSync(mkdtempSync(path.join(tmpdir(), "platform-service-")));
+  const place = { root, dataDir: path.join(root, "data"), importRoot: path.join(root, "import") };
+  for (const directory of [place.dataDir, place.importRoot]) mkdirSync(directory);
+  return place;
+};
+
+/** The simulated provider is recognised by its name: under another name it counts as real. */
+const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: boolean) =>
+  isRenamed
+    ? Layer.effectContext(
+        Effect.map(Layer.build(provider), (context) =>
+          Context.add(context, SandboxProvider, {
+            ...Context.get(context, SandboxProvider),
+            name: "stand-in",
+          }),
+        ),
+      )
+    : provider;
+
+/** The service's dependencies, built in the caller's scope. */
+const stage = Effect.fnUntraced(function* (
+  config: Config,
+  daemon: Layer.Layer<never> | DaemonScript["layer"],
+  { link, needsModel = false }: TestOptions,
+) {
+  const databaseUrl = yield* freshDatabase("migrated");
+  const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
+  const context = yield* Layer.build(
+    Layer.mergeAll(
+      Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
+      renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
+      daemon,
+      hosted({ config, dataDir: config.dataDir }),
+      keyringLayer({ current: master, former: [] }),
+      singleRunner,
+    ),
+  );
+  return { databaseUrl, context };
+});
+
+/**
+ * Starts a service with its own database, data directory and port.
+ *
+ * @param environment settings as an operator would give them, e.g. PLATFORM_TIER_CAPS.
+ */
+export async function startTestService(
+  environment: Environment = {},
+  { bodyTime = "30 seconds", faults = () => undefined, ...options }: TestOptions = {},
+): Promise<TestService> {
+  const scope = Effect.runSync(Scope.make());
+  const place = makePlace();
+  const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
+  const daemon = scriptedDaemon();
+  const logs: string[] = [];
+  const config = readConfig(
+    {
+      PLATFORM_PORT: "0",
+      PLATFORM_DATA_DIR: place.dataDir,
+      PLATFORM_BOOTSTRAP_TOKEN: token,
+      PLATFORM_IMPORT_ROOTS: place.importRoot,
+      ...environment,
+    },
+    place.root,
+  );
+  const start = Effect.gen(function* () {
+    const { databaseUrl, context: own } = yield* stage(config, daemon.layer, options);
+    const listener = yield* openListener(config);
+    const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
+    const nodes = yield* Layer.build(
+      nodeLayers({ nodeId: NODE, url, graceMs: config.nodeGraceMs }).pipe(
+        Layer.provide(Layer.succeedContext(own)),
+      ),
+    );
+    const kept = yield* Effect.provide(
+      repositories({ config, dataDir: config.dataDir }, Context.get(nodes, GitBackend)),
+      Layer.provide(upstreamsLayer, Layer.succeedContext(own)),
+    );
+    const context = Context.merge(Context.merge(own, nodes), kept.ports) as Context.Context<Inside>;
+    yield* runService({
+      config,
+      dataDir: place.dataDir,
+      nodeId: NODE,
+      publicUrl: url,
+      git: kept.endpoint,
+      ports: Layer.succeedContext(context),
+      listener,
+      nodeRoutes: Effect.provideContext(makeNodeRoutes(Effect.never), nodes),
+    });
+    return { databaseUrl, context, port: listener.port };
+  });
+  const { databaseUrl, context, port } = await Effect.runPromise(
+    start.pipe(
+      Scope.provide(scope),
+      Effect.provide(logsInto(logs)),
+      Effect.provideService(BodyTime, bodyTime),
+      Effect.provideService(Faults, faults),
+    ),
+  );
+  const origin = `http://127.0.0.1:${port}`;
+  const pool = new Pool(origin, { connections: 64, pipelining: 1 });
+  return {
+    url: origin,
+    port,
+    databaseUrl,
+    token,
+    daemon,
+    logs,
+    importRoot: place.importRoot,
+    dataDir: place.dataDir,
+    request: asker(pool, token),
+    inside: (use) => Effect.runPromise(Effect.provideContext(use, context)),
+    close: async () => {
+      await pool.destroy();
+      await Effect.runPromise(Scope.close(scope, Exit.void));
+      rmSync(place.root, { recursive: true, force: true });
+    },
+  };
+}

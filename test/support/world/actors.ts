@@ -1,0 +1,203 @@
+/** The service's actors over twins of all their ports: store, sandboxes, git, daemon. */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import * as Stream from "effect/Stream";
+import * as TestClock from "effect/testing/TestClock";
+import { accountActors } from "../../../src/actors/account.ts";
+import { Actors } from "../../../src/actors/actors.ts";
+import { actorsLayer, singleRunner } from "../../../src/actors/cluster.ts";
+import { keyringLayer } from "../../../src/services/keyring.ts";
+import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
+import { recover } from "../../../src/duties/recovery.ts";
+import { sandboxActors } from "../../../src/actors/sandbox.ts";
+import { sessionActors } from "../../../src/actors/session.ts";
+import type { NumberedTurn } from "../../../src/domain/last-turn.ts";
+import type { Saved } from "../../../src/domain/saved.ts";
+import { GitBackend } from "../../../src/git/port.ts";
+import { simulatedBackend } from "../../../src/git/simulated.ts";
+import {
+  DaemonClient,
+  DaemonUnreachable,
+  type DaemonHealth,
+  type EnvironmentChange,
+} from "../../../src/sandbox/daemon.ts";
+import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
+import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
+import { Sessions } from "../../../src/store/ports/sessions.ts";
+import { SessionLogs } from "../../../src/store/ports/session-logs.ts";
+import type { SandboxStatus, SessionStatus } from "../../../src/domain/session.ts";
+import { admitSession } from "./sessions.ts";
+import { makeWorldWithRepository, NOON } from "./world.ts";
+
+export const READY: DaemonHealth = {
+  status: "ready",
+  runtime: { state: "ready" },
+  repo: { ready: true, branch: "main", commit: "c0ffee" },
+  bootstrap: { state: "done" },
+  turn: { active: false, active_since: null, last_activity_at: null },
+  boot: [],
+  error: null,
+};
+export const STARTING: DaemonHealth = {
+  ...READY,
+  status: "starting",
+  runtime: { state: "starting" },
+  repo: { ready: false, branch: null, commit: null },
+  bootstrap: { state: "pending" },
+};
+
+/** Every daemon's health answer. Null: no daemon answers. */
+export interface DaemonScript {
+  health: DaemonHealth | null;
+  /** The answer to a save. */
+  saved: Effect.Effect<Saved, DaemonUnreachable>;
+  /** The answer about its last turn. Absent: no turn ends. */
+  turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
+  /** Accepts a change of the environment. */
+  env: (change: EnvironmentChange) => Effect.Effect<void>;
+}
+
+export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
+/** The service's own default. */
+export const SAVE_TIMEOUT_MS = 20_000;
+
+/** Milliseconds that a provider's create takes. */
+export const CREATE_MS = 1_000;
+const IDLE_MS = 60_000;
+
+const scriptedDaemon = (script: DaemonScript) =>
+  Layer.succeed(DaemonClient, {
+    health: () =>
+      Effect.suspend(() =>
+        script.health === null
+          ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
+          : Effect.succeed(script.health),
+      ),
+    turn: () => Effect.suspend(() => script.turn ?? Effect.never),
+    logs: () => Stream.never,
+    abort: () => Effect.succeed(false),
+    save: () => Effect.suspend(() => script.saved),
+    env: (_link, _context, change) =>
+      Effect.as(
+        Effect.suspend(() => script.env(change)),
+        {
+          changed: Object.keys(change.env),
+          revision: change.revision,
+          restarted: true,
+          turn_interrupted: false,
+        },
+      ),
+  });
+
+const entity = { maxIdleMs: IDLE_MS };
+const entities = Layer.mergeAll(
+  sessionActors({ ...entity, nodeId: "node-1" }),
+  sandboxActors({
+    ...entity,
+    internalUrl: "http://platform.internal",
+    egressAllow: [],
+    gateway: null,
+    saveTimeoutMs: SAVE_TIMEOUT_MS,
+    bootTimeoutMs: 120_000,
+  }),
+  accountActors({ ...entity, bootTimeoutMs: 120_000 }),
+).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
+
+/** Waits in steps of the test clock until the condition holds. */
+export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boolean, E, R>) {
+  for (let step = 0; step < 6_000; step += 1) {
+    if (yield* holds) return;
+    yield* TestClock.adjust("50 millis");
+  }
+  return yield* Effect.die(new Error("the expected state was not reached"));
+});
+
+/** The answer of an effect that needs the test clock to advance. */
+export const answered = Effect.fnUntraced(function* <A, E, R>(asked: Effect.Effect<A, E, R>) {
+  const fiber = yield* Effect.forkChild(asked);
+  yield* until(Effect.sync(() => fiber.pollUnsafe() !== undefined));
+  return yield* Fiber.join(fiber);
+});
+
+const close = (scope: Scope.Closeable) => answered(Scope.close(scope, Exit.void));
+
+/** Builds a layer with actors in it. It closes with `end` or with the test, while the clock advances. */
+export const opened = Effect.fnUntraced(function* <A, E, R>(layer: Layer.Layer<A, E, R>) {
+  const scope = yield* Effect.acquireRelease(Scope.make(), close);
+  const context = yield* Layer.buildWithScope(Layer.fresh(layer), scope);
+  return { context, scope, end: close(scope) };
+});
+
+export interface WorldOptions {
+  /** The account's slots. */
+  readonly cap?: number;
+  /** Wraps the repositories that the actors use. */
+  readonly git?: (backend: GitBackend["Service"]) => GitBackend["Service"];
+  /** How many sandboxes may boot at once. Absent: unbounded. */
+  readonly bootsAtOnce?: number;
+}
+
+/** One life of the service's actors. `end` closes it, and the next life takes over its leftovers. */
+export const openActorsWorld = Effect.fnUntraced(function* ({
+  cap = 10,
+  git = (backend) => backend,
+  bootsAtOnce,
+}: WorldOptions = {}) {
+  yield* TestClock.setTime(NOON);
+  const script: DaemonScript = {
+    health: READY,
+    saved: Effect.succeed(NOTHING_TO_SAVE),
+    env: () => Effect.die(new Error("no secret changes here")),
+  };
+  const twins = yield* Layer.build(
+    Layer.mergeAll(
+      memoryStore,
+      simulatedBackend,
+      simulatedProvider({ bootMs: CREATE_MS }),
+      scriptedDaemon(script),
+      keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+    ),
+  );
+  const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend)));
+  const inPorts = Effect.provideContext(ports);
+  const world = yield* inPorts(makeWorldWithRepository(cap));
+  const begin = Effect.gen(function* () {
+    const places = bootsAtOnce === undefined ? Layer.empty : bootPlacesLayer(bootsAtOnce);
+    const { context, scope, end } = yield* opened(
+      entities.pipe(Layer.provide(places), Layer.provide(Layer.succeedContext(ports))),
+    );
+    const actors = Context.get(context, Actors);
+    yield* Effect.forkIn(Effect.provideService(inPorts(recover), Actors, actors), scope);
+    return { actors, end };
+  });
+  const statusOf = (id: string) => Effect.map(Context.get(ports, Sessions).get(id), (row) => row?.status);
+  const newestSandbox = (sessionId: string) => Context.get(ports, Sandboxes).newestOf(sessionId);
+  return {
+    world,
+    script,
+    begin,
+    sandboxes: Context.get(ports, SimulatedSandboxes),
+    inPorts,
+    statusOf,
+    newestSandbox,
+    admit: inPorts(admitSession(world)),
+    session: (id: string) => Effect.map(Context.get(ports, Sessions).get(id), (row) => row ?? null),
+    untilSession: (id: string, status: SessionStatus) =>
+      until(Effect.map(statusOf(id), (now) => now === status)),
+    untilSandbox: (sessionId: string, status: SandboxStatus) =>
+      until(Effect.map(newestSandbox(sessionId), (row) => row?.status === status)),
+    /** The kept logs of the session, boot after boot. */
+    keptLogs: Effect.fnUntraced(function* (sessionId: string) {
+      const logs = Context.get(ports, SessionLogs);
+      const kept = (yield* logs.boots(sessionId)).filter(({ isKept }) => isKept);
+      return yield* Effect.forEach(kept, ({ sandboxId }) => logs.read(sandboxId));
+    }),
+    /** The provider's sandboxes, by id. */
+    running: Effect.map(Context.get(ports, SimulatedSandboxes).all, (all) => [...all.keys()]),
+  };
+});

@@ -1,0 +1,37 @@
+import { defineConfig } from "vitest/config";
+import { ClosingLine } from "./test/support/vitest/reporter.ts";
+import { DEEP, LIMITS } from "./vitest.config.ts";
+
+/** Simulated runs take most of the time. They begin first, a file a core. */
+const SIMULATION = "test/simulation/{simulation,fresh-seeds}.test.ts";
+
+/**
+ * `npm run test:fast`: what needs only memory. It offers no Postgres, so a file that asks for a database fails here. It starts no
+ * sandbox and no browser.
+ */
+// eslint-disable-next-line import/no-default-export -- vitest reads the default export
+export default defineConfig({
+  test: {
+    globalSetup: ["test/support/vitest/temporary-files.ts"],
+    maxWorkers: 2,
+    reporters: ["default", new ClosingLine()],
+    projects: [
+      { test: { ...LIMITS, name: "simulation", include: [SIMULATION], sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          ...LIMITS,
+          name: "memory",
+          include: [
+            "test/{actors,domain,duties,machines,proxy,services}/**/*.test.ts",
+            "test/cli/grammar.test.ts",
+            "test/{git,sandbox}/simulated.test.ts",
+            "test/store/memory.test.ts",
+          ],
+          exclude: [DEEP],
+          isolate: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
