@@ -220,7 +220,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("tells the machine that the memory had no slot for a step, and saves nothing", () =>
+  it.effect("tells the machine that the memory has no slot for a step, and saves nothing", () =>
     Effect.gen(function* () {
       const steps: InspectedStep[] = [];
       const full = new CapReached({ limit: 1, activeSessions: 1 });

@@ -173,10 +173,10 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     });
   });
 
-  describe("from a start of its own", () => {
+  describe("from a separate start", () => {
     afterEach(end);
 
-    test("hears of saved work with its prompt, where that was not taken before", async () => {
+    test("hears of saved work with its prompt if the prompt was not delivered before", async () => {
       await start({ wip: WIP });
       await model.asked.given;
       const [first] = await heard();
@@ -184,7 +184,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
     });
 
-    test("hears of saved work first, and is asked for nothing, where its prompt was taken", async () => {
+    test("hears of saved work first, and gets no prompt, if the prompt was delivered before", async () => {
       await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
       await daemon.logged("the agent got a message about saved work");
       const told = await heard();

@@ -82,7 +82,7 @@ describe.skipIf(!existsSync(OPENCODE))("opencode without a model", () => {
     await daemon.logged("turn failed", { code: "no_model" });
   });
 
-  test("takes keys that come later, and knows every provider's default model of the table", async () => {
+  test("accepts keys that come later, and knows every provider's default model from the table", async () => {
     const keys = MODEL_PROVIDERS.flatMap(({ keys: [key = ""] }) => [[key, KEY] as const]);
     await daemon.control("env", { revision: "2", env: Object.fromEntries(keys) });
     const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
