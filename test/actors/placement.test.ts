@@ -81,7 +81,7 @@ describe("an instant that already has its row", () => {
         const text = "*/20 * * * * *";
         yield* begin(trigger("tick", text), 100);
         yield* advance(65);
-        // A node whose clock is behind takes the schedule up anew.
+        // A node whose clock is behind takes the schedule up again.
         const projects = yield* Projects;
         const { version = 0 } = (yield* projects.get(PROJECT)) ?? {};
         const keep = (schedule: string) =>

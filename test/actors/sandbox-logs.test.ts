@@ -1,4 +1,4 @@
-/** What becomes of a sandbox's log when it ends: kept before the sandbox is destroyed, whatever goes wrong on the way. */
+/** A sandbox's log is kept before the sandbox is destroyed, even if something fails on the way. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";

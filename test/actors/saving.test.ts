@@ -1,4 +1,4 @@
-/** A running session's work is saved before its sandbox is torn down (api.md 3 "Saving"), whatever happens on the way. */
+/** A running session's work is saved before its sandbox is torn down (api.md 3 "Saving"), even if something fails on the way. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";

@@ -28,7 +28,7 @@ const settings = {
   PLATFORM_NODE_GRACE_MS: "3600000",
 };
 
-/** Whether the session's own actor answers: a session that is not stopped is none to restart, which it alone says. */
+/** Whether the session's own actor answers: only the actor refuses to restart a session that is not stopped. */
 const answers = async (life: Life, target: string): Promise<boolean> => {
   const answer = await fetch(`${life.url}${target}/restart`, {
     method: "POST",

@@ -105,7 +105,7 @@ const instants = (rows: readonly Row[], from: number, to: number) => {
   };
 };
 
-/** Asks ten times a second for one thing, whatever became of the last question. */
+/** Sends one request ten times a second, whatever the result of the last one. */
 const ask = (url: string) => {
   const times: number[] = [];
   const answers = new Map<string, number>();

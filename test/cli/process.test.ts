@@ -1,6 +1,6 @@
 /**
- * The command line where the world is not as it should be: no service, somebody else's, hostile text, a reader that left,
- * and a person at a terminal.
+ * The command line in adverse conditions: no service, an unexpected service, hostile text, a reader that left, and a user
+ * at a terminal.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

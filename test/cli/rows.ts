@@ -35,7 +35,7 @@ export interface World {
 }
 
 export interface Row {
-  /** The arguments; made anew for each call, so that a call may use up the objects that it names. */
+  /** The arguments; made for each call, so that a call may use up the objects that it names. */
   readonly args: () => readonly string[] | Promise<readonly string[]>;
   readonly input?: string;
   /** What a person sees, in part. */

@@ -1,4 +1,4 @@
-/** The `git` backend against servers that fail, lead astray or flood, and what becomes of their credentials. */
+/** The `git` backend against servers that fail, lead astray or flood, and the safety of their credentials. */
 import { execFileSync } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -119,7 +119,7 @@ describe("a merge commit", () => {
   });
 });
 
-/** Before git moves `main`, somebody else does, once for each commit. @returns a file with a line for each move asked for. */
+/** Before git moves `main`, another writer does, once for each commit. @returns a file with a line for each requested move. */
 const overtakenBy = async (...commits: readonly string[]): Promise<string> => {
   const log = join(root, randomUUID());
   const moves = commits.map((commit, index) => `${index}) "$REAL" update-ref ${MAIN} ${commit} ;;`);

@@ -105,7 +105,7 @@ const setUp = async (): Promise<void> => {
   await gitOk(scene.work, "checkout", "--quiet", "-B", session, `origin/${session}`);
 };
 
-/** Makes the scene anew before each test of the file. */
+/** Makes a new scene before each test of the file. */
 export const useScene = (): void => {
   beforeAll(async () => {
     scene.root = mkdtempSync(join(tmpdir(), "smart-http-"));

@@ -36,7 +36,7 @@ const everyone = {
   sandbox: "in",
 } as const;
 
-/** api.md 1 as a table: what a route asks for → what becomes of each kind of token. */
+/** api.md 1 as a table: the power that a route requires → the answer to each kind of token. */
 const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   nothing: everyone,
   self: good({

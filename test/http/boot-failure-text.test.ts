@@ -1,4 +1,4 @@
-/** A boot that fails with whatever bytes the agent runtime wrote last: the session fails all the same, and says why. */
+/** A boot that fails with arbitrary last bytes of the agent runtime: the session fails, and gives the reason. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {

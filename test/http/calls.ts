@@ -8,7 +8,7 @@ export type Fate = "in" | 401 | 403 | 404;
 
 /** A request that does what its route is for. */
 export interface Call {
-  /** Path from the version on; made anew for each caller, so that one may destroy what it names. */
+  /** Path from the version on; made for each caller, so that a call may destroy the object that it names. */
   readonly target: (kind: TokenKind) => string | Promise<string>;
   readonly body?: (kind: TokenKind) => unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -192,7 +192,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /docs/guide/:kind/:group/:page": at("/docs/guide/use/sessions/nothing", 404),
     "GET /": at("/", 200),
     "GET /dashboard/open": at("/dashboard/open?code=none", 303),
-    // Signing in takes a token in the body, and this one is none.
+    // Signing in takes a token in the body, and this one is invalid.
     "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
     "GET /dashboard/session": at("/dashboard/session", 401),
     "DELETE /dashboard/session": at("/dashboard/session", 204),

@@ -266,7 +266,7 @@ const NO_UUIDS = [
   "%0a",
   "018f4b1e-7c1a-7d3e-8f00-000000000000%0a",
 ];
-/** Escapes that are none: Node's own decoder throws on them. */
+/** Invalid escapes: Node's own decoder throws on them. */
 const BROKEN = ["%ff", "%E0%A4%A", "%", "%zz"];
 
 describe("an invalid id", () => {

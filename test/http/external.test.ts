@@ -143,7 +143,7 @@ describe("a project with an external repository", () => {
     expect(straight.stderr).toContain("can push only to its own branch");
     expect(await tip("trunk")).toBe(base);
 
-    // Meanwhile somebody else works at the server.
+    // Meanwhile another user works at the server.
     const aside = await change({ "aside.txt": "aside\n" });
     const opened = await service.request("POST", `/v1/projects/${pid}/change-requests`, {
       body: { title: "Work", session_id: sid },

@@ -1,6 +1,6 @@
 /**
  * What others rely on: the OpenAPI document of the running service, the routes with their power, and the list of those
- * that need no token. `vitest -u` writes them anew; the difference is then to be read.
+ * that need no token. `vitest -u` writes them again; read the difference afterwards.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";

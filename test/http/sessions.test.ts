@@ -241,7 +241,7 @@ describe("stopping, restarting, deleting", () => {
     expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
     service.daemon.become("ready");
     await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
-    // Every second stop passes through the mailbox behind whatever the boot still had to say.
+    // Every second stop passes through the mailbox behind the last messages of the boot.
     expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
     expect(await activeSessions()).toBe(0);
   });

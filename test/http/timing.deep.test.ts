@@ -99,7 +99,7 @@ describe("the comparison of a signature", () => {
     if (key === null) throw new Error("the secret is not empty");
     const body = Buffer.from(BODY);
     const draw = coins(SEED);
-    // Made anew, in the order of the draw: where a text lies in memory is no property of its kind.
+    // Made again, in the order of the draw: a text's place in memory must not depend on its kind.
     const drawn = () => {
       const kind = draw();
       return { kind, headers: { hub: undefined, platform: wrongAt(DIGEST, WRONG_DIGITS[kind]) } };

@@ -82,7 +82,7 @@ const FORM_TYPE = "application/x-www-form-urlencoded";
 const written = (body: string, type: string): string =>
   type === FORM_TYPE ? new URLSearchParams({ payload: body }).toString() : body;
 
-/** Delivers all of them to a trigger. @returns what became of each, in their order. */
+/** Delivers all of them to a trigger. @returns the result of each, in their order. */
 const deliverAll = (slug: string, type: string): Promise<readonly string[]> =>
   Promise.all(
     PAYLOADS.map(async ({ name, delivery, body }) => {

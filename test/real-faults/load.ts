@@ -86,7 +86,7 @@ export class Load {
     while (this.#working > 0) await delay(AGAIN_MS);
   }
 
-  /** Ends it for good. */
+  /** Ends it permanently. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.#resume.resolve();
@@ -264,7 +264,7 @@ export class Load {
     while (!this.#isOver && !(await this.#deliverOnce(id, url, { headers, body }))) await delay(AGAIN_MS);
   };
 
-  /** @returns whether it was taken, or refused for good. */
+  /** @returns whether it was accepted, or refused permanently. */
   async #deliverOnce(id: string, url: string, sent: Pick<RequestInit, "headers" | "body">): Promise<boolean> {
     const begun = this.books.tick();
     try {

@@ -29,7 +29,7 @@ const read = (file: string): string => {
 
 const ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
-/** Ids that the text names below the run directory, on whatever file system that lies. */
+/** Ids that the text names below the run directory, on any file system. */
 const named = (text: string, runDir: string): readonly string[] => [
   ...new Set(
     [...text.matchAll(new RegExp(`${path.basename(runDir)}/s/(${ID})`, "g"))].map(([, id = ""]) => id),

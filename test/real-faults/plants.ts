@@ -13,7 +13,7 @@ export interface Ground {
   readonly service: FaultyService;
   /** Nothing is wrong in it. */
   readonly seen: Seen;
-  /** Looks at everything anew. */
+  /** Reads everything again. */
   readonly look: () => Promise<Seen>;
   /** A session that was made by a user, pushed, was merged, left work behind and was stopped; its sandbox. */
   readonly ended: { readonly sessionId: string; readonly sandboxId: string; readonly pushed: string };

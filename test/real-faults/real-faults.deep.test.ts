@@ -39,7 +39,7 @@ const survives = async ({ service, others = [], fault, rounds }: Case): Promise<
   }
 };
 
-/** Closes all of them, whatever became of the work with them. */
+/** Closes all of them, even if the work with them failed. */
 const using = async (services: readonly FaultyService[], work: () => Promise<void>): Promise<void> => {
   try {
     await work();

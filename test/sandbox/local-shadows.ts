@@ -1,4 +1,4 @@
-/** Cases of `local` about the agent's programs: they are the agent's alone, whatever they are called. */
+/** Cases of `local` about the agent's programs: they are the agent's alone, whatever their names. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";

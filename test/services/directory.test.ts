@@ -1,4 +1,4 @@
-/** What the directory holds of a project, and what becomes of the others beside one that cannot be held. */
+/** The directory's record of a project, and the records of the others beside one that cannot be held. */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";

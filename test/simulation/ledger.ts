@@ -1,6 +1,6 @@
 /** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
 
-/** A person's request, or what became of it; null: no answer came (yet). */
+/** A user's request and its result; null: no answer came (yet). */
 export interface Asked {
   readonly kind: "create" | "stop" | "restart" | "remove" | "fire" | "replay" | "cancel" | "other";
   /** The session, or the fire, that it was about. */

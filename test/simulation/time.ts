@@ -141,7 +141,7 @@ export class SimulatedTime {
     process.stalled = null;
   }
 
-  /** Runs what becomes ready within the next `ms`, until `stop` says so. @returns how much of it is left. */
+  /** Runs the work that becomes ready within the next `ms`, until `stop` says so. @returns the rest of the time. */
   advance(ms: number, stop: () => boolean = () => false): number {
     const target = this.elapsed + ms;
     do this.#runReady(stop);

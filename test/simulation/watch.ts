@@ -386,7 +386,7 @@ export class CommitWatch {
     if (status === "provisioning" || status === "active")
       this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
     const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
-    // An owner that comes late may have made it anew: who is left to remove it is the round.
+    // A late owner may have created it again: then the round must remove it.
     if (isForgotten && !isOwnershipVague && !liedAbout.has(sandboxId))
       this.violations.push(`I9 the sandbox ${sandboxId} was left for the orphans' round`);
   }

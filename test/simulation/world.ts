@@ -105,7 +105,7 @@ export class World {
   disturbedUntil = 0;
   /** Whether an owner that does not know better may come late: it was frozen, or another owns what it owns. */
   isOwnershipVague: boolean;
-  /** Sessions whose commands somebody took away. */
+  /** Sessions whose commands a fault removed. */
   readonly forgotten = new Set<string>();
   /** By how much counters were made wrong and are not known to be mended. */
   readonly distorted = new Map<string, number>();
@@ -229,7 +229,7 @@ export class World {
     return uuidV7(this.walls.least, this.#entropy.bytes(16));
   }
 
-  /** What every fiber of a process goes by. */
+  /** The services that every fiber of a process uses. */
   #surroundings(process: Process) {
     return Context.make(Scheduler, process.scheduler).pipe(
       Context.add(Clock.Clock, process.clock),
@@ -331,7 +331,7 @@ export class World {
     }
   }
 
-  /** Time passes; a node that dies meanwhile is started anew. */
+  /** Time passes; a node that dies meanwhile is started again. */
   pass(ms: number): void {
     const isDue = ({ process, backAt }: Node) => !process.isUp && backAt <= this.time.elapsed;
     for (let left = ms; left > 0 || this.nodes.some(isDue);) {

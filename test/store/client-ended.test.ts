@@ -24,7 +24,7 @@ const READY = message("Z", "I");
 const DONE = message("C", "SELECT 0\0");
 const ENDED = message("E", "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0");
 
-/** A server that says these, each as one write: the first when somebody connects, the others to what is asked. */
+/** A server that sends these, each as one write: the first when a client connects, the others as answers. */
 const serverThat = (says: readonly Buffer[]) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

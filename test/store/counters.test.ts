@@ -1,4 +1,4 @@
-/** Counters that somebody has made wrong, in both stores; and in Postgres, right ones in the middle of a transaction. */
+/** Wrong counters in both stores; and in Postgres, correct ones in the middle of a transaction. */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";

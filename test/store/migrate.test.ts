@@ -20,7 +20,7 @@ describe("migrations", () => {
     Effect.gen(function* () {
       yield* migrate;
       const schema = yield* dumpSchema;
-      // After a new migration: `vitest run test/store/migrate -u` writes the file anew.
+      // After a new migration: `vitest run test/store/migrate -u` writes the file again.
       yield* Effect.promise(() => expect(schema).toMatchFileSnapshot("../../migrations/schema.sql"));
     }),
   );

@@ -10,7 +10,7 @@ interface Size {
   readonly files: number;
   readonly bytesEach: number;
   readonly commits: number;
-  /** Files that each commit after the first one writes anew. */
+  /** Files that each commit after the first one rewrites. */
   readonly changedEach: number;
   /** Text packs to a fraction of its size; noise to none. */
   readonly content: "text" | "noise";

@@ -21,7 +21,7 @@ import { BadCursor, Taken } from "../../../src/store/ports/errors.ts";
 import type { Process } from "../time.ts";
 import type { Answer, Asked, Order, Outcome } from "./orders.ts";
 
-/** An answer that takes longer than this, ms, is none: the thread is lost. */
+/** If an answer takes longer than this, ms, the thread is lost. */
 const LONGEST_MS = 120_000;
 
 const ERRORS: Readonly<Record<string, (fields: never) => unknown>> = {

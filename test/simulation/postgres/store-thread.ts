@@ -123,7 +123,7 @@ const snapshot = ({ texts }: Ordered<"snapshot">) =>
     ),
   );
 
-/** A server of somebody else's is not ours to kill. */
+/** The simulation kills only its own server. */
 const restart = Effect.gen(function* () {
   if (url !== null) return yield* terminate(null);
   const [row] = yield* inDatabase(
