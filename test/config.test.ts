@@ -43,12 +43,12 @@ const BAD_TIMES =
     "|",
   );
 
-test("the table of times is whole", () => {
+test("the table of times is complete", () => {
   const knobs = Object.keys(read({})).filter((knob) => knob.endsWith("Ms"));
   expect(knobs.toSorted()).toEqual([...DURATIONS.map(([, knob]) => knob), "fireRetentionMs"].toSorted());
 });
 
-test("the ledger is kept for a day at least, for as long as delivery ids are known by it", () => {
+test("the ledger is kept for at least a day, as long as it recognises delivery ids", () => {
   const name = "PLATFORM_FIRE_RETENTION_MS";
   const refusal = (value: string) =>
     `${name} is ${JSON.stringify(value)}; expected a whole number from 86400000 to 31536000000`;
@@ -59,17 +59,17 @@ test("the ledger is kept for a day at least, for as long as delivery ids are kno
 });
 
 describe.each(DURATIONS)("%s", (name, knob, fallback) => {
-  test.each(BAD_TIMES)("refuses %j with the name, the value and what is expected [C21]", (value) => {
+  test.each(BAD_TIMES)("refuses %j with the name, the value and the expected form [C21]", (value) => {
     expect(problems({ [name]: value })).toEqual([
       `${name} is ${JSON.stringify(value)}; expected a whole number from 1 to 31536000000`,
     ]);
   });
 
-  test.each(["1", "0005", "60000", "31536000000"])("takes %j [C21]", (value) => {
+  test.each(["1", "0005", "60000", "31536000000"])("accepts %j [C21]", (value) => {
     expect(read({ [name]: value })[knob]).toBe(Number(value));
   });
 
-  test.each([undefined, ""])("is its default where it is %j", (value) => {
+  test.each([undefined, ""])("uses its default for %j", (value) => {
     expect(read({ [name]: value })[knob]).toBe(fallback);
   });
 });
@@ -141,7 +141,7 @@ const inDirectory = async <A>(use: (directory: string) => Promise<A>): Promise<A
   }
 };
 
-test("a start with a wrong time ends with 1 and a sentence, and claims nothing [C21]", async () => {
+test("a start with an invalid time setting ends with 1 and a message, and claims nothing [C21]", async () => {
   const { code, stdout, stderr, left } = await inDirectory(async (directory) => ({
     ...(await startService(directory, { PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "0" })),
     left: readdirSync(directory),
@@ -155,7 +155,7 @@ test("a start with a wrong time ends with 1 and a sentence, and claims nothing [
   ]);
 });
 
-test("a start says which zone data and which Node decide over instants [C10]", async () => {
+test("a start logs which zone data and which Node it uses for instants [C10]", async () => {
   const { code, stderr } = await Effect.runPromise(
     Effect.scoped(
       Effect.flatMap(freshDatabase("migrated"), (url) =>

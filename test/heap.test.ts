@@ -12,7 +12,7 @@ const collections = (mode: "on" | "off"): number =>
   ).collections;
 
 it.skipIf(!process.versions.v8.startsWith("13."))(
-  `counts buffers with the heap, and so collects seldom for their sake (V8 13; here ${process.versions.v8})`,
+  `counts buffers with the heap, and so seldom collects because of them (V8 13; here ${process.versions.v8})`,
   () => {
     expect(collections("on")).toBeLessThan(collections("off") / 2);
   },

@@ -50,7 +50,7 @@ const filesOf = (pid: number): readonly string[] =>
     }
   });
 
-it("hands no program that the service starts a descriptor that the service inherited", async () => {
+it("passes no inherited descriptor of the service to the programs that it starts", async () => {
   const service = start("src/main.ts", [], {
     PLATFORM_PORT: "0",
     PLATFORM_DATA_DIR: join(directory, "data"),
@@ -70,11 +70,11 @@ it.each([
   ["the operator's command line", "src/cli.ts", ["--help"], {}],
   // Without git on its PATH it ends before it starts anything.
   ["the demo", "demo/main.ts", ["--once"], { PATH: "/nonexistent" }],
-])("hands no program that %s starts a descriptor that it inherited", async (_who, name, args, env) => {
+])("passes no inherited descriptor to the programs that %s starts", async (_who, name, args, env) => {
   expect(await start(name, args, env).ended).toContain("passes on: .");
 });
 
-it("leaves Node the file of certificates that it is still reading", async () => {
+it("leaves Node the file of certificates that it still reads", async () => {
   const pipe = join(directory, "certificates");
   execFileSync("mkfifo", [pipe]);
   // Opened for both, so that neither end waits for the other.
@@ -96,7 +96,7 @@ it("leaves Node the file of certificates that it is still reading", async () => 
   expect(await errors).toBe("");
 });
 
-it("plants descriptors that a program which does nothing about them passes on", async () => {
+it("plants descriptors that an unprepared program passes on", async () => {
   const said = await start("test/support/programs/inherited-probe.mjs", []).ended;
   expect(said).toMatch(/passes on: 63 64 (\d+ )*255 256 (\d+ )*1000\./);
 });

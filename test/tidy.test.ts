@@ -37,12 +37,12 @@ test("keeps every file within 400 lines", () => {
   expect(long).toEqual([]);
 });
 
-test("names no machine's paths and no package registry", () => {
+test("names no path of a machine and no package registry", () => {
   const places = /(?<![\w/.])[/](?:home|Users|work)[/]\w|registry[.]\w+[.](?:org|com)/;
   expect(matches(FILES, places)).toEqual([]);
 });
 
-test("locks packages by their hash and leaves it to the installer where they come from", () => {
+test("locks packages by their hash and leaves their source to the installer", () => {
   expect(matches(["package-lock.json"], /"resolved":/)).toEqual([]);
   expect(read("package-lock.json")).toContain('"integrity": "sha512-');
 });
@@ -56,12 +56,12 @@ test("pins every package to one exact version", () => {
   expect(loose).toEqual([]);
 });
 
-test("has no place for what has no name", () => {
+test("has no folder or file with a meaningless name", () => {
   const vague = /(?:^|[/.-])(?:utils?|common|misc|helpers?|managers?)(?:[/.-]|$)/;
   expect(FILES.filter((file) => vague.test(file))).toEqual([]);
 });
 
-test("leaves nothing for later and no test switched off", () => {
+test("leaves no task for later and no test switched off", () => {
   const later = /\b(?:TO[D]O|FIX[M]E|XX[X])\b/;
   const off = /\b(?:it|test|describe)(?:\.\w+)*\.(?:only|skip|todo|fails)\b/;
   expect(matches(FILES, later)).toEqual([]);
@@ -76,7 +76,7 @@ test("numbers migrations without a gap and names each by its subject", () => {
   expect(numbers).toEqual(names.map((_, index) => String(index + 1).padStart(4, "0")));
 });
 
-test("begins each migration with why it is there", () => {
+test("begins each migration with its reason", () => {
   const silent = inFolder("migrations").filter((file) => !read(file).startsWith("-- "));
   expect(silent).toEqual([]);
 });
@@ -96,7 +96,7 @@ const THREATS: Readonly<Record<string, number>> = {
   I: 22, // invariants
 };
 
-test("cites cases of the list of threats that exist", () => {
+test("cites only existing cases of the list of threats", () => {
   const tests = inFolder("test").filter((file) => file.endsWith(".ts"));
   const cited = tests.flatMap((file) =>
     [...read(file).matchAll(/\[((?:[A-Z]\d{1,2})(?:, [A-Z]\d{1,2})*)\](?=["'`])/g)].flatMap(([, ids = ""]) =>
@@ -128,7 +128,7 @@ test("tests each file of the domain among the domain's tests", () => {
   expect(untested).toEqual([]);
 });
 
-test("keeps one name for one noun: definition and handler, machine and interpreter", () => {
+test("uses one name for one noun: definition and handler, machine and interpreter", () => {
   const shared = new Set(["api", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
   expect(names("src/http/handlers")).toEqual(expect.arrayContaining(definitions));
@@ -149,7 +149,7 @@ const ENVIRONMENT_READERS = new Set([
   "daemon/start.ts",
 ]);
 
-test("reads the environment in one place a program", () => {
+test("reads the environment in one place for each program", () => {
   const readers = new Set(
     matches(
       [...inFolder("src"), ...inFolder("daemon")].filter((file) => file.endsWith(".ts")),
@@ -159,13 +159,13 @@ test("reads the environment in one place a program", () => {
   expect([...readers].filter((file) => !ENVIRONMENT_READERS.has(file))).toEqual([]);
 });
 
-test("takes how long tests wait from one place", () => {
+test("takes the wait limits of tests from one place", () => {
   const tests = FILES.filter(
     (file) => /^test\/.*(?<!\.deep\.test)\.ts$/.test(file) && !/^test\/(?:bench|simulation)\//.test(file),
   );
   const own =
     /\b(?:testTimeout|hookTimeout|timeout): \d|\b(?:START_|CHILD_|REQUEST_)?TIMEOUT_MS = \d|AbortSignal\.timeout\(\d/;
-  // What a machine is to do at a boot's end is told by its own clock.
+  // The timeouts in the tests of actors belong to the machines, on a test clock.
   const told = tests.filter((file) => !file.startsWith("test/actors/"));
   expect(matches(told, own)).toEqual([]);
 });

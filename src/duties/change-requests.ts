@@ -1,8 +1,8 @@
 /**
- * Keeps readers of open change requests up to date: what a request shows, its commits, its files and whether it can be
- * merged, changes when one of its two branches moves, and branches move outside the database. A background duty on a timer
- * and a signal: it compares each branch with what readers were told of last, so that a move is told of also where the
- * service died between the push or the merge and the telling.
+ * Keeps readers of open change requests up to date. A request's commits, its files and its conflicts change when one of its
+ * two branches moves, and branches move outside the database. This background duty runs on a timer and a signal. It
+ * compares each branch with the tip that readers were last notified about. So readers hear about a move even if the service
+ * died between the push or the merge and the notification.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -55,7 +55,7 @@ const branchesOf = ({ projectId, baseRef, headRef }: ChangeRequest) =>
   ] as const;
 const nameOf = (projectId: string, branch: string): string => `${projectId} ${branch}`;
 
-/** Compares the branches of these requests with what was told of them, and tells what is new. */
+/** Compares the branches of these requests with the last notified tips, and notifies readers about moves. */
 const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
   const git = yield* GitBackend;
   const { noteTips } = yield* ChangeRequests;
@@ -66,7 +66,7 @@ const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
   yield* Effect.forEach(
     branches,
     ([name, [projectId, branch]]) =>
-      // What cannot be asked now is asked again at the next look.
+      // A branch that cannot be read now is read at the next look.
       Effect.ignore(Effect.map(git.branchTip({ projectId }, branch), (tip) => tips.set(name, tip))),
     { concurrency: AT_ONCE, discard: true },
   );

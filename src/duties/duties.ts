@@ -10,7 +10,7 @@ const MINUTE = 60 * SECOND;
 const SWEEP_SHARE = 0.1;
 
 export interface Duty {
-  /** What one round does, in some 35 characters: the tree has 120 columns. */
+  /** The work of one round, in about 35 characters: the tree has 120 columns. */
   readonly about: string;
   /** From the end of a round to the next one, in ms; a function where a setting decides it. */
   readonly periodMs: number | ((settings: never) => number);

@@ -81,9 +81,9 @@ export const dutyRound = <E, R>(
   });
 
 export interface Rounds<R, R2 = never> {
-  /** One round. What it cannot do now, the next one does. */
+  /** One round. The next round retries work that this one could not do. */
   readonly round: Effect.Effect<void, StoreError, R>;
-  /** What the first round waits for; nothing: it comes at once. */
+  /** The first round waits for this. Without it, the first round starts at once. */
   readonly first?: "a period" | Effect.Effect<unknown, never, R2>;
   /** The row's period. */
   readonly periodMs: number;

@@ -21,7 +21,7 @@ import type { MergeRefusal, MergeSides } from "../domain/merge.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface ChangeRequestContext {
-  /** What `merging` is for: a merge, or a look at what became of one, after which the request stays open or is closed. */
+  /** The aim of `merging`: a merge, or a look at a former merge. After the look, the request stays open or is closed. */
   readonly aim: "merge" | "look" | "close" | null;
   /** The user who asked for the merge that was noted last; null for a merge at the code host. */
   readonly by: string | null;

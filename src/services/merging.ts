@@ -1,4 +1,4 @@
-/** What callers ask of a change request's actor, with the answer that comes when the merge has ended. */
+/** Calls to a change request's actor that return when its merge has ended. */
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { ActorNotFound } from "../actors/host.ts";
@@ -11,18 +11,18 @@ import type { ChangeRequest } from "../store/ports/records.ts";
 
 type Which = Pick<ChangeRequest, "id" | "projectId">;
 
-/** The actor is looked at again at least so often: a signal may be lost, and an outage is the caller's to know. */
+/** Reads the actor's state at least this often: a signal may be lost, and the caller must learn about an outage. */
 const LOOK_AGAIN = "2 seconds";
 
 /**
- * The actor's snapshot when no merge is under way any more. The merge is the actor's: it goes on when whoever waits here
- * leaves, and on another node when this one dies.
+ * The actor's snapshot after the current merge. The actor owns the merge: it continues if the caller leaves, and on another
+ * node if this one dies.
  */
 const ended = Effect.fnUntraced(function* ({ id, projectId }: Which) {
   const { changed } = yield* Events;
   const { memory } = yield* ChangeRequests;
   const look = Effect.gen(function* () {
-    // Listened for from before the look.
+    // Listens before it reads, so that no change between the two is missed.
     const news = yield* Effect.forkScoped(changed(projectId), { startImmediately: true });
     const loaded = yield* memory.load(id);
     if (loaded === null) return yield* new ActorNotFound({ actorId: id });

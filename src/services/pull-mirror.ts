@@ -1,14 +1,14 @@
 /**
  * Keeps the pull request of a code host beside each change request (api.md 2, `pull_requests`). It compares both sides and
- * takes no input, so it may look at any time and any number of times. Whoever changes a request asks for a look at that one
- * (command `mirrorPull`); a duty looks at all of them every 30 seconds (duties/pull-requests.ts).
+ * takes no input, so it may look at any time and any number of times. After a change, a request's actor asks for a look at its
+ * request (command `mirrorPull`). A duty looks at all of them every 30 seconds (duties/pull-requests.ts).
  *
  *  P1 `wanted` stands in the row before the host is asked to open a pull request, and the pull request carries the change
  *     request's id. After a crash in between, the next look finds it and opens no second one.
  *  P2 A request joins an open pull request only if no other request holds that one.
- *  P3 What has ended at the host is told to the request's actor. `merged` is told only where the host merged into the
+ *  P3 The request's actor is told when its pull request ends at the host. `merged` is told only if the host merged into the
  *     request's own base branch.
- *  P4 The host notices a merge that was made here. Where it cannot, since the branch went on, its pull request is closed.
+ *  P4 The host notices a merge that was made here. If it cannot, because the branch has moved on, the pull request is closed.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -45,7 +45,7 @@ const marker = ({ id }: ChangeRequest): string => `<!-- change request ${id} -->
 
 const bodyOf = (request: ChangeRequest, publicUrl: string): string => {
   const link = `${publicUrl}/#/projects/${request.projectId}/change-requests/${request.number}`;
-  // What is too long for the host is cut at its end: the description is, and neither the link nor the mark.
+  // A text that is too long for the host loses the end of its description, but never the link or the marker.
   return [
     cutText(request.description.trim(), DESCRIPTION),
     `Change request [#${request.number}](${link})`,
@@ -143,7 +143,7 @@ const settleOne = Effect.fnUntraced(function* (look: Look, request: ChangeReques
   yield* recordPull(project.id, request.number, { status, number, url });
 });
 
-/** The next look tries again. An outage of the database is waited out by whoever asked for this one. */
+/** The next look tries again. The caller waits out an outage of the database. */
 const postponed =
   (project: Project) =>
   (error: GitError | TellError): Effect.Effect<void, StoreError> =>
@@ -154,7 +154,7 @@ const postponed =
           reason: error._tag === "GitError" ? error.message : error._tag,
         });
 
-/** One look at a project's requests, or at one of them. What cannot be done now is left to the duty's next look. */
+/** One look at a project's requests, or at one of them. The duty's next look retries the rest. */
 export const settleProject = Effect.fnUntraced(
   function* (project: Project, { publicUrl }: PullMirrorOptions, only: string | null = null) {
     if (!wantsPulls(project)) return;
@@ -174,7 +174,7 @@ export const settleProject = Effect.fnUntraced(
       held: new Set(held),
     };
     for (const request of wanted) {
-      // What the host refuses for one request does not keep the others from theirs.
+      // If the host refuses one request, the others continue.
       yield* Effect.catch(settleOne(look, request), postponed(project));
     }
   },

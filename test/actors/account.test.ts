@@ -68,7 +68,7 @@ const sessionIds = Effect.fnUntraced(function* (projectId: string) {
 });
 
 describe("an account's actor", () => {
-  it.effect("drains once more for any number of signals that came during a drain", () =>
+  it.effect("drains once more for any number of signals during a drain", () =>
     Effect.gen(function* () {
       const { signal, isDraining, finish, drains } = yield* scene;
       yield* signal;
@@ -83,7 +83,7 @@ describe("an account's actor", () => {
     }),
   );
 
-  it.effect("drains again as long as more wait", () =>
+  it.effect("drains again as long as more fires wait", () =>
     Effect.gen(function* () {
       const { signal, isDraining, finish } = yield* scene;
       yield* signal;

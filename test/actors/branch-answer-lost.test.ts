@@ -1,4 +1,4 @@
-/** A session branch that was made although nobody heard of it (threats.md G12). */
+/** A session branch that was created although the service never got the answer (threats.md G12). */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -8,7 +8,7 @@ import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { answered, openActorsWorld } from "../support/world/actors.ts";
 
 describe("a branch whose answer was lost", () => {
-  it.effect("is taken as it is by the service's next life, though its base has moved on [G12, G11]", () =>
+  it.effect("is taken over by the service's next life, even if its base has moved on [G12, G11]", () =>
     Effect.gen(function* () {
       const cut = yield* Deferred.make<string>();
       const asked: string[] = [];
@@ -45,7 +45,7 @@ describe("a branch whose answer was lost", () => {
     }),
   );
 
-  it.effect("fails the session that was told of an error, and a restart finds it there [G12]", () =>
+  it.effect("fails the session that got the error, and a restart finds the branch [G12]", () =>
     Effect.gen(function* () {
       let isFirst = true;
       const world = yield* openActorsWorld({

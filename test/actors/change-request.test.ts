@@ -81,7 +81,7 @@ const world = Effect.gen(function* () {
   const read: (string | null)[] = [];
   const moved: string[] = [];
   const manifests = {
-    current: () => Effect.die(new Error("nobody asks")),
+    current: () => Effect.die(new Error("it is not asked")),
     sync: () => Effect.map(git.branchTip({ projectId }, "main"), (tip) => void read.push(tip)),
     reconcile: Effect.void,
   } as unknown as Manifests["Service"];
@@ -120,7 +120,7 @@ const world = Effect.gen(function* () {
   const loaded = Effect.flatMap(requests.memory.load(id), (found) =>
     found === null ? Effect.die(new Error("not there")) : Effect.succeed(found),
   );
-  /** What is left when nothing is under way. */
+  /** The state at rest. */
   const rest = Effect.gen(function* () {
     yield* until(Effect.map(loaded, ({ pending }) => pending.length === 0));
     const row = yield* requests.byId(id);
@@ -156,7 +156,7 @@ const merging = (when: Death["when"]) =>
           );
           yield* until(Effect.map(isSettled, (settled) => settled || death.isDead));
           yield* first.end;
-          // What life one has saved of the wish decides what the next one owes.
+          // The next life finishes the request only if the first one saved it.
           const wasAsked = (yield* played.loaded).snapshot.state !== "open";
           const second = yield* played.begin();
           yield* answered(second.recover);

@@ -59,7 +59,7 @@ const actorsOf = (layer: ReturnType<typeof cluster>) =>
   Effect.map(opened(layer), ({ context }) => Context.get(context, Actors));
 
 describe("actors as cluster entities", () => {
-  it.effect("stay in memory as long as a command is under way", () =>
+  it.effect("stay in memory as long as a command is running", () =>
     Effect.gen(function* () {
       const { memory, loads } = freshMemory();
       let lives = 0;
@@ -79,7 +79,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("come back from memory with the state they had", () =>
+  it.effect("return to memory with their previous state", () =>
     Effect.gen(function* () {
       const { memory, loads } = freshMemory();
       const actors = yield* actorsOf(cluster(Effect.succeed(QUIET), memory));
@@ -94,7 +94,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("begin what their outbox holds when they are woken", () =>
+  it.effect("perform the commands in their outbox when they are woken", () =>
     Effect.gen(function* () {
       const { memory } = freshMemory();
       const { snapshot, commands } = account.step(account.start({}).snapshot, SIGNAL);
@@ -126,7 +126,7 @@ describe("actors as cluster entities", () => {
   );
 
   const refusals = [
-    ["an actor that is not there", { load: () => Effect.succeed(null) }, ActorNotFound],
+    ["a missing actor", { load: () => Effect.succeed(null) }, ActorNotFound],
     [
       "a store that cannot be reached",
       { load: () => Effect.fail(new StoreError({ operation: "load", cause: new Error("refused") })) },
@@ -142,7 +142,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("start anew with the next message after a start that failed", () =>
+  it.effect("start again with the next message after a failed start", () =>
     Effect.gen(function* () {
       let isReachable = false;
       const refused = new StoreError({ operation: "load", cause: new Error("refused") });
@@ -156,7 +156,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("answer a message whose step crashes, and take the next one", () =>
+  it.effect("answer a message whose step crashes, and process the next one", () =>
     Effect.gen(function* () {
       let isBroken = true;
       const { memory } = freshMemory({
@@ -170,7 +170,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("say that their mailbox is full", () =>
+  it.effect("report a full mailbox", () =>
     Effect.gen(function* () {
       const release = yield* Deferred.make<void>();
       const { memory } = freshMemory({ save: (save) => Effect.andThen(Deferred.await(release), save) });
@@ -183,7 +183,7 @@ describe("actors as cluster entities", () => {
     }),
   );
 
-  it.effect("take messages however often they were woken while a command is under way", () =>
+  it.effect("process messages during a running command, however often they were woken", () =>
     Effect.gen(function* () {
       const { memory } = freshMemory();
       const actors = yield* actorsOf(cluster(Effect.never, memory));
@@ -196,7 +196,7 @@ describe("actors as cluster entities", () => {
   );
 
   // The clock is real here: what is shown is that the end comes at all.
-  it.live("end though a command is under way that never ends", () =>
+  it.live("end even if a running command never ends", () =>
     Effect.gen(function* () {
       const { memory } = freshMemory();
       const begun = yield* Deferred.make<void>();

@@ -17,7 +17,7 @@ import {
 import { advance } from "../support/world/clock.ts";
 
 describe("a cron trigger", () => {
-  it.effect("fires each due instant once, with its instant and the former one in the prompt [C13]", () =>
+  it.effect("fires each due instant once, with its instant and the previous one in the prompt [C13]", () =>
     Effect.gen(function* () {
       yield* projectWith(manifest("0 * * * * *"));
       yield* advance(150);
@@ -31,7 +31,7 @@ describe("a cron trigger", () => {
     }).pipe(overService),
   );
 
-  it.effect("goes on firing when it was out of memory between its instants", () =>
+  it.effect("continues to fire after it left memory between its instants", () =>
     Effect.gen(function* () {
       // Idle actors leave memory after a minute; this one is due every ten.
       yield* projectWith(manifest("0 */10 * * * *"));
@@ -48,7 +48,7 @@ describe("a cron trigger", () => {
     }).pipe(overService),
   );
 
-  it.effect("follows a changed schedule at once and fires neither instant twice [C17]", () =>
+  it.effect("follows a changed schedule at once and fires no instant twice [C17]", () =>
     Effect.gen(function* () {
       yield* projectWith(manifest("0 * * * * *"));
       yield* advance(61);
@@ -78,7 +78,7 @@ describe("a cron trigger", () => {
   }
 
   it.effect(
-    "of a paused project has a row for each due instant that says so, and goes on when it is paused no more",
+    "of a paused project gets a row with that reason for each due instant, and fires again after the pause",
     () =>
       Effect.gen(function* () {
         yield* projectWith(manifest("0 * * * * *"));
@@ -98,7 +98,7 @@ describe("a cron trigger", () => {
     ["disabled and enabled again", manifest("0 * * * * *", "enabled = false"), manifest("0 * * * * *")],
     ["renamed and back [M20]", manifest("0 * * * * *").replace("tick", "tock"), manifest("0 * * * * *")],
   ] as const) {
-    it.effect(`starts counting anew where it was ${name}`, () =>
+    it.effect(`counts from the present again after it was ${name}`, () =>
       Effect.gen(function* () {
         yield* projectWith(manifest("0 * * * * *"));
         yield* advance(61);
@@ -118,7 +118,7 @@ describe("a cron trigger", () => {
     );
   }
 
-  it.effect("starts counting anew where its project was archived meanwhile", () =>
+  it.effect("counts from the present again if its project was archived meanwhile", () =>
     Effect.gen(function* () {
       yield* projectWith(manifest("0 * * * * *"));
       yield* advance(61);

@@ -10,7 +10,7 @@ import { StoreError } from "../../src/store/ports/journal.ts";
 
 const answer: Told<string> = { accepted: true, snapshot: "here" };
 
-it.effect("tells again and again until the receiver answers", () =>
+it.effect("repeats a message until the receiver answers", () =>
   Effect.gen(function* () {
     const refusals: TellError[] = [
       new StoreError({ operation: "load", cause: new Error("connection refused") }),
@@ -30,7 +30,7 @@ it.effect("tells again and again until the receiver answers", () =>
   }),
 );
 
-it.effect("takes a receiver that is not there, or does not take the event, for told", () =>
+it.effect("counts a message as delivered if the receiver does not exist or does not accept the event", () =>
   Effect.gen(function* () {
     yield* told(Effect.fail(new ActorNotFound({ actorId: "a" })));
     yield* told(Effect.succeed({ ...answer, accepted: false }));

@@ -46,8 +46,8 @@ const statusesIn = Effect.fnUntraced(function* (projectId: string) {
   return items.map(({ status }) => status);
 });
 
-describe("the service, where the database's answer is lost", () => {
-  it.effect("starts the session of an admission that was committed all the same, at once", () =>
+describe("the service, if the database's answer is lost", () => {
+  it.effect("starts at once the session of an admission that was committed after all", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(NOON);
       const { lost, memory } = yield* forgetful;
@@ -64,7 +64,7 @@ describe("the service, where the database's answer is lost", () => {
     }),
   );
 
-  it.effect("starts the session of a drain that was committed all the same, at once", () =>
+  it.effect("starts at once the session of a drain that was committed after all", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(NOON);
       const { lost, memory } = yield* forgetful;

@@ -71,7 +71,7 @@ const pendingTypes = (id: string) =>
 
 describe("the actor host beside another writer of its row", () => {
   check(
-    "never runs a session that someone else has stopped, though its sandbox is live",
+    "never runs a session that another writer stopped, even if its sandbox is live",
     Effect.gen(function* () {
       const { id, memory } = yield* booting;
       const actor = yield* startSession(id, memory);
@@ -82,7 +82,7 @@ describe("the actor host beside another writer of its row", () => {
   );
 
   check(
-    "stops a session that someone else has seen running",
+    "stops a session that another writer has seen running",
     Effect.gen(function* () {
       const { id, memory } = yield* booting;
       const torn: string[] = [];
@@ -101,7 +101,7 @@ describe("the actor host beside another writer of its row", () => {
   );
 
   check(
-    "performs the commands that the other one has left",
+    "performs the commands that the other writer left",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       const asked = yield* Deferred.make<string>();
@@ -118,7 +118,7 @@ describe("the actor host beside another writer of its row", () => {
   );
 
   check(
-    "answers that the store cannot be had when others write faster than it reads",
+    "reports the store as unavailable when others write faster than it reads",
     Effect.gen(function* () {
       const { id, memory } = yield* booting;
       let tries = 0;
@@ -140,7 +140,7 @@ const unreachable = new StoreError({ operation: "save", cause: new Error("connec
 
 describe("the actor host when a save's answer is lost", () => {
   check(
-    "reads again before the next step, and performs what was committed once",
+    "reads again before the next step, and performs committed commands once",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       const provisioned: string[] = [];
@@ -167,7 +167,7 @@ describe("the actor host when a save's answer is lost", () => {
   );
 
   check(
-    "saves a command's outcome again and again until the store takes it",
+    "saves a command's outcome again and again until the store accepts it",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       let outages = 5;
@@ -190,7 +190,7 @@ describe("the actor host when a save's answer is lost", () => {
   );
 
   check(
-    "counts an outcome once, though the machine would take it again by now",
+    "counts an outcome once, even if the machine would accept it again by now",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       const failedOnce = yield* Deferred.make<void>();
@@ -262,7 +262,7 @@ const startSandbox = Effect.fnUntraced(function* (
   return yield* startActor({ id, machine: sandbox, memory, handlers, mailbox: 64, restarts });
 });
 
-describe("the actor host, where one command makes another pointless", () => {
+describe("the actor host, if one command makes another one unnecessary", () => {
   check(
     "interrupts it, and marks it done",
     Effect.gen(function* () {
@@ -277,7 +277,7 @@ describe("the actor host, where one command makes another pointless", () => {
   );
 
   check(
-    "does not even begin it when both were left by a former life",
+    "does not begin it if a former life left both",
     Effect.gen(function* () {
       const { id } = yield* openSandbox(yield* admitSession(yield* makeWorld(10)));
       yield* tellSandbox(id, STOP);
@@ -290,7 +290,7 @@ describe("the actor host, where one command makes another pointless", () => {
   );
 
   check(
-    "leaves alone what was commanded after it",
+    "leaves later commands alone",
     Effect.gen(function* () {
       const { id, memory } = yield* booting;
       yield* tellSession(id, STOP);

@@ -52,7 +52,7 @@ const totalOf = (memory: TallyMemory) =>
 const lost = new StoreError({ operation: "save", cause: new Error("connection reset") });
 
 describe("the actor host, H1", () => {
-  it.effect("steps events one at a time, in the order in which they were told", () =>
+  it.effect("processes events one at a time, in order of arrival", () =>
     Effect.gen(function* () {
       let saving = 0;
       const { memory, saves } = recordingMemory(freshMemory(), {
@@ -79,7 +79,7 @@ describe("the actor host, H1", () => {
     }),
   );
 
-  it.effect("leaves nothing half done when an asker goes away", () =>
+  it.effect("leaves no step half done when a caller goes away", () =>
     Effect.gen(function* () {
       const [saving, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
       const { memory, saves } = recordingMemory(freshMemory(), {
@@ -103,7 +103,7 @@ describe("the actor host, H1", () => {
 });
 
 describe("the actor host, H2", () => {
-  it.effect("performs nothing before it is saved", () =>
+  it.effect("performs no command before it is saved", () =>
     Effect.gen(function* () {
       const performed: number[] = [];
       const { memory } = recordingMemory(freshMemory(), {
@@ -126,7 +126,7 @@ describe("the actor host, H2", () => {
     }),
   );
 
-  it.effect("performs nothing of an event whose save failed", () =>
+  it.effect("performs no command of an event whose save failed", () =>
     Effect.gen(function* () {
       const { memory } = recordingMemory(freshMemory(), { save: () => Effect.fail(lost) });
       const actor = yield* start(memory, { work: { perform: () => Effect.die("performed") } });
@@ -184,7 +184,7 @@ describe("the actor host, H2", () => {
     }),
   );
 
-  it.effect("leaves a command that is under way in the outbox when its scope closes, for the next life", () =>
+  it.effect("leaves a running command in the outbox for the next life when its scope closes", () =>
     Effect.gen(function* () {
       const durable = freshMemory();
       const scope = yield* Scope.make();
@@ -200,7 +200,7 @@ describe("the actor host, H2", () => {
 });
 
 describe("the actor host, H3", () => {
-  it.effect("answers and inspects an event that the machine does not take", () =>
+  it.effect("answers and inspects an event that the machine does not accept", () =>
     Effect.gen(function* () {
       const steps: InspectedStep[] = [];
       const { memory, saves } = recordingMemory(freshMemory());
@@ -220,7 +220,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("tells the machine that the memory had no slot for a step, and saves nothing", () =>
+  it.effect("tells the machine that the memory has no slot for a step, and saves nothing", () =>
     Effect.gen(function* () {
       const steps: InspectedStep[] = [];
       const full = new CapReached({ limit: 1, activeSessions: 1 });
@@ -249,7 +249,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("marks a command done whose outcome comes too late", () =>
+  it.effect("marks a command done even if its outcome comes too late", () =>
     Effect.gen(function* () {
       const memory = freshMemory();
       const release = yield* Deferred.make<void>();
@@ -264,7 +264,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("tells an asker to come back when the mailbox is full, and takes outcomes past it", () =>
+  it.effect("tells a caller to retry when the mailbox is full, and still accepts outcomes", () =>
     Effect.gen(function* () {
       const [release, saving] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
       const { memory } = recordingMemory(freshMemory(), {
@@ -286,7 +286,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("gives up a command that crashes beyond its budget, and tells the machine so", () =>
+  it.effect("gives up a command that crashes beyond its budget, and tells the machine", () =>
     Effect.gen(function* () {
       const memory = freshMemory();
       let attempts = 0;
@@ -306,7 +306,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("gives up a command whose outcome the memory refuses every time, and tells the machine so", () =>
+  it.effect("gives up a command whose outcome the memory always refuses, and tells the machine", () =>
     Effect.gen(function* () {
       const behind = freshMemory();
       const { memory } = recordingMemory(behind, {
@@ -332,7 +332,7 @@ describe("the actor host, H3", () => {
     }),
   );
 
-  it.effect("forgives crashes that are farther apart than its budget's window", () =>
+  it.effect("forgets crashes that are farther apart than its budget's window", () =>
     Effect.gen(function* () {
       const memory = freshMemory();
       let attempts = 0;

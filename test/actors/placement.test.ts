@@ -18,7 +18,7 @@ import {
 import { advance } from "../support/world/clock.ts";
 
 describe("a trigger that moves to another node", () => {
-  it.effect("is told of nothing here any more, and nothing is held of it", () =>
+  it.effect("gets no more messages on its former node, which forgets it", () =>
     Effect.suspend(() => {
       let told = 0;
       const test = Effect.gen(function* () {
@@ -40,7 +40,7 @@ describe("a trigger that moves to another node", () => {
     }),
   );
 
-  it.effect("and back goes on from its cursor at once: each instant of the last minute fires", () =>
+  it.effect("and back continues from its cursor at once: each instant of the last minute fires", () =>
     Effect.gen(function* () {
       yield* begin(trigger("tick", "*/10 * * * * *"), 100);
       yield* advance(15);
@@ -58,7 +58,7 @@ describe("a trigger that moves to another node", () => {
     }).pipe((test) => over(test)),
   );
 
-  it.effect("while its schedule changes is armed by the new one", () =>
+  it.effect("while its schedule changes uses the new one", () =>
     Effect.gen(function* () {
       yield* begin(trigger("tick", "*/10 * * * * *"), 100);
       yield* advance(15);
@@ -73,15 +73,15 @@ describe("a trigger that moves to another node", () => {
   );
 });
 
-describe("an instant that has its row already", () => {
-  it.effect("moves the cursor, and the trigger goes on from there", () =>
+describe("an instant that already has its row", () => {
+  it.effect("moves the cursor, and the trigger continues from there", () =>
     Effect.suspend(() => {
       let told = 0;
       const test = Effect.gen(function* () {
         const text = "*/20 * * * * *";
         yield* begin(trigger("tick", text), 100);
         yield* advance(65);
-        // A node whose clock is behind takes the schedule up anew.
+        // A node whose clock is behind takes the schedule up again.
         const projects = yield* Projects;
         const { version = 0 } = (yield* projects.get(PROJECT)) ?? {};
         const keep = (schedule: string) =>
@@ -108,8 +108,8 @@ describe("an instant that has its row already", () => {
   );
 });
 
-describe("what goes on in calm", () => {
-  it.effect("tells a trigger once of each instant, over any number of polls", () =>
+describe("a trigger that is not disturbed", () => {
+  it.effect("gets each instant once, over any number of polls", () =>
     Effect.suspend(() => {
       let told = 0;
       const test = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** What becomes of a sandbox's log when it ends: kept before the sandbox is destroyed, whatever goes wrong on the way. */
+/** A sandbox's log is kept before the sandbox is destroyed, even if something fails on the way. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
@@ -22,7 +22,7 @@ const STOP = { type: "stop.requested" } as const;
 const LOG = "simulated sandbox\na line of its life\n";
 
 describe("the log of a sandbox", () => {
-  it.effect("is kept when its session is stopped, and that of the next boot beside it", () =>
+  it.effect("is kept when its session is stopped, and the next boot's log is kept beside it", () =>
     Effect.gen(function* () {
       const { actors, id, gone, keptLogs, untilSession, newestSandbox, running: left } = yield* running;
       yield* answered(actors.session(id, STOP));
@@ -49,7 +49,7 @@ describe("the log of a sandbox", () => {
     }),
   );
 
-  it.effect("is whole: what the sandbox writes while it is made to end belongs to it", () =>
+  it.effect("is complete: it includes output during the shutdown", () =>
     Effect.gen(function* () {
       const { actors, id, sandboxId, sandboxes, gone, keptLogs } = yield* running;
       yield* sandboxes.fault("end", { kind: "slow", milliseconds: 5_000 });
@@ -61,7 +61,7 @@ describe("the log of a sandbox", () => {
     }),
   );
 
-  it.effect("is kept by the next life of the service when the first died before it was", () =>
+  it.effect("is kept by the service's next life if the first one died before it kept the log", () =>
     Effect.gen(function* () {
       const { actors, end, begin, id, sandboxes, gone, keptLogs, running: left } = yield* running;
       yield* sandboxes.fault("logs", { kind: "hang" });
@@ -75,24 +75,22 @@ describe("the log of a sandbox", () => {
     }),
   );
 
-  it.effect(
-    "stays as it is when the service died after the sandbox was destroyed and before it noted that",
-    () =>
-      Effect.gen(function* () {
-        const { actors, end, begin, id, sandboxes, gone, keptLogs, inPorts } = yield* running;
-        // It is destroyed, and no answer tells that to this life.
-        yield* sandboxes.fault("destroy", { kind: "lost", message: "the answer was lost" });
-        yield* sandboxes.fault("destroy", { kind: "hang" });
-        yield* answered(actors.session(id, STOP));
-        yield* gone;
-        yield* end;
-        yield* begin;
-        yield* inPorts(TestClock.adjust("5 seconds"));
-        expect(yield* keptLogs(id)).toEqual([LOG]);
-      }),
+  it.effect("stays unchanged if the service died between the sandbox's destruction and its record", () =>
+    Effect.gen(function* () {
+      const { actors, end, begin, id, sandboxes, gone, keptLogs, inPorts } = yield* running;
+      // It is destroyed, and no answer tells that to this life.
+      yield* sandboxes.fault("destroy", { kind: "lost", message: "the answer was lost" });
+      yield* sandboxes.fault("destroy", { kind: "hang" });
+      yield* answered(actors.session(id, STOP));
+      yield* gone;
+      yield* end;
+      yield* begin;
+      yield* inPorts(TestClock.adjust("5 seconds"));
+      expect(yield* keptLogs(id)).toEqual([LOG]);
+    }),
   );
 
-  it.effect("that cannot be read does not keep its sandbox from being destroyed [I9]", () =>
+  it.effect("that cannot be read does not prevent the destruction of its sandbox [I9]", () =>
     Effect.gen(function* () {
       const { actors, id, sandboxes, gone, keptLogs } = yield* running;
       for (let attempt = 0; attempt < 5; attempt += 1)

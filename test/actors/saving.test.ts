@@ -1,4 +1,4 @@
-/** A running session's work is saved before its sandbox is torn down (api.md 3 "Saving"), whatever happens on the way. */
+/** A running session's work is saved before its sandbox is torn down (api.md 3 "Saving"), even if something fails on the way. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
@@ -33,7 +33,7 @@ const begun = Effect.gen(function* () {
 });
 
 describe("a running session that is stopped", () => {
-  it.effect("runs on until its work is saved, and says what was and what was not", () =>
+  it.effect("runs until its work is saved, and reports the saved and the unsaved parts", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, statusOf, newestSandbox, session, untilSession, running } =
         yield* begun;
@@ -48,7 +48,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("takes no restart before, and one save serves all who ask for the end", () =>
+  it.effect("refuses a restart before that, and one save serves all requests to end", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
       answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
@@ -65,7 +65,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("ends in time though its daemon hangs, and says that nothing was saved", () =>
+  it.effect("ends in time even if its daemon hangs, and reports that nothing was saved", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, statusOf, session, untilSession } = yield* begun;
       answers.saved = Effect.never;
@@ -82,7 +82,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("ends though its daemon cannot be reached", () =>
+  it.effect("ends even if its daemon cannot be reached", () =>
     Effect.gen(function* () {
       const { id, actors, answers, session, untilSession } = yield* begun;
       answers.saved = Effect.fail(new DaemonUnreachable({ message: "nothing listens" }));
@@ -92,7 +92,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("has its work saved by the next life where the service ended in the middle of it", () =>
+  it.effect("has its work saved by the next life if the service ended during the save", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, begin, end, statusOf, session, untilSession, running } =
         yield* begun;
@@ -109,7 +109,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("is stopped, and says so, where its sandbox was lost meanwhile", () =>
+  it.effect("is stopped, and says so, if its sandbox was lost meanwhile", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, sandboxes, newestSandbox, session, untilSession } =
         yield* begun;
@@ -127,7 +127,7 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("keeps what was saved when it is restarted", () =>
+  it.effect("keeps its saved work when it is restarted", () =>
     Effect.gen(function* () {
       const { id, actors, session, untilSession } = yield* begun;
       yield* answered(actors.session(id, STOP));
@@ -140,7 +140,7 @@ describe("a running session that is stopped", () => {
 });
 
 describe("a session that is still being provisioned", () => {
-  it.effect("is stopped at once: its agent has done nothing yet", () =>
+  it.effect("is stopped at once: its agent has not started to work", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       let asked = 0;

@@ -38,7 +38,7 @@ const nextTask = () =>
   });
 
 describe("an entry", () => {
-  test("rings once its instant has come, earliest first, and once", () => {
+  test("rings once when its instant comes, earliest first", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { late: ["s", 30], soon: ["s", 5], next: ["s", 10] }));
     expect(schedules.first).toBe(5 * SECOND);
@@ -48,7 +48,7 @@ describe("an entry", () => {
     expect(schedules.first).toBe(Infinity);
   });
 
-  test("waits again once it is armed anew", () => {
+  test("waits again once it is armed again", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10] }));
     expect(taken(schedules, 60)).toEqual(["p/a"]);
@@ -57,7 +57,7 @@ describe("an entry", () => {
     expect(taken(schedules, 60)).toEqual(["p/a"]);
   });
 
-  test("goes on as it was where its schedule stays: what its actor armed is newer than the cursor that was read", () => {
+  test("continues unchanged if its schedule stays: its actor's value is newer than the cursor that was read", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10] }));
     taken(schedules, 10);
@@ -68,7 +68,7 @@ describe("an entry", () => {
     expect(before?.due).toBe(20 * SECOND);
   });
 
-  test("that rang rings again where its project is kept anew: its actor may have looked by another definition", () => {
+  test("that rang rings again if its project is updated: its actor may have used another definition", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10] }));
     taken(schedules, 10);
@@ -76,7 +76,7 @@ describe("an entry", () => {
     expect(taken(schedules, 10)).toEqual(["p/a"]);
   });
 
-  test("starts anew with another schedule, and what is armed by the former one counts no more [C17]", () => {
+  test("starts again with another schedule, and the former schedule has no effect any more [C17]", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["former", 10] }));
     taken(schedules, 10);
@@ -87,7 +87,7 @@ describe("an entry", () => {
     expect(taken(schedules, 30)).toEqual(["p/a"]);
   });
 
-  test("ends with its project's wish, and another project keeps its own", () => {
+  test("is removed with its project, and another project keeps its own", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10], b: ["s", 10] }));
     schedules.keep("q", wanted("q", { a: ["s", 10] }));
@@ -97,7 +97,7 @@ describe("an entry", () => {
     expect(taken(schedules, 60)).toEqual(["q/a"]);
   });
 
-  test("that is gone is not brought back by its actor", () => {
+  test("that was removed is not brought back by its actor", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10] }));
     schedules.keep("p", new Map());
@@ -105,7 +105,7 @@ describe("an entry", () => {
     expect([schedules.get("p/a"), schedules.size, taken(schedules, 60)]).toEqual([null, 0, []]);
   });
 
-  test("is dropped where its actor has moved away, whether it waits or rang", () => {
+  test("is dropped when its actor moves to another node, whether it waits or rang", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { rang: ["s", 10], waits: ["s", 30], here: ["s", 30] }));
     taken(schedules, 10);
@@ -115,7 +115,7 @@ describe("an entry", () => {
     expect(taken(schedules, 60)).toEqual(["p/here", "q/a"]);
   });
 
-  test("that rang and was not armed rings again, once it rang long enough ago", () => {
+  test("that rang and was not armed rings again after a while", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", 10], b: ["s", 20] }));
     taken(schedules, 10);
@@ -126,13 +126,13 @@ describe("an entry", () => {
     expect(ids(schedules.takeAgain(25 * SECOND, 26 * SECOND))).toEqual(["p/a"]);
   });
 
-  test("without an instant ahead never rings", () => {
+  test("without a next instant never rings", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { a: ["s", Infinity] }));
     expect(taken(schedules, 1e12)).toEqual([]);
   });
 
-  test("lets go of former schedules while the new ones are far from due", () => {
+  test("releases former schedules while the new ones are far from due", () => {
     const schedules = new Schedules();
     collect();
     const before = process.memoryUsage().heapUsed;
@@ -145,7 +145,7 @@ describe("an entry", () => {
     expect(schedules.size).toBe(1);
   });
 
-  test("rings once after many changes beside it", () => {
+  test("rings once after many changes to other entries", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { rang: ["s", 10], waits: ["s", 30] }));
     taken(schedules, 10);
@@ -226,7 +226,7 @@ const dropping = fc.tuple(project, slug).map(([of, gone]): Step => (schedules, m
   model.drop(of, (id) => id.endsWith(gone));
 });
 
-test("the schedules do what a plain list would", () => {
+test("the schedules behave like a plain list", () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(keeping, taking, takingAgain, arming, dropping), { maxLength: 40 }),

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const STOP = { type: "stop.requested" } as const;
 
 describe("a session's actors", () => {
-  it.effect("bring it from its creation to running, on a branch of its own", () =>
+  it.effect("take it from creation to running, on its own branch", () =>
     Effect.gen(function* () {
       const { id, untilSession, newestSandbox, running, session, inPorts, world } = yield* begun;
       const events = yield* Events.pipe(inPorts);
@@ -76,7 +76,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("fail it with the reason when its branch cannot be cut, and start no sandbox", () =>
+  it.effect("fail it with the reason when its branch cannot be created, and start no sandbox", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       const { actors } = yield* world.begin;
@@ -92,7 +92,7 @@ describe("a session's actors", () => {
   );
 
   it.effect(
-    "fail it at the boot deadline when its daemon never gets ready, and destroy the sandbox [R06]",
+    "fail it at the boot deadline when its daemon never becomes ready, and destroy the sandbox [R06]",
     () =>
       Effect.gen(function* () {
         const { id, script, untilSession, session, running, newestSandbox } = yield* begun;
@@ -108,7 +108,7 @@ describe("a session's actors", () => {
   );
 
   it.effect(
-    "fail a boot that hangs in time, also where the clock was set back while the service was down [C14]",
+    "fail a hanging boot in time, even if the clock was set back while the service was down [C14]",
     () =>
       Effect.gen(function* () {
         const { id, end, begin, script, untilSandbox, untilSession, session } = yield* begun;
@@ -138,7 +138,7 @@ describe("a session's actors", () => {
       }),
   );
 
-  it.effect("fail it with the provider's words when no sandbox can be made", () =>
+  it.effect("fail it with the provider's words when no sandbox can be created", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       yield* world.sandboxes.fault("create", { kind: "error", message: "no room on this machine" });
@@ -166,7 +166,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("fail it when its sandbox cannot be watched any more, and destroy the sandbox", () =>
+  it.effect("fail it when its sandbox can no longer be watched, and destroy the sandbox", () =>
     Effect.gen(function* () {
       const { id, script, untilSession, session, running } = yield* begun;
       script.health = { ...READY, bootstrap: { state: "pending" } };
@@ -185,7 +185,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("stop it while it is provisioning: it never runs and its sandbox goes [R02]", () =>
+  it.effect("stop it during provisioning: it never runs and its sandbox is removed [R02]", () =>
     Effect.gen(function* () {
       const { id, actors, script, untilSandbox, session, statusOf, running, newestSandbox } = yield* begun;
       script.health = STARTING;
@@ -201,7 +201,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("stop it once however many ask at once [R03]", () =>
+  it.effect("stop it once for any number of concurrent requests [R03]", () =>
     Effect.gen(function* () {
       const { id, actors, untilSession, running } = yield* begun;
       yield* untilSession(id, "running");
@@ -213,7 +213,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("restart it in a fresh sandbox, and a word of the former one changes nothing [R05]", () =>
+  it.effect("restart it in a new sandbox, and messages of the former sandbox have no effect [R05]", () =>
     Effect.gen(function* () {
       const { id, actors, untilSession, untilSandbox, statusOf, running, newestSandbox } = yield* begun;
       yield* untilSession(id, "running");
@@ -234,7 +234,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("forget the branch that a former life was cutting when it was stopped", () =>
+  it.effect("forget a branch creation of a former life when the session was stopped", () =>
     Effect.gen(function* () {
       const [asked, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
       const goOn = yield* Deferred.make<void>();
@@ -268,7 +268,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("destroy what a provider made whose answer was lost [R05]", () =>
+  it.effect("destroy a sandbox that the provider created although its answer was lost [R05]", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       yield* world.sandboxes.fault("create", { kind: "lost", message: "the answer was lost" });
@@ -280,7 +280,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("restart it at once after a stop, while the former sandbox is still going", () =>
+  it.effect("restart it at once after a stop, while the former sandbox is still ending", () =>
     Effect.gen(function* () {
       const { id, actors, sandboxes, untilSession, running } = yield* begun;
       yield* untilSession(id, "running");
@@ -295,7 +295,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("keep trying to destroy a sandbox that the provider does not let go (I9)", () =>
+  it.effect("keep trying to destroy a sandbox that the provider does not release (I9)", () =>
     Effect.gen(function* () {
       const { id, actors, sandboxes, untilSession, running } = yield* begun;
       yield* untilSession(id, "running");
@@ -307,7 +307,7 @@ describe("a session's actors", () => {
     }),
   );
 
-  it.effect("ask anew where the provider never answers to a destruction (I9)", () =>
+  it.effect("ask again if the provider never answers a destruction (I9)", () =>
     Effect.gen(function* () {
       const { id, actors, sandboxes, untilSession, running } = yield* begun;
       yield* untilSession(id, "running");
@@ -324,7 +324,7 @@ describe("a session's actors", () => {
   const ENDS = [0, 50, 500, CREATE_MS - 50, CREATE_MS, CREATE_MS + 50, CREATE_MS + 100, CREATE_MS + 500];
 
   it.effect.each(ENDS)(
-    "reach running in one sandbox when the service ends %i ms into it and begins again",
+    "reach running in one sandbox when the service ends %i ms into it and starts again",
     (ms) =>
       Effect.gen(function* () {
         const { id, end, begin, untilSession, running, newestSandbox } = yield* begun;
@@ -336,7 +336,7 @@ describe("a session's actors", () => {
       }),
   );
 
-  it.effect("reach running after the service ended in the middle of the boot and began again", () =>
+  it.effect("reach running after the service ended in the middle of the boot and started again", () =>
     Effect.gen(function* () {
       const { id, script, end, begin, untilSession, running } = yield* begun;
       script.health = STARTING;

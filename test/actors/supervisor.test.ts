@@ -17,7 +17,7 @@ const supervised = Effect.fnUntraced(function* <A, E>(work: Effect.Effect<A, E |
 });
 
 describe("supervised work", () => {
-  it.effect("waits a database outage out, however long, and counts it as no crash", () =>
+  it.effect("waits for the database to return, however long, and does not count the outage as a crash", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {
@@ -29,7 +29,7 @@ describe("supervised work", () => {
     }),
   );
 
-  it.effect("passes an error of its own on at once", () =>
+  it.effect("passes its own errors on at once", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {
@@ -41,7 +41,7 @@ describe("supervised work", () => {
     }),
   );
 
-  it.effect("gives up with the last crash's message when its budget is spent", () =>
+  it.effect("gives up with the last crash's message when its budget is used up", () =>
     Effect.gen(function* () {
       let tries = 0;
       const work = Effect.suspend(() => {

@@ -13,7 +13,7 @@ import { trigger } from "../../src/machines/trigger.ts";
 const MANY = 100;
 const SECOND = 1000;
 
-const elsewhere = () => Effect.die(new Error("nobody else is told of timers"));
+const elsewhere = () => Effect.die(new Error("no other actor gets timers"));
 
 /** Timers whose messages are answered by `told`, on a node where the actors of these triggers live. */
 const over = (
@@ -48,24 +48,27 @@ const armMany = Effect.fnUntraced(function* (due: number, more: readonly (readon
 });
 
 describe("many timers of one instant", () => {
-  it.effect("are told one after another: the first has its answer before the last has its message", () => {
-    const seen: string[] = [];
-    const told = (id: string) =>
-      Effect.gen(function* () {
-        seen.push(`${id} told`);
-        yield* Effect.yieldNow;
-        seen.push(`${id} answered`);
-      });
-    return Effect.gen(function* () {
-      yield* armMany(SECOND);
-      yield* TestClock.adjust(SECOND);
-      assert.strictEqual(seen.filter((text) => text.endsWith("answered")).length, MANY);
-      const lastTold = seen.findLastIndex((text) => text.endsWith("told"));
-      assert.isBelow(seen.indexOf(`${idOf(0)} answered`), lastTold);
-    }).pipe(over(told));
-  });
+  it.effect(
+    "are delivered one after another: the first has its answer before the last has its message",
+    () => {
+      const seen: string[] = [];
+      const told = (id: string) =>
+        Effect.gen(function* () {
+          seen.push(`${id} told`);
+          yield* Effect.yieldNow;
+          seen.push(`${id} answered`);
+        });
+      return Effect.gen(function* () {
+        yield* armMany(SECOND);
+        yield* TestClock.adjust(SECOND);
+        assert.strictEqual(seen.filter((text) => text.endsWith("answered")).length, MANY);
+        const lastTold = seen.findLastIndex((text) => text.endsWith("told"));
+        assert.isBelow(seen.indexOf(`${idOf(0)} answered`), lastTold);
+      }).pipe(over(told));
+    },
+  );
 
-  it.effect("do not delay what falls due while they are told", () => {
+  it.effect("do not delay timers that fall due during the delivery", () => {
     const seen = new Set<string>();
     const isAll = Deferred.makeUnsafe<void>();
     let spent = 0;
@@ -129,7 +132,7 @@ const oneTimer = <E>(
 const unavailable = Effect.fail(new ActorUnavailable({ actorId: ONE, reason: "its runner is away" }));
 
 describe("a timer", () => {
-  it.effect("is told once when its instant has come", () =>
+  it.effect("is delivered once when its instant has come", () =>
     oneTimer((_, seen) =>
       Effect.gen(function* () {
         yield* TestClock.adjust(SECOND - 1);
@@ -142,7 +145,7 @@ describe("a timer", () => {
     ),
   );
 
-  it.effect("is told again and again while the message fails, until its trigger arms it anew", () =>
+  it.effect("is delivered again and again while the message fails, until its trigger arms it again", () =>
     oneTimer(
       (timers, seen) =>
         Effect.gen(function* () {
@@ -158,7 +161,7 @@ describe("a timer", () => {
     ),
   );
 
-  it.effect("whose message was lost is told again when the poll asks for it", () =>
+  it.effect("whose message was lost is delivered again at the next poll", () =>
     oneTimer(
       (timers, seen) =>
         Effect.gen(function* () {
@@ -187,7 +190,7 @@ describe("a timer", () => {
     ),
   );
 
-  it.effect("that is armed for earlier than the others is told in time", () =>
+  it.effect("that is armed for an earlier instant than the others is delivered in time", () =>
     oneTimer((timers, seen) =>
       Effect.gen(function* () {
         yield* timers.arm(ONE, { due: 500, schedule: SCHEDULE });

@@ -41,7 +41,7 @@ const running = Effect.gen(function* () {
 });
 
 describe("the end of a turn", () => {
-  it.effect("is written to the session, and told once", () =>
+  it.effect("is written to the session and reported once", () =>
     Effect.gen(function* () {
       const { answer, lastTurn, turnEvents, id, newestSandbox } = yield* running;
       expect(yield* lastTurn).toBeNull();
@@ -59,7 +59,7 @@ describe("the end of a turn", () => {
     }),
   );
 
-  it.effect("is learned from the next answer where one was lost, and in another life of the service", () =>
+  it.effect("is learned from the next answer if one was lost, and in another life of the service", () =>
     Effect.gen(function* () {
       const { answer, lose, lastTurn, turnEvents, end, begin } = yield* running;
       yield* lose;
@@ -75,7 +75,7 @@ describe("the end of a turn", () => {
     }),
   );
 
-  it.effect("is kept as a row can hold it, whatever the sandbox says", () =>
+  it.effect("is stored in a form that a row can hold, whatever the sandbox sends", () =>
     Effect.gen(function* () {
       const { answer, lastTurn } = yield* running;
       yield* answer({ ...FAILED, at: "never" });
@@ -103,7 +103,7 @@ const found = (lines: Parameters<typeof recorded>[0], what: string) =>
   lines.filter(([, text]) => text === what);
 
 describe("the operator's log", () => {
-  it.effect("has one line for a turn that failed, and none for one that did not", () => {
+  it.effect("has one line for a failed turn, and no line for a successful one", () => {
     const lines: Parameters<typeof recorded>[0] = [];
     return Effect.gen(function* () {
       const { answer, lastTurn, id, world, newestSandbox } = yield* running;
@@ -120,7 +120,7 @@ describe("the operator's log", () => {
     }).pipe(Effect.provide(recorded(lines)));
   });
 
-  it.effect("has one line for a boot that failed, with what to do", () => {
+  it.effect("has one line for a failed boot, with what to do", () => {
     const lines: Parameters<typeof recorded>[0] = [];
     return Effect.gen(function* () {
       const world = yield* openActorsWorld();
@@ -146,7 +146,7 @@ describe("the operator's log", () => {
     }).pipe(Effect.provide(recorded(lines)));
   });
 
-  it.effect("has one line for a sandbox that was lost", () => {
+  it.effect("has one line for a lost sandbox", () => {
     const lines: Parameters<typeof recorded>[0] = [];
     return Effect.gen(function* () {
       const { id, sandboxes: provider, newestSandbox, untilSession } = yield* running;

@@ -33,7 +33,7 @@ const DRAINING: Step<AccountSnapshot, AccountCommand> = {
 };
 const SIGNAL: AccountEvent = { type: "slot.freed" };
 
-/** Sends one message to the actor of that number, starting it where it is not there, and waits for its answer. */
+/** Sends one message to the actor with that number, starts the actor if needed, and waits for its answer. */
 type Send = (index: number) => Effect.Effect<unknown, unknown>;
 
 const bare = Effect.gen(function* () {
@@ -142,7 +142,7 @@ const toAll = (send: Send) =>
 const measure = (form: Effect.Effect<Send, unknown, Scope.Scope>): Effect.Effect<Cost, unknown> =>
   Effect.gen(function* () {
     const send = yield* form;
-    // What the form costs without actors (the runner, the clients) is not an actor's.
+    // The fixed cost without actors (the runner, the clients) does not count as an actor's cost.
     yield* send(0);
     const empty = yield* usedHeap;
     yield* toAll(send);

@@ -24,11 +24,11 @@ const settings = {
   DATABASE_URL: url,
   PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
   PLATFORM_SANDBOX_PROVIDER: "simulated",
-  // What is measured are actors: the second node's sandboxes are to be there still when it comes back.
+  // Actors are measured: the second node's sandboxes must still exist when it comes back.
   PLATFORM_NODE_GRACE_MS: "3600000",
 };
 
-/** Whether the session's own actor answers: a session that is not stopped is none to restart, which it alone says. */
+/** Whether the session's own actor answers: only the actor refuses to restart a session that is not stopped. */
 const answers = async (life: Life, target: string): Promise<boolean> => {
   const answer = await fetch(`${life.url}${target}/restart`, {
     method: "POST",

@@ -162,7 +162,7 @@ const runClones = async (directory: string): Promise<{ results: Round[]; peak: n
     const results: Round[] = [];
     for (let number = 0; number <= rounds; number += 1) {
       const round: Record<string, number> = {};
-      // What is written for a mirror would be on its way to the disk beside whatever came next.
+      // Writes for a mirror would otherwise reach the disk during the next measurement.
       for (const servers of [turned(beside, number), mirrors, inside]) {
         for (const [shape, id] of projects)
           for (const server of servers) round[`${shape} ${server}`] = await timed[server](id);

@@ -81,7 +81,7 @@ const startGenerator = (): Generator => {
   const ended = once(child, "exit").then(() => {
     throw new Error("the load generator ended");
   });
-  // Its end is told to whoever waits for an answer; at the very end nobody does.
+  // Callers that wait for an answer hear of its end; at the very end no caller waits.
   ended.catch(() => undefined);
   return {
     ask: async <A extends Outcome>(order: Order): Promise<A> => {
@@ -153,7 +153,7 @@ const measure = async ({ plain, streams }: Way, generator: Generator): Promise<M
   };
 };
 
-/** Starts a proxy of its own, so that what its memory grew by is nobody else's. */
+/** Starts a separate proxy, so that the growth of its memory is its own. */
 const measureIdle = async (name: Name, upstream: Started, generator: Generator): Promise<Idle> => {
   const hold = async (what: "sse" | "websocket") => {
     const proxy = await START[name](upstream.port);

@@ -1,13 +1,13 @@
 /**
- * `npm run bench:sessions [-- --stopped 98000 --live 2000 --starts 5]`: what a service costs whose table is full of
+ * `npm run bench:sessions [-- --stopped 98000 --live 2000 --starts 5]`: the cost of a service whose table is full of
  * sessions, beside the same service with an empty one, in the same run by turns.
  *
- * Each is the real program on its embedded database, sandboxes simulated. A start is measured from spawning the process
- * to its `ready` line, with the CPU time that the process took for it. Memory is what the process holds (RSS) once it is at
- * rest, before and after it has collected its garbage, and the heap that is in use then. Both are given `live` sessions
- * through the API; what the second half of them adds, when their actors that have nothing to do have left memory, is the
- * figure per session. Last the service is killed with all of them live, and started again: their simulated sandboxes died
- * with it, so each is found lost. It measures and judges nothing; the last line is one JSON object.
+ * Each is the real program on its embedded database, with simulated sandboxes. A start is measured from spawning the
+ * process to its `ready` line, with the CPU time that the process took for it. Memory is the process's RSS at rest,
+ * before and after a garbage collection, and the heap in use at that time. Both get `live` sessions through the API.
+ * The figure per session is the growth during the second half of them, after their idle actors have left memory.
+ * Last, the service is killed with all of them live and started again: their simulated sandboxes died with it, so
+ * each session is found lost. The benchmark measures and judges nothing; its last line is one JSON object.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -54,7 +54,7 @@ const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
 const memoryFile = ({ directory }: Installation): string => path.join(directory, "memory.json");
 const COLLECTED = path.join(import.meta.dirname, "sessions/collected.ts");
 
-/* oxlint-disable no-await-in-loop -- what is measured has the machine for itself */
+/* oxlint-disable no-await-in-loop -- the measured program has the machine for itself */
 /** What the process holds when it has nothing left to do: as it is then, and when it has collected its garbage. */
 const atRest = async (life: Life, installation: Installation): Promise<Memory> => {
   let [quiet, ticks] = [0, ticksOf(life.pid)];
@@ -153,7 +153,7 @@ const prepared = async (name: string, rows: number): Promise<Contender> => {
 const measured = async ({ name, installation, projectId, starts: all }: Contender) => {
   const { life } = await started(installation);
   const empty = await atRest(life, installation);
-  // What the first ones have compiled and opened is no session's: those that come after them tell what one costs.
+  // The first sessions also compile and open shared things; only the later ones show the cost of one session.
   const first = Math.floor(live / 2);
   await begin(life, projectId, first);
   const half = await atRest(life, installation);

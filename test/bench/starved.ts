@@ -62,7 +62,7 @@ const manifest = Array.from({ length: triggers }, (_, index) =>
   ].join("\n"),
 ).join("\n\n");
 
-/* oxlint-disable no-await-in-loop -- what is measured has the machine for itself */
+/* oxlint-disable no-await-in-loop -- the measured program has the machine for itself */
 const create = async (life: Life, projectId: string): Promise<void> => {
   try {
     await life.call("POST", `/v1/projects/${projectId}/sessions`, { initial_prompt: "Look after it." });
@@ -105,7 +105,7 @@ const instants = (rows: readonly Row[], from: number, to: number) => {
   };
 };
 
-/** Asks ten times a second for one thing, whatever became of the last question. */
+/** Sends one request ten times a second, whatever the result of the last one. */
 const ask = (url: string) => {
   const times: number[] = [];
   const answers = new Map<string, number>();

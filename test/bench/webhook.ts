@@ -51,7 +51,7 @@ const connectionCounts = values.connections.split(",").map((text) => positive("c
 /** A turn is over when its processes rest: less than a tenth of a core over this long. */
 const REST_MS = 200;
 const REST_CPU_MS = 20;
-/** Upkeep such as autovacuum may go on for long and is nobody's in particular. */
+/** Upkeep such as autovacuum may go on for long and belongs to no measurement in particular. */
 const RESTS_MAX = 15;
 
 const pause = (): Promise<void> =>

@@ -183,7 +183,7 @@ const world: World = {
 };
 const ROWS = rowsOf(world);
 
-/** What has a test of its own below, for it needs a queue. */
+/** Commands with a separate test below, because they need a queue. */
 const APART = ["triggers cancel"];
 
 beforeAll(async () => {
@@ -212,7 +212,7 @@ const inputOf = ({ input }: Row): Running => ({
 describe.each(Object.entries(ROWS))("platform %s", (name, row) => {
   const words = name.split(" ");
 
-  it("tells a person what there is, or what became of it", async () => {
+  it("shows a user the objects or the result", async () => {
     const ended = await run([...words, ...(await row.args())], inputOf(row));
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(row.human) as string });
   });
@@ -228,7 +228,7 @@ describe.each(Object.entries(ROWS))("platform %s", (name, row) => {
     else expect(withoutUse(document)).toEqual(withoutUse(await get(expected)));
   });
 
-  it("says in a sentence why it is refused, and ends accordingly", async () => {
+  it("explains a refusal in a sentence, and uses its exit code", async () => {
     const [args, code, sentence] = row.refused;
     const ended = await run([...words, ...args], inputOf(row));
     expect(ended).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(sentence) as string });
@@ -246,7 +246,7 @@ const withoutUse = (document: unknown): unknown =>
 describe("a webhook trigger with a filter", () => {
   const filter = '[webhooks.push]\nevents = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }\n';
 
-  it("is listed with it, and previewed as the receiver would decide", async () => {
+  it("is listed with its filter, and previewed as the receiver would decide", async () => {
     const own = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${filter}` } });
     const triggers = await run(["triggers", "list", "--project", own]);
     expect(triggers.stdout).toContain("push; on main; body.forced = false");
@@ -277,7 +277,7 @@ describe("a webhook trigger with a filter", () => {
 });
 
 describe("a project that requires a secret without a value", () => {
-  it("has its sessions started with a warning, and its triggers listed with it", async () => {
+  it("starts sessions with a warning, and lists its triggers with the warning", async () => {
     const own = await makeProject(service, { files: { "platform.toml": '[env]\nrequired = ["NEEDED"]\n' } });
     const warning =
       "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.\n";
@@ -316,7 +316,7 @@ describe("a secret that is rotated", () => {
 });
 
 describe("at the account's cap", () => {
-  it("a session is refused with 6, for it may start later; a fire waits, is listed, and can be cancelled", async () => {
+  it("a session is refused with 6, because it may start later; a fire waits, is listed, and can be cancelled", async () => {
     await runSession(service, pid);
     const { account } = (await service.request("GET", "/v1/me")).json as { account: { id: string } };
     // The table left more than one session running.

@@ -16,7 +16,7 @@ const made: readonly Command[] = [
     about: "Bake",
     takes: ["KIND", "[SIZE]"],
     inProject: true,
-    options: { filling: { value: "TEXT", about: "What is in it" }, glazed: { about: "With a glaze" } },
+    options: { filling: { value: "TEXT", about: "The filling" }, glazed: { about: "With a glaze" } },
     run: () => Promise.resolve("writes"),
   }),
   command({ name: "eat", about: "Eat", run: () => Promise.resolve("writes") }),
@@ -24,7 +24,7 @@ const made: readonly Command[] = [
 const read = (...line: readonly string[]) => readLine(line, made);
 
 describe("a command line", () => {
-  it("is read wherever its options and switches stand", () => {
+  it("accepts options and switches in any position", () => {
     const wish = { kind: "run", command: made[0], json: true, project: "p" };
     const options = { filling: "plum", glazed: true };
     for (const line of [
@@ -35,7 +35,7 @@ describe("a command line", () => {
       expect(read(...line)).toEqual({ ...wish, given: { KIND: "round", SIZE: undefined }, options });
   });
 
-  it("takes a value that begins with a hyphen only where it cannot be another option", () => {
+  it("accepts a value that begins with a hyphen only if it cannot be another option", () => {
     expect(read("cake", "bake", "x", "--filling=--json")).toMatchObject({
       options: { filling: "--json" },
       json: false,
@@ -63,13 +63,13 @@ describe("a command line", () => {
     [["--json"], "Missing command"],
     [["--project", "SECRET", "eat"], "Options come after the command"],
     [["platform_pat_SECRET"], "Unknown command. See"],
-  ])("%j is refused by a sentence that repeats no value", (line, sentence) => {
+  ])("%j is refused with a sentence that repeats no value", (line, sentence) => {
     expect(() => read(...line)).toThrow(sentence);
     expect(() => read(...line)).not.toThrow("SECRET");
     expect(() => read(...line)).toThrow(expect.objectContaining({ exit: 2, code: "usage" }));
   });
 
-  it("asks for help with all, with a group and with one command", () => {
+  it("shows help for all commands, for a group and for one command", () => {
     expect(read("--help")).toEqual({ kind: "help", of: "", json: false });
     expect(read("cake", "--help")).toEqual({ kind: "help", of: "cake", json: false });
     expect(read("cake", "bake", "-h")).toEqual({ kind: "help", of: "cake bake", json: false });
@@ -77,13 +77,13 @@ describe("a command line", () => {
     expect(read("--version")).toEqual({ kind: "version", json: false });
   });
 
-  it("wants its complaint as JSON where it says so before the end of its options", () => {
+  it("reports its error as JSON if it says so before the end of its options", () => {
     expect([wantsJson(["x", "--json"]), wantsJson(["x", "--", "--json"])]).toEqual([true, false]);
   });
 });
 
 describe("the help", () => {
-  it("names every command, every option of it, and each exit code", () => {
+  it("names every command, all its options, and each exit code", () => {
     const overview = helpText("", ALL);
     for (const { name, takes, options, about } of ALL) {
       expect(overview).toContain(`  ${[name, ...takes].join(" ")}`);
@@ -117,14 +117,14 @@ describe("an address", () => {
   });
 });
 
-describe("what is shown", () => {
-  it("is a table with columns as wide as they must be, long cells cut", () => {
+describe("output", () => {
+  it("is a table whose columns fit their content, with long cells cut", () => {
     const long = "ü".repeat(80);
     expect(table(["A", "NAME"], [["1", "x"], ["22", long]], "none")).toBe(`A   NAME\n1   x\n22  ${"ü".repeat(59)}…`); // prettier-ignore
     expect(table(["A"], [], "none")).toBe("none");
   });
 
-  it("writes out what a terminal obeys, and keeps the lines of a text", () => {
+  it("escapes a terminal's control characters, and keeps the lines of a text", () => {
     expect(visible("a\tb\nc\u0000\u007f\u0085\u2066")).toBe("a\\x09b\\x0ac\\x00\\x7f\\x85\\u2066");
     expect(visibleLines("a\tb\nc\rd")).toBe("a\tb\nc\\x0dd");
     const value = { "k\u009b": 'v\u007f\u202e\u2028"\\' };

@@ -1,6 +1,6 @@
 /**
- * The command line where the world is not as it should be: no service, somebody else's, hostile text, a reader that left,
- * and a person at a terminal.
+ * The command line in adverse conditions: no service, an unexpected service, hostile text, a reader that left, and a user
+ * at a terminal.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ const HOSTILE = `${ESC}[2Jx\u009b2J\u202eevil\r\nnext`;
 let line: CommandLine;
 let server: Server;
 let url: string;
-/** What the server is asked, in order. */
+/** The requests that the server received, in order. */
 const asked: IncomingMessage[] = [];
 let answer: RequestListener;
 
@@ -69,8 +69,8 @@ afterAll(() => {
   line.remove();
 });
 
-describe("a service that is not there, or is another", () => {
-  it("ends with 6 where nothing listens", async () => {
+describe("a service that is missing or unexpected", () => {
+  it("ends with 6 if nothing listens", async () => {
     const ended = await run(["whoami"], { env: { PLATFORM_API_URL: "http://127.0.0.1:9/v1" } });
     expect(ended).toEqual({
       code: 6,
@@ -79,7 +79,7 @@ describe("a service that is not there, or is another", () => {
     });
   });
 
-  it("ends with 6 where the connection breaks off in the middle of the answer", async () => {
+  it("ends with 6 if the connection breaks off during the answer", async () => {
     answer = (_, response) => {
       response.writeHead(200, { "content-length": "1000" }).write("{");
       setImmediate(() => response.destroy());
@@ -87,7 +87,7 @@ describe("a service that is not there, or is another", () => {
     expect(await run(["whoami"])).toMatchObject({ code: 6, stdout: "" });
   });
 
-  it("says so where the answer is no answer of the API's", async () => {
+  it("is reported if the answer does not come from the API", async () => {
     answer = (_, response) => response.end("<html>Welcome</html>");
     const page = await run(["whoami"]);
     expect([page.code, page.stderr]).toEqual([
@@ -95,20 +95,20 @@ describe("a service that is not there, or is another", () => {
       expect.stringContaining("is not the platform's API (status 200)"),
     ]);
     answer = (_, response) => response.writeHead(404).end("nothing");
-    // Not 4: whether the session is there, this server cannot know.
+    // Not 4: this server cannot know whether the session exists.
     expect(await run(["sessions", "show", PID])).toMatchObject({ code: 1 });
     answer = (_, response) => response.writeHead(502).end("bad gateway");
     expect(await run(["whoami"])).toMatchObject({ code: 6 });
   });
 
-  it("follows no redirect: the token is for the address that it was given with", async () => {
+  it("cannot redirect: the token is only for the address that it was given with", async () => {
     answer = (_, response) => response.writeHead(302, { location: `${url}/elsewhere` }).end();
     const ended = await run(["whoami"]);
     expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("redirects to")]);
     expect(asked.length).toBe(1);
   });
 
-  it("is asked through the proxy that the environment names, but for the hosts of NO_PROXY", async () => {
+  it("is asked through the proxy of the environment, except for the hosts in NO_PROXY", async () => {
     const behind = { HTTP_PROXY: url, NO_PROXY: "127.0.0.1,localhost" };
     const through = await run(["whoami"], {
       env: { ...behind, PLATFORM_API_URL: "http://platform.internal/v1" },
@@ -121,16 +121,16 @@ describe("a service that is not there, or is another", () => {
   });
 });
 
-describe("who is asked, as whom", () => {
+describe("the address and the token", () => {
   const login = () => JSON.stringify({ api_url: `${url}/v1`, token: TOKEN });
 
-  it("ends with 3 where nothing says it", async () => {
+  it("end with 3 if neither is set", async () => {
     const ended = await line.run(["whoami"]);
     expect([ended.code, ended.stderr]).toEqual([3, expect.stringContaining("platform login")]);
   });
 
   it.each([`${TOKEN}\n`, `${TOKEN}\r\nx-evil: 1`, "", "platform_pat_short"])(
-    "ends with 3 for what is no token, %j, and does not repeat it",
+    "end with 3 for an invalid token, %j, without repeating it",
     async (token) => {
       const ended = await run(["whoami"], { env: { PLATFORM_CLI_TOKEN: token } });
       expect(ended).toMatchObject({ code: 3, stdout: "" });
@@ -139,7 +139,7 @@ describe("who is asked, as whom", () => {
     },
   );
 
-  it("sends a kept token to the address that it was kept with and to no other", async () => {
+  it("go together: a kept token is sent to its own address and to no other", async () => {
     keep(0o600, login());
     expect(await line.run(["whoami"])).toMatchObject({ code: 0 });
     expect(await line.run(["whoami"], { env: { PLATFORM_API_URL: url } })).toMatchObject({ code: 0 });
@@ -154,7 +154,7 @@ describe("who is asked, as whom", () => {
     expect(asked.length).toBe(0);
   });
 
-  it("takes no token from a file that others can read, nor from one that is broken", async () => {
+  it("are not read from a file that others can read, or from a broken one", async () => {
     keep(0o644, login());
     expect(await line.run(["whoami"])).toMatchObject({
       code: 1,
@@ -168,7 +168,7 @@ describe("who is asked, as whom", () => {
     expect(asked.length).toBe(0);
   });
 
-  it("is kept by login after a token was tried, for its owner alone", async () => {
+  it("are kept by login after a test of the token, for their owner alone", async () => {
     const input = `${url}/\n${TOKEN}\n`;
     answer = saying({ error: "Unknown token.", code: "unauthorized" }, 401);
     expect(await line.run(["login"], { input })).toMatchObject({ code: 3, stderr: "Unknown token.\n" });
@@ -184,7 +184,7 @@ describe("who is asked, as whom", () => {
     expect(asked.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`)).toBe(true);
   });
 
-  it("is typed at a terminal, the token without being shown", async () => {
+  it("are typed at a terminal, which does not show the token", async () => {
     // util-linux' script gives it a terminal of its own.
     const child = spawn("script", ["-qec", `${process.execPath} ${line.bundle} login`, "/dev/null"], {
       env: { HOME: line.directory, PATH: process.env["PATH"] },
@@ -205,11 +205,11 @@ describe("who is asked, as whom", () => {
   });
 });
 
-describe("text from elsewhere", () => {
+describe("text from other sources", () => {
   // oxlint-disable-next-line no-control-regex -- what a terminal obeys
   const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
 
-  it("reaches a terminal without anything that it would obey, in tables and in JSON alike", async () => {
+  it("reaches a terminal without control characters, in tables and in JSON alike", async () => {
     answer = saying({ sessions: [session(PID)], next_cursor: `more${HOSTILE}` });
     const table = await run(["sessions", "list"]);
     expect(table.stdout.split("\n")[1]).toMatch(/ \\x1b\[2Jx\\x9b2J\\u202eevil\\x0d\\x0anext$/);
@@ -219,7 +219,7 @@ describe("text from elsewhere", () => {
     expect(JSON.parse(json.stdout)).toEqual({ sessions: [session(PID)], next_cursor: `more${HOSTILE}` });
   });
 
-  it("is as harmless in what the service refuses with", async () => {
+  it("is also harmless in the service's error messages", async () => {
     answer = saying(
       { error: `No: ${HOSTILE}`, code: "merge_conflict", details: { paths: [`a${HOSTILE}`, "b"] } },
       409,
@@ -236,7 +236,7 @@ describe("text from elsewhere", () => {
     });
   });
 
-  it("goes into a file byte for byte where it is a diff", async () => {
+  it("goes into a file byte for byte if it is a diff", async () => {
     const diff = `diff --git a/x b/x\n+${ESC}[31mred\n`;
     answer = (_, response) =>
       response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end(diff);
@@ -245,7 +245,7 @@ describe("text from elsewhere", () => {
 });
 
 describe("streams", () => {
-  it("end quietly where their reader has seen enough", async () => {
+  it("end quietly when their reader has seen enough", async () => {
     const log = "one line of the log\n".repeat(500_000);
     answer = (_, response) => response.writeHead(200, { "content-type": "text/plain" }).end(log);
     const child = spawn(process.execPath, [line.bundle, "sessions", "logs", PID], {
@@ -256,7 +256,7 @@ describe("streams", () => {
     expect([stderr, code]).toEqual(["", 0]);
   });
 
-  it("show a log as it comes, and one object a line to programs", async () => {
+  it("show a log as it arrives, and one object a line to programs", async () => {
     const first = { sandbox_id: PID, at: AT, source: "runtime", line: `said ${ESC}[1m` };
     const second = { ...first, at: null, line: "and more" };
     let goOn = Promise.withResolvers<undefined>();
@@ -312,7 +312,7 @@ describe("a secret's value", () => {
     expect(await sent()).toEqual({ value: "-----END-----\n" });
   });
 
-  it("that is too short to be masked in logs is taken with a sentence that says so", async () => {
+  it("that is too short to be masked in logs is accepted with a warning", async () => {
     isMasked = false;
     const ended = await run(["secrets", "set", "KEY"], { input: "12345\n" });
     expect(ended).toMatchObject({ code: 0 });
@@ -333,7 +333,7 @@ describe("a secret's value", () => {
     expect(asked.length).toBe(0);
   });
 
-  it("is refused where it is empty or no text", async () => {
+  it("is refused if it is empty or not text", async () => {
     expect(await run(["secrets", "set", "KEY"], { input: "\n" })).toMatchObject({
       code: 2,
       stderr: "The value is empty.\n",
@@ -348,7 +348,7 @@ describe("a secret's value", () => {
 });
 
 describe("the project", () => {
-  it("is the only one that the token reaches where nothing names one, and asked for where there are more", async () => {
+  it("is the only one that the token reaches if it is not named, and must be named if there are more", async () => {
     const env = { PLATFORM_PROJECT_ID: "" };
     const found =
       (count: number): RequestListener =>

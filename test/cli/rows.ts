@@ -1,4 +1,4 @@
-/** What each command is tried with (commands.test.ts): one row a command. */
+/** The call that commands.test.ts tries for each command: one row a command. */
 import { expect } from "vitest";
 import {
   makeUserToken,
@@ -11,7 +11,7 @@ import type { TestService } from "../support/service/service.ts";
 
 /** The id of nothing. */
 const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";
-/** A token by its form, and nobody's. */
+/** A token in the right form that belongs to no user. */
 const STRANGER = `platform_pat_${"x".repeat(43)}`;
 
 /** What the rows need of the service: projects, and things to use up. */
@@ -35,7 +35,7 @@ export interface World {
 }
 
 export interface Row {
-  /** What is asked for; made anew for each call, so that one may use up what it names. */
+  /** The arguments; made for each call, so that a call may use up the objects that it names. */
   readonly args: () => readonly string[] | Promise<readonly string[]>;
   readonly input?: string;
   /** What a person sees, in part. */
@@ -50,7 +50,7 @@ export const ID = "[0-9a-f-]{36}";
 const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
 const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 
-/** The rows, by command; `world` is there when they are asked. */
+/** The rows, by command; `world` exists when they are called. */
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "cr create": {
     args: () => ["--head", world.freshBranch(), "--title", "Add it", "--description-file", "-"],

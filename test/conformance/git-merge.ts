@@ -34,7 +34,7 @@ const scene = Effect.gen(function* () {
 });
 
 const checkMerged = (live: (name: string, test: () => Test) => void): void => {
-  live("takes the branch forward to the head where it has nothing of its own", () =>
+  live("fast-forwards the branch to the head if it has no commits of its own", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const one = yield* write("work", tip, { a: "1\n" });
@@ -44,7 +44,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("else makes a commit of the platform's that has both sides, under the message and date given", () =>
+  live("otherwise makes a commit of the platform with both sides, and the given message and date", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read, between } = yield* scene;
       const head = yield* write("work", tip, { a: "a\n", "README.md": "two\n" });
@@ -69,7 +69,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("takes away what the head took away, and keeps what the branch added", () =>
+  live("removes files that the head removed, and keeps files that the branch added", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read } = yield* scene;
       const full = yield* write("main", tip, { old: "old\n" });
@@ -85,7 +85,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("merges a branch again that went on after its merge, and finds what it has been given since", () =>
+  live("merges a branch again that has new commits after its merge, and finds those commits", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read } = yield* scene;
       const first = yield* write("work", tip, { a: "1\n" });
@@ -98,7 +98,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("takes each of several that come at once: who was too late merges into what the others made", () =>
+  live("makes several concurrent merges: a late one merges into the results of the others", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read, between } = yield* scene;
       const names = ["a", "b", "c", "d"];
@@ -118,7 +118,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
 };
 
 const checkNotMerged = (live: (name: string, test: () => Test) => void): void => {
-  live("says of a head that the branch has already that there is nothing to merge, and makes nothing", () =>
+  live("reports nothing to merge for a head that the branch already contains, and makes no commit", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const head = yield* write("work", tip, { a: "a\n" });
@@ -154,7 +154,7 @@ const checkNotMerged = (live: (name: string, test: () => Test) => void): void =>
     }),
   );
 
-  live("refuses what is no branch, and what is no whole commit id of the repository's", () =>
+  live("refuses an invalid branch, and an incomplete or unknown commit id", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const head = yield* write("work", tip, { a: "a\n" });
@@ -170,7 +170,7 @@ const checkNotMerged = (live: (name: string, test: () => Test) => void): void =>
     }),
   );
 
-  live("moves the one branch that was named, and no other", () =>
+  live("moves only the named branch", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const head = yield* write("work", tip, { a: "a\n" });

@@ -39,7 +39,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     test: () => Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>,
   ): void => it.live(name, () => Effect.provide(test(), layer));
 
-  live("makes a repository with one empty commit on the branch asked for, once", () =>
+  live("creates a repository with one empty commit on the given branch, once", () =>
     Effect.gen(function* () {
       const backend = yield* GitBackend;
       const request = { projectId: randomUUID(), importFrom: null, defaultBranch: "trunk" };
@@ -53,7 +53,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("calls the default branch main where nobody names it", () =>
+  live("names the default branch main if no name is given", () =>
     Effect.gen(function* () {
       const backend = yield* GitBackend;
       const made = yield* backend.create({ projectId: randomUUID(), importFrom: null, defaultBranch: null });
@@ -61,7 +61,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("changes the default branch to one that is there", () =>
+  live("changes the default branch to an existing one", () =>
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* sample;
       yield* backend.createBranch(repository, { branch: "next", commit: tip });
@@ -73,7 +73,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("makes no branch the default one that is a session's [G09] [I17]", () =>
+  live("refuses a session's branch as the default branch [G09] [I17]", () =>
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* sample;
       const branch = randomUUID();
@@ -87,7 +87,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("calls a default branch by its name where a tag has the same name", () =>
+  live("resolves a default branch by its name if a tag has the same name", () =>
     Effect.gen(function* () {
       const { backend, pushes, repository, tip } = yield* sample;
       yield* pushes.tag(repository, "main", tip);
@@ -97,7 +97,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("takes no name that is not shown as it is [G01]", () =>
+  live("accepts no name that is not shown as it is [G01]", () =>
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* sample;
       const names = [
@@ -118,7 +118,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("says unknown_repository of a project it does not have, and of what is no project id", () =>
+  live("reports unknown_repository for an unknown project, and for an invalid project id", () =>
     Effect.gen(function* () {
       const backend = yield* GitBackend;
       for (const projectId of [randomUUID(), "../../etc", "", "a/b"]) {
@@ -150,7 +150,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("does not resolve what is not there, is not reachable or is no plain name [G01]", () =>
+  live("does not resolve a name that is missing, unreachable or not plain [G01]", () =>
     Effect.gen(function* () {
       const { backend, pushes, repository, tip } = yield* sample;
       const files = { "README.md": "lost\n" };
@@ -182,7 +182,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("makes a branch once: the same tip again is success, another is a conflict [G11]", () =>
+  live("creates a branch once: the same tip again is success, another is a conflict [G11]", () =>
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* sample;
       const root = yield* backend.compare(repository, { base: tip, head: tip });
@@ -206,7 +206,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("makes no branch from a commit that is not there or under a name git would not take", () =>
+  live("creates no branch from a missing commit or under a name that git refuses", () =>
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* sample;
       const absent = backend.createBranch(repository, { branch: "x", commit: "e".repeat(40) });
@@ -233,7 +233,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("reads a file at a commit, and null where there is none", () =>
+  live("reads a file at a commit, and null for a missing file", () =>
     Effect.gen(function* () {
       const { backend, repository, tip: commit } = yield* sample;
       const read = (path: string) => backend.readFile(repository, { commit, path, maxBytes: 100 });
@@ -275,7 +275,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("refuses a file beyond the size asked for [M16]", () =>
+  live("refuses a file beyond the given size [M16]", () =>
     Effect.gen(function* () {
       const { backend, repository, tip: commit } = yield* sample;
       const read = (maxBytes: number) =>
@@ -326,7 +326,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("says how many files there are where it lists the first of them", () =>
+  live("returns the number of files with a list of the first ones", () =>
     Effect.gen(function* () {
       const { backend, pushes, repository, tip } = yield* sample;
       const names = Array.from({ length: 3_010 }, (_, n) => `f${String(n).padStart(4, "0")}`);
@@ -356,7 +356,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("says that histories without a common commit do not merge", () =>
+  live("reports that histories without a common commit do not merge", () =>
     Effect.gen(function* () {
       const { backend, pushes, repository } = yield* sample;
       yield* pushes.commit(repository, {
@@ -371,7 +371,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("gives the diff, and cuts a long one at a line with a word about it", () =>
+  live("returns the diff, and cuts a long one at a line with a note", () =>
     Effect.gen(function* () {
       const { backend, pushes, repository, tip } = yield* sample;
       const lines = Array.from({ length: 200 }, (_, n) => `line ${n}\n`).join("");

@@ -31,7 +31,7 @@ export const pullRequestConformance = (
   const live = (name: string, test: Effect.Effect<void, unknown, World>) => it.live(name, () => run(test));
 
   live(
-    "opens one of a branch, once, and shows it wherever it is asked for",
+    "opens one for a branch, once, and returns it on each request",
     Effect.gen(function* () {
       const { repository, head } = yield* scene;
       const pulls = yield* make;
@@ -48,7 +48,7 @@ export const pullRequestConformance = (
   );
 
   live(
-    "opens none of a branch that is not there, or has nothing of its own",
+    "opens none for a branch that does not exist, or that has no commits of its own",
     Effect.gen(function* () {
       const { backend, repository, tip } = yield* scene;
       const pulls = yield* make;
@@ -78,7 +78,7 @@ export const pullRequestConformance = (
   );
 
   live(
-    "shows one as merged that was merged there, with what the base had before",
+    "shows one as merged after a merge on the host, with the previous tip of the base",
     Effect.gen(function* () {
       const { backend, repository, tip, head } = yield* scene;
       const pulls = yield* make;
@@ -93,7 +93,7 @@ export const pullRequestConformance = (
   );
 
   live(
-    "shows one as merged whose base has been given the work by a push",
+    "shows one as merged if a push brought its commits to the base",
     Effect.gen(function* () {
       const { backend, repository, head } = yield* scene;
       const pulls = yield* make;

@@ -76,7 +76,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       ),
     ),
     test(
-      "makes one sandbox of several creates with one id, at once and later [R05]",
+      "makes one sandbox for several creates with one id, at once and later [R05]",
       Effect.scoped(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
@@ -91,7 +91,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       ),
     ),
     test(
-      "destroys a sandbox without a trace, and tells whoever waits for its end [I9]",
+      "destroys a sandbox without a trace, and notifies callers that wait for its end [I9]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const spec = specOf(randomUUID());
@@ -104,7 +104,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       }),
     ),
     test(
-      "destroys what is gone or was never there",
+      "destroys a sandbox that is gone or never existed",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const spec = specOf(randomUUID());
@@ -116,7 +116,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       }),
     ),
     test(
-      "says of an unknown sandbox that it is absent, and has no link to it",
+      "reports an unknown sandbox as absent, and has no link to it",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const id = randomUUID();
@@ -126,7 +126,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       }),
     ),
     test(
-      "takes other names of secrets, and none for a sandbox that is not there",
+      "accepts other names of secrets, and none for a missing sandbox",
       Effect.scoped(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
@@ -141,7 +141,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       ),
     ),
     test(
-      "tells why a sandbox ended by itself, and lists it as exited until it is destroyed [R06]",
+      "reports why a sandbox ended by itself, and lists it as exited until it is destroyed [R06]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const spec = specOf(randomUUID());
@@ -224,7 +224,7 @@ const restarts = (subject: Subject): readonly Case[] => {
       }),
     },
     {
-      name: "gives a later service the log of a sandbox that ended before it started",
+      name: "gives a later service the log of a sandbox that ended before the service started",
       run: Effect.gen(function* () {
         const spec = specOf(randomUUID());
         const first = yield* service(
@@ -244,7 +244,7 @@ const restarts = (subject: Subject): readonly Case[] => {
       }),
     },
     {
-      name: "tells a later service why a sandbox ended before it started",
+      name: "tells a later service why a sandbox ended before the service started",
       run: Effect.gen(function* () {
         const spec = specOf(randomUUID());
         const first = yield* service(

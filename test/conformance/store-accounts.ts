@@ -12,7 +12,7 @@ const FIRST_PAGE = { limit: 2, cursor: null };
 export const checkAccounts = (check: Check): void => {
   describe("accounts", () => {
     check(
-      "are made beside the first one and listed newest first, in pages",
+      "are created beside the first one and listed newest first, in pages",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { create, list } = yield* Accounts;
@@ -40,7 +40,7 @@ export const checkAccounts = (check: Check): void => {
     );
 
     check(
-      "have users of their own, who act with tokens of their own",
+      "have their own users, who act with their own tokens",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { create, createUser, user, users } = yield* Accounts;
@@ -75,10 +75,10 @@ export const checkAccounts = (check: Check): void => {
     );
 
     check(
-      "that are not there have no users",
+      "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
-        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "nobody" };
+        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "unknown" };
         expect(yield* createUser({ ...nobody, now: NOON })).toBeNull();
         expect(yield* user(nobody.id)).toBeNull();
         expect((yield* users(nobody.accountId, FIRST_PAGE)).items).toEqual([]);

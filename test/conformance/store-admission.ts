@@ -35,7 +35,7 @@ const enqueue = Effect.fnUntraced(function* (world: World, fields: Partial<NewFi
 export const checkAdmission = (check: Check): void => {
   describe("admission", () => {
     check(
-      "gives a person a session up to the cap and then says how full the account is",
+      "gives a user a session up to the cap and then reports how full the account is",
       Effect.gen(function* () {
         const world = yield* makeWorld(2);
         const { admit } = yield* Admissions;
@@ -85,7 +85,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "starts nothing new when the cap was lowered below what lives, and ends nothing [R07]",
+      "starts no session if the cap was lowered below the live ones, and ends none [R07]",
       Effect.gen(function* () {
         const world = yield* makeWorld(2);
         const { setTier, applyCaps, account } = yield* Identity;
@@ -108,7 +108,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "starts nothing in a project that is archived or another account's",
+      "starts nothing in a project that is archived or that belongs to another account",
       Effect.gen(function* () {
         const world = yield* makeWorld(2);
         const { update } = yield* Projects;
@@ -158,7 +158,7 @@ export const checkAdmission = (check: Check): void => {
 
   describe("a delivery id", () => {
     check(
-      "seen again is answered with its row as it is now, within one batch too [I5]",
+      "that is repeated is answered with its current row, also within one batch [I5]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { admit } = yield* Admissions;
@@ -187,7 +187,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "seen after 24 h is a new fire",
+      "that is repeated after 24 h is a new fire",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
@@ -236,7 +236,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "of a replayed fire is not looked at",
+      "of a replayed fire is ignored",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const request = fired(world, { deliveryId: "d-1" });
@@ -252,7 +252,7 @@ export const checkAdmission = (check: Check): void => {
 
   describe("the queue", () => {
     check(
-      "takes fires at the cap until it is full, and leaves no row of one it does not take",
+      "accepts fires at the cap until it is full, and leaves no row of a refused one",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { list } = yield* Fires;
@@ -271,7 +271,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "refuses a person's fire at the cap and leaves no row of it",
+      "refuses a user's fire at the cap and leaves no row of it",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const request = { ...fired(world, { kind: "manual" }), kind: "hand" } as const;
@@ -282,7 +282,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "starts first come first served in a project and round robin between projects [R08, I13]",
+      "starts first come, first served in a project and round robin between projects [R08, I13]",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;
@@ -316,7 +316,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "is drained as far as slots and ids reach, and says whether more could start",
+      "is drained as far as slots and ids allow, and reports whether more could start",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;
@@ -342,7 +342,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "lets what waited too long expire, and what waits for an archived project be cancelled",
+      "expires fires that waited too long, and cancels fires of an archived project",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;

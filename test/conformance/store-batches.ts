@@ -94,7 +94,7 @@ export const checkBatches = (check: Check): void => {
     );
 
     check(
-      "waits also where its template holds a NUL, which no row can hold [P09]",
+      "also waits if its template contains a NUL, which no row can hold [P09]",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const answers = yield* admit(world, [{}, nightly(NOON, "a\0b")]);

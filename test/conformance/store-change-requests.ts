@@ -62,7 +62,7 @@ const closeAt = (id: string, now: number) => tellRequest(id, { type: "close.requ
 export const checkChangeRequests = (check: Check): void => {
   describe("change requests", () => {
     check(
-      "are numbered from 1 in each project, without gaps, one open one a branch",
+      "are numbered from 1 in each project, without gaps, at most one open for each branch",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, list } = yield* ChangeRequests;
@@ -84,7 +84,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "are merged once: when, by whom and what, with one event in the same transaction",
+      "are merged once: with the time, the user and the commit, and one event in the same transaction",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, byId, list, memory } = yield* ChangeRequests;
@@ -123,7 +123,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "have something beside them at a code host: who is open or may be there is found, what has ended first",
+      "have a pull request at a code host: open and possible ones are found, the one that ended first is first",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, withPulls, recordPull } = yield* ChangeRequests;
@@ -187,7 +187,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that are closed become merged by the code host's merge, and stay closed until then",
+      "that are closed become merged when the code host merges them",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, memory } = yield* ChangeRequests;
@@ -210,7 +210,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that are refused a merge are open, without its commits where git surely did not merge",
+      "that are refused a merge are open, and lose its commits if git surely did not merge",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, memory } = yield* ChangeRequests;
@@ -276,7 +276,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "refuse a writer that read an earlier version, and write nothing of it [I18]",
+      "refuse a writer that read an earlier version, and write no part of it [I18]",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, memory } = yield* ChangeRequests;
@@ -305,7 +305,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that are not there have no memory and no record",
+      "that do not exist have no memory and no record",
       Effect.gen(function* () {
         const { memory, byId, get } = yield* ChangeRequests;
         const world = yield* makeWorld(3);
@@ -316,7 +316,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "tell their readers where their branches stand, each news once and while they are open",
+      "tell their readers the tips of their branches, each change once and while they are open",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get, noteTips } = yield* ChangeRequests;
@@ -373,7 +373,7 @@ export const checkChangeRequests = (check: Check): void => {
     );
 
     check(
-      "that many merge and close at once have one fate, and one event of it",
+      "that are merged and closed concurrently get one result, and one event for it",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { open, get } = yield* ChangeRequests;

@@ -19,7 +19,7 @@ type CheckWith<Side> = <E>(name: string, test: Effect.Effect<void, E, Store | Si
 export const checkCounters = <Side>(check: CheckWith<Side>, distort: Distort<Side>): void => {
   describe("an account's counters", () => {
     check(
-      "are found right whatever happens to its sessions and its queue, and nothing is mended [I1]",
+      "are correct whatever happens to its sessions and its queue, and nothing is corrected [I1]",
       Effect.gen(function* () {
         const world = yield* makeWorld(2);
         const { wrong, mend } = yield* Counters;
@@ -46,11 +46,11 @@ export const checkCounters = <Side>(check: CheckWith<Side>, distort: Distort<Sid
     for (const [what, activeSessions, queuedFires] of [
       ["too many slots are taken", 3, 1],
       ["too few slots are taken", 0, 1],
-      ["nobody seems to wait", 1, 0],
+      ["no fire seems to wait", 1, 0],
       ["too many seem to wait", 1, 7],
     ] as const) {
       check(
-        `are counted again where ${what}, and only this account's [I1, I12]`,
+        `are counted again if ${what}, and only this account's [I1, I12]`,
         Effect.gen(function* () {
           const world = yield* makeWorld(1);
           const { wrong, mend } = yield* Counters;

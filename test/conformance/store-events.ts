@@ -16,7 +16,7 @@ const encode = (text: string) => Buffer.from(text).toString("base64url");
 export const checkPages = (check: Check): void => {
   describe("a page", () => {
     check(
-      "continues where the former one ended, newest first, also among equal instants",
+      "continues where the previous one ended, newest first, also among equal instants",
       Effect.gen(function* () {
         const world = yield* makeWorld(10);
         const { list } = yield* Sessions;
@@ -34,7 +34,7 @@ export const checkPages = (check: Check): void => {
     );
 
     check(
-      "is refused for a cursor that no page gave [T07]",
+      "is refused for a cursor that no page returned [T07]",
       Effect.gen(function* () {
         const world = yield* makeWorld(10);
         const { list } = yield* Sessions;
@@ -75,7 +75,7 @@ export const checkEvents = (check: Check): void => {
     });
 
     check(
-      "are told in order from where the reader stands, and resumed after any of them",
+      "are delivered in order from the reader's position, and resumed after any of them",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const begin = yield* readFrom(world, null);
@@ -112,7 +112,7 @@ export const checkEvents = (check: Check): void => {
     );
 
     check(
-      "of one session are told alone, and another project's never",
+      "of one session are delivered alone, and another project's never",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const other = { ...world, projectId: yield* addProject(world) };
@@ -131,7 +131,7 @@ export const checkEvents = (check: Check): void => {
     );
 
     check(
-      "are not written by a change that was refused",
+      "are not written by a refused change",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const first = yield* readFrom(world, null);
@@ -145,7 +145,7 @@ export const checkEvents = (check: Check): void => {
     );
 
     check(
-      "that were pruned make an old reader start anew, as does a cursor that was never given",
+      "that were pruned make an old reader start again, and an invalid cursor does as well",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { prune } = yield* Events;
@@ -168,7 +168,7 @@ export const checkEvents = (check: Check): void => {
     );
 
     check(
-      "wake who waits for their project",
+      "wake readers that wait for their project",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { changed } = yield* Events;

@@ -57,7 +57,7 @@ const scene = Effect.gen(function* () {
 export const checkGrants = (check: Check): void => {
   describe("grants", () => {
     check(
-      "end with the token's revocation and its expiry, each of them alone",
+      "end with the token's revocation or with its expiry",
       Effect.gen(function* () {
         const { world, identity, makeToken, grant } = yield* scene;
         const [kept, revoked, expiring] = [
@@ -76,7 +76,7 @@ export const checkGrants = (check: Check): void => {
     );
 
     check(
-      "hold in projects that the token reaches, and in no other",
+      "are valid in projects that the token reaches, and in no other",
       Effect.gen(function* () {
         const { world, identity, makeToken, grant } = yield* scene;
         const bound = yield* makeToken({ projectId: world.projectId });
@@ -117,7 +117,7 @@ export const checkGrants = (check: Check): void => {
     );
 
     check(
-      "are told of each ending, for as long as somebody listens",
+      "report each ending, as long as a listener exists",
       Effect.gen(function* () {
         const { world, identity, makeToken, session, sandbox } = yield* scene;
         const [heard, later] = [yield* makeToken(), yield* makeToken()];

@@ -48,7 +48,7 @@ export const checkLogs = (check: Check): void => {
     );
 
     check(
-      "are told of boots that may still write, and not of those that left none",
+      "include boots that may still write, and not those without a log",
       Effect.gen(function* () {
         const logs = yield* SessionLogs;
         const sessionId = yield* admitSession(yield* makeWorld(5));
@@ -66,7 +66,7 @@ export const checkLogs = (check: Check): void => {
     );
 
     check(
-      "hold the newest mebibyte of a session, over all its boots, in whole lines",
+      "keep the newest mebibyte of a session, over all its boots, in whole lines",
       Effect.gen(function* () {
         const logs = yield* SessionLogs;
         const sessionId = yield* admitSession(yield* makeWorld(5));
@@ -94,7 +94,7 @@ export const checkLogs = (check: Check): void => {
     );
 
     check(
-      "go with their session, and nothing is kept of a deleted one",
+      "are removed with their session, and a deleted session gets none",
       Effect.gen(function* () {
         const logs = yield* SessionLogs;
         const world = yield* makeWorld(5);

@@ -19,7 +19,7 @@ const scene = Effect.gen(function* () {
 export const checkNodes = (check: Check): void => {
   describe("nodes", () => {
     check(
-      "count a node's signs of life, and know it at its newest address",
+      "count a node's signs of life, and have its newest address",
       Effect.gen(function* () {
         const { id, beat, again, self } = yield* scene;
         expect(yield* self).toBeUndefined();
@@ -31,7 +31,7 @@ export const checkNodes = (check: Check): void => {
     );
 
     check(
-      "bury a node once, at the beats it was silent since, until its next sign of life",
+      "are declared dead once, at the beats of their silence, until their next sign of life",
       Effect.gen(function* () {
         const { id, beat, bury, self } = yield* scene;
         yield* beat;
@@ -46,7 +46,7 @@ export const checkNodes = (check: Check): void => {
     );
 
     check(
-      "give a repository to its node with its project, and later only where it has none",
+      "get a repository with its project, and later only if it has no node",
       Effect.gen(function* () {
         const { ownerOf, adopt } = yield* scene;
         const world = yield* makeWorld(1);

@@ -65,7 +65,7 @@ const scene = Effect.gen(function* () {
 export const checkPreviews = (check: Check): void => {
   describe("previews", () => {
     check(
-      "give a cookie for a link, which is none itself, until the cookie's end",
+      "exchange a link for a cookie, which is not a link itself, until the cookie's end",
       Effect.gen(function* () {
         const { issue, open, find, opening, stands } = yield* scene;
         const link = yield* issue();
@@ -80,7 +80,7 @@ export const checkPreviews = (check: Check): void => {
     );
 
     check(
-      "open a link once, however many ask at once",
+      "open a link once, for any number of concurrent requests",
       Effect.gen(function* () {
         const { issue, open, find, opening } = yield* scene;
         const link = yield* issue();
@@ -97,7 +97,7 @@ export const checkPreviews = (check: Check): void => {
     );
 
     check(
-      "open no link after its end, of another session, port or making",
+      "open no link after its end, or for another session, port or origin",
       Effect.gen(function* () {
         const { issue, open, opening } = yield* scene;
         const link = yield* issue();
@@ -111,7 +111,7 @@ export const checkPreviews = (check: Check): void => {
     );
 
     check(
-      "are kept to the newest of a session, and what has ended goes",
+      "are limited to the newest of a session, and expired ones are removed",
       Effect.gen(function* () {
         const { issue, open, find, opening } = yield* scene;
         const ended = yield* issue({ expiresAt: NOON + 1 });

@@ -13,7 +13,7 @@ import { accountOf, makeWorld, NOON } from "../support/world/world.ts";
 export const checkQueue = (check: Check): void => {
   describe("a waiting fire", () => {
     check(
-      "is not overtaken by a later one that finds a slot free [I13]",
+      "is not overtaken by a later one that finds a free slot [I13]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const { drain } = yield* Admissions;
@@ -31,7 +31,7 @@ export const checkQueue = (check: Check): void => {
     );
 
     check(
-      "is cancelled for good, once",
+      "is cancelled permanently, once",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { cancel } = yield* Admissions;
@@ -51,7 +51,7 @@ export const checkQueue = (check: Check): void => {
     );
 
     check(
-      "is counted in and out, whatever ends its wait",
+      "is counted when its wait begins and ends, whatever ends it",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { drain } = yield* Admissions;

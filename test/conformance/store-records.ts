@@ -30,7 +30,7 @@ const newest = { limit: 10, cursor: null } as const;
 const checkIdentity = (check: Check): void => {
   describe("identity", () => {
     check(
-      "is made once, on an empty database, with a token that works",
+      "is created once, on an empty database, with a valid token",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { bootstrap, account, authenticate } = yield* Identity;
@@ -67,7 +67,7 @@ const checkIdentity = (check: Check): void => {
     );
 
     check(
-      "takes a token until it expires or is deleted, and notes now and then that it is used",
+      "accepts a token until it expires or is deleted, and sometimes notes its use",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { createToken, deleteToken, authenticate, listTokens } = yield* Identity;
@@ -100,7 +100,7 @@ const checkIdentity = (check: Check): void => {
     );
 
     check(
-      "lists the tokens people made, never those of sandboxes, and deletes none of those",
+      "lists and deletes the tokens of users, never those of sandboxes",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { listTokens, deleteToken, authenticate } = yield* Identity;
@@ -118,7 +118,7 @@ const checkIdentity = (check: Check): void => {
 const checkProjects = (check: Check): void => {
   describe("a project", () => {
     check(
-      "is made, changed field by field, listed, and bound lists show it alone",
+      "is created, changed field by field and listed, and restricted lists contain it alone",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { get, update, list } = yield* Projects;
@@ -154,7 +154,7 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
-      "keeps the sealed credential of a repository at another server, apart from its record",
+      "stores the encrypted credential of a repository at another server, apart from its record",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { create, credential, get } = yield* Projects;
@@ -171,7 +171,7 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
-      "is told from ids that no project has",
+      "is distinguished from unknown ids",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { unheld } = yield* Projects;
@@ -185,7 +185,7 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
-      "has another credential in its place, or none, and says that it has changed",
+      "gets another credential in its place, or none, and reports the change",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
         const { create, credential, get, replaceCredential } = yield* Projects;
@@ -207,7 +207,7 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
-      "keeps the last manifest that parsed beside what was wrong with the newest",
+      "keeps the last valid manifest beside the errors of the newest",
       Effect.gen(function* () {
         const { projectId } = yield* makeWorld(3);
         const { get, states, recordManifest, lastFired } = yield* Projects;
@@ -240,7 +240,7 @@ const checkProjects = (check: Check): void => {
     );
 
     check(
-      "is of another version when its account's tier changes",
+      "gets another version when its account's tier changes",
       Effect.gen(function* () {
         const { accountId, projectId } = yield* makeWorld(3);
         const { get, states, changedSince } = yield* Projects;
@@ -260,7 +260,7 @@ const checkProjects = (check: Check): void => {
 const checkSecrets = (check: Check): void => {
   describe("secrets", () => {
     check(
-      "are kept byte for byte under rising versions, fenced, and revised with every change",
+      "are stored byte for byte under rising versions, fenced, and revised with every change",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(3);
         const { put, get, list, nextVersion, sealed } = yield* Secrets;
@@ -296,7 +296,7 @@ const checkSecrets = (check: Check): void => {
     );
 
     check(
-      "that were removed are gone, and their versions never come back [S07]",
+      "that were removed are gone, and their versions never return [S07]",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(3);
         const { put, get, list, nextVersion, remove, sealed } = yield* Secrets;
@@ -315,7 +315,7 @@ const checkSecrets = (check: Check): void => {
     );
 
     check(
-      "have one key check value, the first that was given",
+      "have one key check value, the first one",
       Effect.gen(function* () {
         const { keyCheck, masterKey } = yield* Secrets;
         expect(yield* masterKey).toBeNull();
@@ -332,7 +332,7 @@ export const checkRecords = (check: Check): void => {
   checkProjects(check);
   checkSecrets(check);
   check(
-    "says that it answers",
+    "reports that it is reachable",
     Effect.flatMap(StoreHealth, ({ ping }) => ping),
   );
 };

@@ -15,9 +15,9 @@ const body = (text: string): StoredRequest => ({
 });
 
 export const checkRequests = (check: Check): void => {
-  describe("what a fire came with", () => {
+  describe("the request of a fire", () => {
     check(
-      "is kept byte for byte, as the last attempt had it, and not for a repeated delivery",
+      "is stored byte for byte from the last attempt, and not for a repeated delivery",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { request } = yield* Fires;
@@ -44,7 +44,7 @@ export const checkRequests = (check: Check): void => {
     );
 
     check(
-      "goes where its delivery is tried again with what is too large to be kept",
+      "is removed if its delivery is repeated with a body that is too large",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { request, prune } = yield* Fires;
@@ -59,7 +59,7 @@ export const checkRequests = (check: Check): void => {
     );
 
     check(
-      "is gone too when both attempts are admitted together",
+      "is also removed if both attempts are admitted together",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { admit } = yield* Admissions;
@@ -74,7 +74,7 @@ export const checkRequests = (check: Check): void => {
     );
 
     check(
-      "goes when an account has too much of it, the oldest first, and the ledger stays",
+      "is removed when an account has too many, the oldest first, and the ledger stays",
       Effect.gen(function* () {
         const world = yield* makeWorld(9);
         const { prune, request, get } = yield* Fires;
@@ -113,7 +113,7 @@ export const checkRequests = (check: Check): void => {
     );
 
     check(
-      "goes with its row when that is old, but not while it waits",
+      "is removed with its old row, but not while it waits",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const { prune, request, get } = yield* Fires;

@@ -42,7 +42,7 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
-      "notes the start of each of its boots, and tells of it, as long as it is provisioning",
+      "notes and reports the start of each boot, as long as it is provisioning",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { get, beginBoot } = yield* Sandboxes;
@@ -66,7 +66,7 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
-      "remembers how it is to end while its work is saved",
+      "remembers how it must end while its work is saved",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { get, memory } = yield* Sandboxes;
@@ -82,7 +82,7 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
-      "is held by its record until it has ended and its commands are done [I9]",
+      "keeps its record until it has ended and its commands are done [I9]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { unheld, memory } = yield* Sandboxes;
@@ -114,7 +114,7 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
-      "is not opened for a session that has ended, or waits for another by now [I9, I18]",
+      "is not opened for a session that has ended, or that now waits for another [I9, I18]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { open, get, unsettled } = yield* Sandboxes;

@@ -24,7 +24,7 @@ const begin = Effect.gen(function* () {
 export const checkGivenSecrets = (check: Check): void => {
   describe("the secrets of a sandbox", () => {
     check(
-      "are noted over what was noted before, and over nothing else",
+      "replace only the record that was read",
       Effect.gen(function* () {
         const { id, change } = yield* begin;
         const { noteSecrets, outdated } = yield* Sandboxes;

@@ -24,7 +24,7 @@ const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: str
 export const checkSessions = (check: Check): void => {
   describe("a session's memory", () => {
     check(
-      "gives a new session its first command, and the next ones with the save that asks for them",
+      "gives a new session its first command, and the next ones with the save that requests them",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const id = yield* admitSession(world);
@@ -47,7 +47,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "refuses a writer that read an earlier version and writes nothing of it [I18]",
+      "refuses a writer that read an earlier version and writes no part of its step [I18]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const id = yield* admitSession(world);
@@ -80,7 +80,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "forgets a command with the save of its outcome, and those without an outcome when told so",
+      "forgets a command with the save of its outcome, and a command without an outcome on request",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const id = yield* admitSession(world);
@@ -123,7 +123,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "knows no session under an unknown id",
+      "finds no session under an unknown id",
       Effect.gen(function* () {
         const { memory, get, rename } = yield* Sessions;
         expect(yield* memory.load(randomUUID())).toBe(null);
@@ -180,7 +180,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "leaves the lists when it is deleted, stopped on the way if it was live, and is still there by id",
+      "leaves the lists when it is deleted, is stopped first if it was live, and is still found by id",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { anyIn, get, list } = yield* Sessions;
@@ -202,7 +202,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "is renamed, described, and told once that the agent took its prompt",
+      "is renamed, described, and told once that the agent received its prompt",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { rename, acceptBootstrap, get } = yield* Sessions;
@@ -225,7 +225,7 @@ export const checkSessions = (check: Check): void => {
 
   describe("a session's last turn", () => {
     check(
-      "is the newest of its current sandbox, and each is told by one event",
+      "is the newest of its current sandbox, and each is reported by one event",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { noteTurn, get } = yield* Sessions;
@@ -261,9 +261,9 @@ export const checkSessions = (check: Check): void => {
     );
   });
 
-  describe("what is woken at start", () => {
+  describe("the list of sessions to wake at start", () => {
     check(
-      "is every session with commands left, live or ended, and none at rest",
+      "contains every session with commands left, live or ended, and none at rest",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { memory, unsettled } = yield* Sessions;
@@ -283,7 +283,7 @@ export const checkSessions = (check: Check): void => {
     );
 
     check(
-      "is no session whose last step left it nothing to do",
+      "contains no session without commands",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { memory, unsettled } = yield* Sessions;
@@ -304,7 +304,7 @@ export const checkSessions = (check: Check): void => {
 
   describe("running sessions", () => {
     check(
-      "are told by the node that has their sandboxes",
+      "are reported by the node that has their sandboxes",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { runningOn } = yield* Sessions;
@@ -329,7 +329,7 @@ export const checkSessions = (check: Check): void => {
 
   describe("a live session", () => {
     check(
-      "has an owner as long as it or its sandbox has something left to do [I7]",
+      "has an owner as long as it or its sandbox has commands left [I7]",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { ownerless } = yield* Sessions;

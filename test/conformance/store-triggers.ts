@@ -61,7 +61,7 @@ const iso = (at: number): string => new Date(at).toISOString();
 const checkVersions = (check: Check): void => {
   describe("a project's version", () => {
     check(
-      "rises with what its triggers go by, and is found by whoever asks what changed",
+      "rises with the inputs of its triggers, and a caller that asks for changes finds it",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(1);
         const { changedSince, update } = yield* Projects;
@@ -87,7 +87,7 @@ const checkVersions = (check: Check): void => {
     );
 
     check(
-      "comes with everything its triggers go by",
+      "comes with all inputs of its triggers",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(1);
         const { states, get } = yield* Projects;
@@ -104,7 +104,7 @@ const checkVersions = (check: Check): void => {
     );
 
     check(
-      "other than the one a wish was decided by lets nothing be written [C18, M18]",
+      "that differs from the decided one prevents the write [C18, M18]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const { update } = yield* Projects;
@@ -132,7 +132,7 @@ const checkVersions = (check: Check): void => {
 const checkCursors = (check: Check): void => {
   describe("a cursor", () => {
     check(
-      "stays with its schedule, and starts anew with another one or after it was taken away",
+      "stays with its schedule, and starts again with another one or after its removal",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         expect(yield* cursors(world, { a: "hourly", b: "daily" }, NOON)).toEqual({ a: 0, b: 0 });
@@ -143,7 +143,7 @@ const checkCursors = (check: Check): void => {
     );
 
     check(
-      "is read with others of any projects, as far as they are there",
+      "is read with others of any projects, as far as they exist",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const other = { ...world, projectId: yield* addProject(world) };
@@ -206,7 +206,7 @@ const checkCursors = (check: Check): void => {
     );
 
     check(
-      "of an archived project has none",
+      "of an archived project has no row",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         yield* (yield* Projects).update(world.projectId, { status: "archived" }, NOON);
@@ -258,7 +258,7 @@ const checkCronInstants = (check: Check): void => {
 const checkCronPrompts = (check: Check): void => {
   describe("a cron fire's prompt", () => {
     check(
-      "names the fire before it, also where another one fired while it waited",
+      "names the previous fire, even if another one fired while it waited",
       Effect.gen(function* () {
         const world = yield* makeWorld(2);
         const { setTier } = yield* Identity;
@@ -291,7 +291,7 @@ const checkCronPrompts = (check: Check): void => {
     );
 
     check(
-      "that has outgrown its limit when a slot is free fails the fire and leaves the slot free [P11]",
+      "that is too long when a slot is free fails the fire and leaves the slot free [P11]",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;
@@ -325,7 +325,7 @@ const checkCronPrompts = (check: Check): void => {
   });
 
   check(
-    "a cron instant that finds the queue full has its row, which says so",
+    "a cron instant that finds the queue full has its row with that reason",
     Effect.gen(function* () {
       const world = yield* makeWorld(0);
       yield* admitOne(world, fired(world, { queueMax: 1 }));

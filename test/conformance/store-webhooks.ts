@@ -22,7 +22,7 @@ const FILTERED = { is: "filtered" } as const;
 const checkFiltered = (check: Check): void => {
   describe("a filtered fire", () => {
     check(
-      "leaves a row and starts nothing, with a free slot and without one",
+      "leaves a row and starts nothing, with or without a free slot",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         for (const round of ["free", "full"]) {
@@ -43,7 +43,7 @@ const checkFiltered = (check: Check): void => {
     );
 
     check(
-      "answers for its delivery: the same one again starts nothing, whatever the filter says by then",
+      "settles its delivery: a repeat starts nothing, whatever the filter says by then",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const first = fired(world, { prompt: FILTERED, deliveryId: "d-1" });
@@ -70,7 +70,7 @@ const checkFiltered = (check: Check): void => {
     );
 
     check(
-      "does not take back what its delivery has started, and ends what is to be tried again",
+      "does not undo its delivery's session, and ends its retries",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         yield* admitOne(world, fired(world, { deliveryId: "started" }));
@@ -142,7 +142,7 @@ const checkPrevious = (check: Check): void => {
     });
 
     check(
-      "stays for as long as it was said to, with the version that it is sealed to, and is never injected",
+      "stays for the given time, with the version that it is encrypted for, and is never injected",
       Effect.gen(function* () {
         const { projectId, write, held } = yield* begin;
         expect(yield* write(1, NOON + 100)).toBe(true);
@@ -156,7 +156,7 @@ const checkPrevious = (check: Check): void => {
     );
 
     check(
-      "gives way to the next one, and goes with a write that keeps none and with its secret",
+      "is replaced by the next one, and is removed by a write that keeps none and with its secret",
       Effect.gen(function* () {
         const { projectId, write, held } = yield* begin;
         yield* write(1);
@@ -176,7 +176,7 @@ const checkPrevious = (check: Check): void => {
     );
 
     check(
-      "is removed once its time is over, and whoever holds it is told",
+      "is removed once its time is over, and its holders are notified",
       Effect.gen(function* () {
         const { projectId, write, held } = yield* begin;
         yield* write(1);
@@ -249,7 +249,7 @@ const checkRefusals = (check: Check): void => {
     );
 
     check(
-      "are kept up to a number of each project, and of a project that is there",
+      "are kept up to a number for each project, and only for an existing project",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const other = yield* addProject(world);
@@ -271,7 +271,7 @@ const checkRefusals = (check: Check): void => {
     );
 
     check(
-      "go when their time is over",
+      "are removed when their time is over",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);
         const { add, list, prune } = yield* WebhookRefusals;

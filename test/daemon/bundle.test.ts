@@ -36,7 +36,7 @@ const run = (...args: readonly string[]): Promise<{ code: unknown; said: unknown
     ),
   );
 
-/** What a daemon says, and ends, where there is no sandbox around it. */
+/** The output of a daemon that ends because no sandbox is around it. */
 const NO_SANDBOX = {
   code: 1,
   said: expect.objectContaining({
@@ -45,7 +45,7 @@ const NO_SANDBOX = {
   }) as unknown,
 };
 
-test("is one file with its hash, and names no path of this machine", () => {
+test("is one file with its hash, and contains no path of this machine", () => {
   const text = readFileSync(bundle.path, "utf8");
   expect(bundle.hash).toBe(createHash("sha256").update(text).digest("hex"));
   expect(text).not.toContain(resolve(import.meta.dirname, "../.."));
@@ -60,12 +60,12 @@ test("runs by itself, without an extension and outside of any package", async ()
   expect(await run(bundle.path)).toEqual(NO_SANDBOX);
 });
 
-test("runs from its code cache, which V8 takes", async () => {
+test("runs from its code cache, which V8 accepts", async () => {
   expect(compile(bundle.path, readFileSync(cache)).cachedDataRejected).toBe(false);
   expect(await run(launcher, bundle.path)).toEqual(NO_SANDBOX);
 });
 
-test("runs all the same when it is another program than the cache was made of", async () => {
+test("also runs if the code cache belongs to another program", async () => {
   const other = join(directory, "other", "platform-agent");
   await bundleDaemon(other);
   appendFileSync(other, "\n// changed");

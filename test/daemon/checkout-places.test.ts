@@ -39,14 +39,14 @@ const traceGit = (): string => {
   return trace;
 };
 
-test("a checkout's credential is in no address, no argument and no environment of any git [G04]", async () => {
+test("a checkout's credential is not in an address, an argument or an environment of git [G04]", async () => {
   const trace = traceGit();
   const daemon = await start();
   await daemon.logged("ready");
   await daemon.git("commit", "--quiet", "--allow-empty", "-m", "work");
   await daemon.git("push", "--quiet", "origin", "HEAD");
   const traced = readFileSync(trace, "utf8");
-  // What git starts to speak HTTP is given the address: it is among what was traced.
+  // The program that git starts to speak HTTP gets the address, so the trace contains it.
   expect(traced).toContain(`remote-http origin ${daemon.service.repoUrl}`);
   const { password } = daemon.service.state;
   for (const secret of [password, Buffer.from(`x-session:${password}`).toString("base64"), TOKEN]) {
@@ -78,8 +78,8 @@ const configDirOf = async (daemon: Running): Promise<string> => {
   return environment["AGENT_CONFIG_DIR"] ?? "";
 };
 
-describe("a checkout with links that lead out of it", () => {
-  test("has its config directory in itself all the same, and health tells [G07]", async () => {
+describe("a checkout with links that lead outside", () => {
+  test("keeps its config directory inside the checkout, and health reports it [G07]", async () => {
     const daemon = await withLinks({ ".platform": "/etc" });
     const workspace = realpathSync(daemon.layout.workspace);
     expect(realpathSync(join(daemon.layout.workspace, ".platform"))).toBe("/etc");
@@ -91,7 +91,7 @@ describe("a checkout with links that lead out of it", () => {
     ]);
   });
 
-  test("has its manifest read from the commit, never through the link [G07, M16]", async () => {
+  test("reads the manifest from the commit, never through the link [G07, M16]", async () => {
     const outside = join(bin, "outside.toml");
     writeFileSync(outside, '[runtime]\nconfig_dir = "taken/from/outside"\n');
     const daemon = await withLinks({ "platform.toml": outside });

@@ -31,7 +31,7 @@ const settings: Settings = {
   injected: {},
 };
 
-it.effect("repeats a failed checkout after 0.25 s, then twice as long each time, at most 5 s", () =>
+it.effect("repeats a failed checkout after 0.25 s, then doubles the wait up to 5 s", () =>
   Effect.gen(function* () {
     const messages: string[] = [];
     yield* Effect.forkChild(

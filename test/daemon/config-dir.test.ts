@@ -16,20 +16,20 @@ afterAll(() => rmSync(workspace, { recursive: true }));
 const setting = (value: string) => configDirOf(`[runtime]\nconfig_dir = ${value}\n`, workspace);
 
 describe("the agent config directory", () => {
-  test("is .platform/runtime where the manifest says nothing or is missing", async () => {
+  test("is .platform/runtime if the manifest does not set it or is missing", async () => {
     const standard = { path: join(workspace, ".platform/runtime"), problem: null };
     expect(await configDirOf("", workspace)).toEqual(standard);
     expect(await configDirOf("[runtime]\n", workspace)).toEqual(standard);
   });
 
-  test("is the manifest's where that lies in the checkout, also through a link that stays inside", async () => {
+  test("is the manifest's directory if it lies in the checkout, also through a link that stays inside", async () => {
     expect(await setting('"agents/conf"')).toEqual({ path: join(workspace, "agents/conf"), problem: null });
     expect(await setting('"in/new"')).toEqual({ path: join(workspace, "in/new"), problem: null });
     expect(await setting('"..config"')).toEqual({ path: join(workspace, "..config"), problem: null });
   });
 
   test.each(['"../.."', '"a/../../b"', '"/etc"', '"out"', '"out/ssl"', '""', "7", '"a\\u0000b"'])(
-    "is never %s: the default stands in and the problem is told [M15]",
+    "is never %s: the default is used and the problem is reported [M15]",
     async (value) => {
       const { path, problem } = await setting(value);
       expect(path).toBe(join(workspace, ".platform/runtime"));
@@ -37,7 +37,7 @@ describe("the agent config directory", () => {
     },
   );
 
-  test("is the default where the manifest is no TOML", async () => {
+  test("is the default if the manifest is not TOML", async () => {
     const { path, problem } = await configDirOf("[runtime", workspace);
     expect(path).toBe(join(workspace, ".platform/runtime"));
     expect(problem).toContain("platform.toml is not valid TOML");

@@ -56,7 +56,7 @@ const claims = (): Record<string, unknown> => {
 };
 
 describe("the user context", () => {
-  test("is not needed for health, by GET or HEAD", async () => {
+  test("is not required for health, by GET or HEAD", async () => {
     const { response, body } = await served.ask("/platform/health", { headers: ["host", "x"] });
     expect(response.statusCode).toBe(200);
     expect(JSON.parse(body)).toMatchObject({ status: "ready", error: null });
@@ -70,7 +70,7 @@ describe("the user context", () => {
     "/proxy/3000/",
     "/proxy/8000/",
     "/platform/health/",
-  ])("is needed for %s before anything is said about it", async (path) => {
+  ])("is required for %s before the answer reveals anything", async (path) => {
     const answer = await served.ask(path, { method: "POST", headers: ["host", "x"] });
     expect(reasonOf(answer)).toBe("401 invalid_user_context missing");
   });
@@ -116,7 +116,7 @@ describe("the user context", () => {
     );
   });
 
-  test("is refused with any bit of it flipped, whatever else the flip makes of the request [A05]", async () => {
+  test("is refused after any single bit is flipped [A05]", async () => {
     const value = Buffer.from(signed(), "latin1");
     const flips = Array.from({ length: value.length * 8 }, (_, bit) => {
       const flipped = Buffer.from(value);
@@ -128,23 +128,23 @@ describe("the user context", () => {
     expect(reached).toEqual([]);
   });
 
-  test("signed with another token is refused [A04]", async () => {
+  test("that was signed with another token is refused [A04]", async () => {
     const answer = await served.ask("/", { headers: withContext(signed({ token: "platform_sbx_another" })) });
     expect(reasonOf(answer)).toBe("401 invalid_user_context bad_signature");
   });
 
-  test("sent twice is refused, equal or not [X12]", async () => {
+  test("that is sent twice is refused, with equal or different values [X12]", async () => {
     const value = signed();
     const headers = ["host", "x", "X-Platform-User-Context", value, "x-platform-user-context", value];
     expect(reasonOf(await served.ask("/", { headers }))).toBe("401 invalid_user_context malformed");
   });
 
-  test("is taken under its own name only, and never from an underscore spelling [X11]", async () => {
+  test("is read from its own header only, never from a spelling with underscores [X11]", async () => {
     const headers = ["host", "x", "X_Platform_User_Context", signed()];
     expect(reasonOf(await served.ask("/", { headers }))).toBe("401 invalid_user_context missing");
   });
 
-  test("is never passed on, however it is spelt, nor is Authorization [X11]", async () => {
+  test("is never passed on in any spelling, and Authorization is not either [X11]", async () => {
     const headers = {
       ...withContext(signed()),
       x_platform_user_context: "spoofed",
@@ -156,7 +156,7 @@ describe("the user context", () => {
     expect(names.filter((name) => name.includes("context"))).toEqual([]);
   });
 
-  test("that the client lists in Connection is verified first and dropped with all that is listed [X10]", async () => {
+  test("is verified before it is dropped with all headers that Connection lists [X10]", async () => {
     const headers = {
       ...withContext(signed()),
       connection: "close, X-Platform-User-Context, Cookie, Content-Length",
@@ -169,7 +169,7 @@ describe("the user context", () => {
     expect(reached[0]?.headers).not.toHaveProperty("x-platform-user-context");
   });
 
-  test("does not let a client say where it comes from [X13]", async () => {
+  test("does not let a client state its own address [X13]", async () => {
     const spoofed = {
       forwarded: "for=1.2.3.4",
       "x-real-ip": "1.2.3.4",
@@ -201,7 +201,7 @@ describe("with a valid context", () => {
     expect(codes).toEqual(["403 port_blocked", "400 bad_port", "404 not_found", "405 method_not_allowed"]);
   });
 
-  test("an absolute target is refused, whatever host it names [X03]", async () => {
+  test("an absolute target is refused, regardless of its host [X03]", async () => {
     const head = `GET http://169.254.169.254/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
     expect(await served.raw(`${head}X-Platform-User-Context: ${contextHeader()}\r\n\r\n`)).toMatch(
       /^HTTP\/1.1 400 /,
@@ -209,7 +209,7 @@ describe("with a valid context", () => {
     expect(reached).toEqual([]);
   });
 
-  test("abort tells whether there was anything to abort", async () => {
+  test("an abort reports whether a run was in progress", async () => {
     const { response, body } = await served.ask("/platform/abort", { method: "POST" });
     expect([response.statusCode, JSON.parse(body)]).toEqual([200, { aborted: true }]);
   });
@@ -257,7 +257,7 @@ const outcome = (
   });
 
 describe("a WebSocket", () => {
-  test("is joined to its port after the context was checked, which is not passed on", async () => {
+  test("is connected to its port after the context check, and the context is not passed on", async () => {
     const { port, seen } = await echo();
     const { status, socket, head } = await outcome(handshake(withContext(signed()), `/proxy/${port}/ws?x=1`));
     expect(status).toBe(101);
@@ -289,11 +289,11 @@ describe("a WebSocket", () => {
     expect([status, seen]).toEqual([401, []]);
   });
 
-  test("that the upstream refuses is refused with its answer", async () => {
+  test("that the upstream refuses gets the upstream's answer", async () => {
     expect((await outcome(handshake(withContext(signed())))).status).toBe(200);
   });
 
-  test("whose upstream is not there is answered 502, or 503 while the runtime boots", async () => {
+  test("to a missing upstream is answered 502, or 503 while the runtime boots", async () => {
     const gone = createServer();
     const port = await served.upstream(gone);
     await new Promise((resolve) => gone.close(resolve));
@@ -303,7 +303,7 @@ describe("a WebSocket", () => {
   });
 
   test.each(BAD_HANDSHAKES)(
-    "is the only upgrade there is: $name is refused with $status [X08]",
+    "is the only accepted upgrade: $name is refused with $status [X08]",
     async (bad) => {
       const { port, seen } = await echo();
       const head = [

@@ -25,7 +25,7 @@ const stateOf = async (daemon: Running): Promise<string> =>
   ].join("\n");
 
 describe("a refresh", () => {
-  test("brings what was pushed from elsewhere, and answers once the restarted runtime does", async () => {
+  test("fetches others' commits, and answers once the restarted runtime serves", async () => {
     const daemon = await ready();
     const before = await headOf(daemon);
     const after = daemon.pushFromElsewhere({ "README.md": "changed\n", "new.txt": "new\n" });
@@ -44,7 +44,7 @@ describe("a refresh", () => {
     expect((await daemon.health()).repo.commit).toBe(after);
   });
 
-  test("brings it into the workspace, whatever core.worktree and core.bare say", async () => {
+  test("updates the workspace regardless of core.worktree and core.bare", async () => {
     const daemon = await ready();
     const elsewhere = join(daemon.directory, "elsewhere");
     mkdirSync(elsewhere);
@@ -56,7 +56,7 @@ describe("a refresh", () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  test("restarts in place where the branch has not moved", async () => {
+  test("restarts the runtime in place if the branch has not moved", async () => {
     const daemon = await ready();
     const head = await headOf(daemon);
     const [status, answer] = await daemon.control("refresh", "");
@@ -75,7 +75,7 @@ describe("a refresh", () => {
     expect((await daemon.health()).error).toContain("config_dir must be a directory inside");
   });
 
-  test("sent twice is one: the second finds everything as it is to be [A02]", async () => {
+  test("that is sent twice counts once: the second finds everything up to date [A02]", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     await daemon.control("refresh");
@@ -83,7 +83,7 @@ describe("a refresh", () => {
     expect([status, answer["repo"]]).toEqual([200, { before: after, after }]);
   });
 
-  test("runs once however many are asked for at a time [X19]", async () => {
+  test("runs once for any number of concurrent requests [X19]", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     const answers = await Promise.all(Array.from({ length: 20 }, () => daemon.control("refresh")));
@@ -110,7 +110,7 @@ describe("a refresh", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("of a checkout that was given up says that there is none", async () => {
+  test("of a checkout that was given up reports that no checkout exists", async () => {
     const daemon = await start({
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
       bootDeadlineMs: 1000,
@@ -120,7 +120,7 @@ describe("a refresh", () => {
     expect([status, code]).toEqual([503, "runtime_not_ready"]);
   });
 
-  test("that cannot reach the remote says what git said, and can be asked for again", async () => {
+  test("that cannot reach the remote reports git's message, and can be repeated", async () => {
     const daemon = await ready({ agentEnv: { PROJECT_SECRET: "canary-secret" } });
     daemon.service.state.failures = 10;
     const [status, { code, error }] = await daemon.control("refresh");
@@ -131,7 +131,7 @@ describe("a refresh", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("goes on with a new credential where the current one has ended", async () => {
+  test("continues with a new credential if the current one has expired", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     daemon.service.state.password = "pw-canary-2";
@@ -149,7 +149,7 @@ const refusal = async (daemon: Running): Promise<unknown> => {
   return [status, code];
 };
 
-describe("a refresh loses nothing: it refuses and changes nothing", () => {
+describe("a refresh loses no work: it refuses and changes nothing", () => {
   test("for a changed file", async () => {
     const daemon = await ready();
     write(daemon, "README.md", "mine\n");
@@ -164,14 +164,14 @@ describe("a refresh loses nothing: it refuses and changes nothing", () => {
     expect(read(daemon, name)).toBe("mine\n");
   });
 
-  test("for what was only staged", async () => {
+  test("for changes that were only staged", async () => {
     const daemon = await ready();
     write(daemon, "README.md", "mine\n");
     await daemon.git("add", "README.md");
     expect(await refusal(daemon)).toEqual([409, "uncommitted_changes"]);
   });
 
-  test("for an ignored file that the remote brings too", async () => {
+  test("for an ignored file that the remote also adds", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", ".gitignore": "theirs.txt\n" } });
     write(daemon, "theirs.txt", "mine\n");
     const seed = join(daemon.directory, "seed");
@@ -189,7 +189,7 @@ describe("a refresh loses nothing: it refuses and changes nothing", () => {
     expect(read(daemon, "README.md")).toBe("mine\n");
   });
 
-  test("for commits that the remote has not, whether it moved or not", async () => {
+  test("for commits that the remote lacks, whether it moved or not", async () => {
     const daemon = await ready();
     await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
     const [status, { code }] = await daemon.control("refresh");
@@ -199,7 +199,7 @@ describe("a refresh loses nothing: it refuses and changes nothing", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("for commits of a detached HEAD, and of the session branch while another is out", async () => {
+  test("for commits of a detached HEAD, and of the session branch while another is checked out", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "--detach");
     await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
@@ -209,7 +209,7 @@ describe("a refresh loses nothing: it refuses and changes nothing", () => {
     expect(await refusal(daemon)).toEqual([409, "diverged"]);
   });
 
-  test("for a merge under way, also one without a difference left", async () => {
+  test("for a merge in progress, even without remaining differences", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "-b", "other");
     await daemon.git("commit", "-q", "--allow-empty", "-m", "other");
@@ -234,7 +234,7 @@ test("a refresh from a detached HEAD or another branch ends on the session branc
   }
 });
 
-test("what git runs for a refresh runs as the agent, without the daemon's environment; hooks and fsmonitor do not [G06]", async () => {
+test("programs that git runs for a refresh run as the agent, without the daemon's environment; hooks and fsmonitor do not run [G06]", async () => {
   const daemon = await ready({ prefix: ["env", "BEHIND_THE_PREFIX=yes"] });
   const traces = new Map(
     ["filter", "hook", "fsmonitor"].map((name) => [name, join(daemon.directory, `${name}-ran`)] as const),

@@ -9,7 +9,7 @@ import { headOf, reasonOf, restOf, save, textOf, write } from "./support/saving.
 
 const { ready } = daemonPerTest();
 
-describe("what is left out of a save is named", () => {
+describe("a save names the parts that it leaves out", () => {
   test("branches beyond 500", async () => {
     const daemon = await ready();
     const base = await headOf(daemon);
@@ -52,7 +52,7 @@ describe("what is left out of a save is named", () => {
     expect(textOf(daemon, restOf(daemon, saved.wip ?? ""), "refs")).toBe(`${small} refs/heads/b-small`);
   });
 
-  test("all of it where the remote does not take it, and the files are stored all the same", async () => {
+  test("everything if the remote refuses it, and the files are stored all the same", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "-b", "work");
     await commit(daemon, "secret.txt");
@@ -71,7 +71,7 @@ describe("what is left out of a save is named", () => {
     ]);
   });
 
-  test("copies of another remote's branches, a worktree that is gone, large staged files", async () => {
+  test("copies of another remote's branches, a missing worktree, large staged files", async () => {
     const daemon = await ready();
     const other = join(daemon.directory, "other");
     execFileSync("git", ["init", "-q", other]);

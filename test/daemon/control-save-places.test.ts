@@ -22,7 +22,7 @@ const expectWorkspace = async (daemon: Running): Promise<void> => {
   expect(filesOf(daemon, await wipOf(daemon))).toEqual(["README.md", "new.txt"]);
 };
 
-describe("whatever the agent's configuration says, a save takes /workspace", () => {
+describe("a save takes /workspace, regardless of the agent's configuration:", () => {
   test("core.worktree", async () => {
     const daemon = await ready();
     await daemon.git("config", "core.worktree", elsewhere(daemon));
@@ -93,7 +93,7 @@ describe("whatever the agent's configuration says, a save takes /workspace", () 
     expect(parentsOf(daemon, await wipOf(daemon))).toEqual([head]);
   });
 
-  test("a history that was made shallow", async () => {
+  test("a shallow history", async () => {
     const daemon = await ready();
     await commit(daemon, "one.txt");
     await daemon.git("push", "-q", "origin", "HEAD");

@@ -51,7 +51,7 @@ describe("a save keeps", () => {
     expect(restored.git("fsck", "--connectivity-only")).not.toContain("missing");
   });
 
-  test("nothing of what the remote has already: branches behind it, its tags, what others pushed", async () => {
+  test("no part that the remote already has: branches behind it, its tags, others' commits", async () => {
     const daemon = await ready();
     daemon.remote("tag", "released", "main");
     await daemon.git("fetch", "-q", "--tags", "origin");
@@ -83,7 +83,7 @@ describe("a save keeps", () => {
     expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
   });
 
-  test("every stash, with what it took of untracked files", async () => {
+  test("every stash, with its untracked files", async () => {
     const daemon = await ready();
     write(daemon, "README.md", "first\n");
     await daemon.git("stash", "push", "-q");
@@ -100,7 +100,7 @@ describe("a save keeps", () => {
     expect(restored.git("show", "stash@{0}:README.md")).toBe("first");
   });
 
-  test("what is staged, where the files say otherwise", async () => {
+  test("staged changes that differ from the files", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", "kept.txt": "kept\n" } });
     write(daemon, "gone.txt", "staged and deleted\n");
     write(daemon, "README.md", "staged\n");
@@ -121,7 +121,7 @@ describe("a save keeps", () => {
     ]);
   });
 
-  test("no index where all of it is in the files", async () => {
+  test("no index if it matches the files", async () => {
     const daemon = await ready();
     write(daemon, "a.txt");
     await daemon.git("add", "-A");
@@ -218,7 +218,7 @@ describe("a save keeps", () => {
     );
   });
 
-  test("the files, index and commits of other worktrees, wherever they lie", async () => {
+  test("the files, index and commits of other worktrees, wherever they are", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", ".gitignore": "*.log\n" } });
     const outside = join(daemon.directory, "tmp2/outside");
     await daemon.git("worktree", "add", "-q", "-b", "beside", outside);
@@ -256,7 +256,7 @@ describe("a save keeps", () => {
     expect(readFileSync(restored.path("new.txt"), "utf8")).toBe("outside\n");
   });
 
-  test("all of it again after a restart, where the next sandbox knows nothing of it", async () => {
+  test("all of this again after a restart, even if the next sandbox does not know about it", async () => {
     const daemon = await ready();
     await daemon.git("branch", "work");
     await daemon.git("checkout", "-q", "work");

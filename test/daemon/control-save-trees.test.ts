@@ -59,7 +59,7 @@ describe("a save works", () => {
     expect(textOf(daemon, wip, "dir")).toBe(join(daemon.directory, "elsewhere"));
   });
 
-  test("on a detached HEAD and on another branch, with what the session branch holds besides", async () => {
+  test("on a detached HEAD and on another branch, with the other commits of the session branch", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "--detach");
     await daemon.git("commit", "-q", "--allow-empty", "-m", "detached");
@@ -106,7 +106,7 @@ describe("a save works", () => {
     expect(await daemon.git("status")).toContain("rebase in progress");
   });
 
-  test("with a large file in conflict, which stays as HEAD has it", async () => {
+  test("with a large file in conflict, which stays as in HEAD", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", "both.txt": "base\n" } });
     await daemon.git("checkout", "-q", "-b", "other");
     write(daemon, "both.txt", "theirs\n");
@@ -145,7 +145,7 @@ describe("a save works", () => {
     expect(textOf(daemon, wip, "sub/x.txt")).toBe("x");
   });
 
-  test("without an index, and with a lock that somebody left", async () => {
+  test("without an index, and with a stale lock file", async () => {
     const daemon = await ready();
     const index = join(daemon.layout.workspace, ".git/index");
     rmSync(index);
@@ -168,7 +168,7 @@ describe("a save works", () => {
     expect(textOf(daemon, await wipOf(daemon), "racy.txt")).toBe("other");
   });
 
-  test("with an environment that the agent's configuration turns around [G06]", async () => {
+  test("with an environment that the agent's configuration overrides [G06]", async () => {
     const daemon = await ready({ prefix: ["env", "BEHIND_THE_PREFIX=yes"] });
     const ran = (name: string): string => join(daemon.directory, `${name}-ran`);
     const program = (name: string): string => {

@@ -22,7 +22,7 @@ import { signal } from "./support/served.ts";
 const { start, ready } = daemonPerTest();
 
 describe("a save", () => {
-  test("has nothing to do where everything is pushed", async () => {
+  test("does nothing if everything is pushed", async () => {
     const daemon = await ready();
     expect(await daemon.control("save", "")).toEqual([200, { wip: null, skipped: [], error: null }]);
     write(daemon, "new.txt");
@@ -33,13 +33,13 @@ describe("a save", () => {
     expect(daemon.remote("for-each-ref", "refs/wip")).toBe("");
   });
 
-  test("has nothing to do where others pushed more than is here", async () => {
+  test("does nothing if the remote is ahead", async () => {
     const daemon = await ready();
     daemon.pushFromElsewhere({ "new.txt": "new\n" });
     expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
   });
 
-  test("before the checkout has nothing to do", async () => {
+  test("does nothing before the checkout", async () => {
     const gate = signal();
     const daemon = await start({ prepare: ({ state }) => (state.gate = gate.given) });
     await daemon.logged("listening");
@@ -48,7 +48,7 @@ describe("a save", () => {
     await daemon.logged("ready");
   });
 
-  test("makes unpushed commits and whatever is not committed one commit on refs/wip", async () => {
+  test("puts unpushed commits and uncommitted work into one commit on refs/wip", async () => {
     const daemon = await ready({
       files: { "README.md": "hello\n", "gone.txt": "gone\n", "staged.txt": "a\n", "old/name.txt": "moved\n" },
     });
@@ -84,13 +84,13 @@ describe("a save", () => {
     expect(daemon.remote("rev-parse", daemon.sessionId)).toBe(branch);
   });
 
-  test("of unpushed commits alone is a commit too", async () => {
+  test("of unpushed commits alone also makes a commit", async () => {
     const daemon = await ready();
     await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
     expect(parentsOf(daemon, await wipOf(daemon))).toEqual([await headOf(daemon)]);
   });
 
-  test("has the former one as a parent; the same work twice is one [A02]", async () => {
+  test("has the previous one as a parent; the same work twice is one save [A02]", async () => {
     const daemon = await ready();
     const head = await headOf(daemon);
     write(daemon, "a.txt");
@@ -105,7 +105,7 @@ describe("a save", () => {
     expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
   });
 
-  test("asked for by many at a time makes one commit [A02]", async () => {
+  test("makes one commit for many concurrent requests [A02]", async () => {
     const daemon = await ready();
     write(daemon, "a.txt");
     const answers = await Promise.all(Array.from({ length: 5 }, () => daemon.control("save")));
@@ -114,7 +114,7 @@ describe("a save", () => {
     expect(daemon.remote("rev-list", "--count", [...wips].join(" "))).toBe("2");
   });
 
-  test("goes on with a new credential where the current one has ended", async () => {
+  test("continues with a new credential if the current one has expired", async () => {
     const daemon = await ready();
     write(daemon, "a.txt");
     daemon.service.state.password = "pw-canary-2";
@@ -122,8 +122,8 @@ describe("a save", () => {
   });
 });
 
-describe("what is not stored is named", () => {
-  test("ignored files and directories, and files over 10 MiB, however they came to be changed", async () => {
+describe("a save names what it does not store", () => {
+  test("ignored files and directories, and files over 10 MiB, however they were changed", async () => {
     const daemon = await ready({
       files: { ".gitignore": "*.log\nnode_modules\n", "tracked.bin": "small\n", "staged.bin": "small\n" },
     });
@@ -164,7 +164,7 @@ describe("what is not stored is named", () => {
     ]);
   });
 
-  test("a list that is too long is cut, which it says, and the ignored go first", async () => {
+  test("a list that is too long is cut and says so, and the ignored files go first", async () => {
     const daemon = await ready({ files: { ".gitignore": "*.log\n" } });
     for (let index = 0; index < 300; index += 1) write(daemon, `${index}.log`);
     write(daemon, "large.bin", "");
@@ -198,7 +198,7 @@ describe("what is not stored is named", () => {
       expect(reasonOf(saved, name)).toBe("a nested git repository");
   });
 
-  test("what is neither a file nor a link, also in the place of a tracked file", async () => {
+  test("anything other than files and links, also in place of a tracked file", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", "file.txt": "a file\n" } });
     execFileSync("mkfifo", [join(daemon.layout.workspace, "pipe")]);
     rmSync(join(daemon.layout.workspace, "file.txt"));
@@ -210,7 +210,7 @@ describe("what is not stored is named", () => {
     expect(filesOf(daemon, saved.wip ?? "")).toEqual(["README.md", "file.txt", "new.txt"]);
   });
 
-  test("a file that git cannot store, and all others are stored", async () => {
+  test("a file that git cannot store, while all others are stored", async () => {
     const daemon = await ready();
     await daemon.git("config", "filter.broken.clean", "false");
     await daemon.git("config", "filter.broken.required", "true");
@@ -232,8 +232,8 @@ describe("what is not stored is named", () => {
   });
 });
 
-describe("a save that fails says why, with status 200", () => {
-  test("where the remote refuses the push", async () => {
+describe("a save that fails gives the reason, with status 200", () => {
+  test("if the remote refuses the push", async () => {
     const daemon = await ready();
     writeFileSync(join(daemon.bare, "hooks/pre-receive"), "#!/bin/sh\necho 'no wip today' >&2\nexit 1\n", {
       mode: 0o755,
@@ -244,7 +244,7 @@ describe("a save that fails says why, with status 200", () => {
     expect(saved.error).toContain("no wip today");
   });
 
-  test("where the remote cannot be reached, and the next one stores it", async () => {
+  test("if the remote cannot be reached, and the next save stores the work", async () => {
     const daemon = await ready();
     write(daemon, "new.txt");
     daemon.service.state.failures = 10;
@@ -254,7 +254,7 @@ describe("a save that fails says why, with status 200", () => {
     await wipOf(daemon);
   });
 
-  test("where no space is left", async () => {
+  test("if no space is left", async () => {
     const bin = mkdtempSync(join(tmpdir(), "full-"));
     try {
       // The draft's first file has no room.
@@ -268,7 +268,7 @@ describe("a save that fails says why, with status 200", () => {
     }
   });
 
-  test("where the agent has no repository any more", async () => {
+  test("if the agent no longer has a repository", async () => {
     const daemon = await ready();
     rmSync(join(daemon.layout.workspace, ".git"), { recursive: true });
     const [status, saved] = await daemon.control("save");
@@ -278,7 +278,7 @@ describe("a save that fails says why, with status 200", () => {
   });
 });
 
-test("what a save says holds none of the credential or the secrets [G05]", async () => {
+test("a save's answer contains no credential and no secrets [G05]", async () => {
   const daemon = await ready({ agentEnv: { PROJECT_SECRET: "canary-secret" } });
   const hook = "#!/bin/sh\necho canary-secret pw-canary-1 >&2\nexit 1\n";
   writeFileSync(join(daemon.bare, "hooks/pre-receive"), hook, { mode: 0o755 });

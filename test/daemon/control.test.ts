@@ -20,7 +20,7 @@ const part = (letter: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`${letter}${index}`, "x".repeat(64 * 1024)]));
 
 describe("every control path", () => {
-  test("asks for a signed context before it looks at the body [A04]", async () => {
+  test("requires a signed context before it reads the body [A04]", async () => {
     const daemon = await ready();
     for (const name of CONTROLS) {
       for (const headers of [
@@ -38,7 +38,7 @@ describe("every control path", () => {
     expect((await daemon.health()).runtime.restarts).toBe(0);
   });
 
-  test("refuses bodies that are no JSON, of another shape, or too long, and does nothing", async () => {
+  test("refuses bodies that are not JSON, have another shape or are too long, and does nothing", async () => {
     const daemon = await ready();
     const long = JSON.stringify({ revision: "2", env: { A: "x".repeat(1024 * 1024) } });
     for (const name of CONTROLS) {
@@ -56,7 +56,7 @@ describe("every control path", () => {
     expect((await daemon.health()).runtime.restarts).toBe(0);
   });
 
-  test("refuses a body without a length once it is too long", async () => {
+  test("refuses a body without a length once it exceeds the limit", async () => {
     const daemon = await ready();
     const { status, body } = await daemon.ask("/platform/env", {
       method: "POST",
@@ -66,7 +66,7 @@ describe("every control path", () => {
     expect([status, JSON.parse(body)]).toMatchObject([413, { code: "body_too_large" }]);
   });
 
-  test("takes a body that waits for 100 Continue, and only POST", async () => {
+  test("accepts a body that waits for 100 Continue, and accepts only POST", async () => {
     const daemon = await ready();
     const body = '{"revision": "1", "env": {}}';
     const call = request({
@@ -92,7 +92,7 @@ describe("every control path", () => {
   });
 });
 
-test("a secret that was set before its name was refused boots, is overridden, and can be taken away", async () => {
+test("a secret that was set before its name became reserved boots, is overridden, and can be removed", async () => {
   const daemon = await ready({
     agentEnv: { AGENT_CONFIG_DIR: "/nowhere", GIT_CONFIG_SYSTEM: "/nowhere", HTTP_PROXY: "http://nowhere" },
   });
@@ -123,7 +123,7 @@ describe("a change of the environment is refused", () => {
     ["", "invalid_name"],
     ["A,B", "invalid_name"],
     ["__proto__", "invalid_name"],
-  ])("of the name %j, whole, and of taking it away [X18, S01, S02, S03, S05]", async (name, code) => {
+  ])("of the name %j, for the whole set and for a removal [X18, S01, S02, S03, S05]", async (name, code) => {
     for (const value of code === "unsafe_name" ? ['"a value"'] : ['"a value"', "null"]) {
       const body = `{"revision": "2", "env": {"GOOD": "good", ${JSON.stringify(name)}: ${value}}}`;
       const [status, answer] = await daemon.control("env", body);
@@ -161,7 +161,7 @@ describe("a change of the environment is refused", () => {
 describe("a change of the environment", () => {
   const secrets = { agentEnv: { KEPT: "kept value", TAKEN: "taken value" } };
 
-  test("is in the restarted runtime's environment, names and revision with it, when it is answered", async () => {
+  test("is in the restarted runtime's environment, with names and revision, before the answer", async () => {
     const daemon = await ready({
       ...secrets,
       environment: { PLATFORM_PROJECT_SECRET_NAMES: "KEPT,TAKEN", PLATFORM_PROJECT_SECRETS_REVISION: "1" },
@@ -182,7 +182,7 @@ describe("a change of the environment", () => {
     expect((await daemon.health()).runtime).toMatchObject({ state: "ready", restarts: 1 });
   });
 
-  test("of the same revision is nothing, sent one after the other or together [A02]", async () => {
+  test("with the same revision changes nothing, sequentially or concurrently [A02]", async () => {
     const daemon = await ready(secrets);
     const change = { revision: "2", env: { ADDED: "first value" } };
     const answers = await Promise.all([daemon.control("env", change), daemon.control("env", change)]);
@@ -196,7 +196,7 @@ describe("a change of the environment", () => {
     expect((await daemon.health()).runtime.restarts).toBe(1);
   });
 
-  test("that comes again after a newer one takes nothing back [A02]", async () => {
+  test("that is repeated after a newer one undoes nothing [A02]", async () => {
     const daemon = await ready(secrets);
     await daemon.control("env", { revision: "9", env: { ADDED: "older value" } });
     await daemon.control("env", { revision: "10", env: { ADDED: "newer value" } });
@@ -205,7 +205,7 @@ describe("a change of the environment", () => {
     expect((await environmentOf(daemon))["ADDED"]).toBe("newer value");
   });
 
-  test("that changes no value takes the revision and restarts nothing", async () => {
+  test("that changes no value stores the revision and restarts nothing", async () => {
     const daemon = await ready(secrets);
     expect((await daemon.control("env", { revision: "2", env: { KEPT: "kept value" } }))[1]).toMatchObject({
       changed: [],
@@ -215,7 +215,7 @@ describe("a change of the environment", () => {
     expect((await environmentOf(daemon))["PLATFORM_PROJECT_SECRETS_REVISION"]).toBe("2");
   });
 
-  test("to more than 1 MiB together is refused, though each call is small enough [S04]", async () => {
+  test("to more than 1 MiB in total is refused, even if each call is small enough [S04]", async () => {
     const daemon = await ready(secrets);
     expect((await daemon.control("env", { revision: "2", env: part("A") }))[0]).toBe(200);
     const [status, { code }] = await daemon.control("env", { revision: "3", env: part("B") });
@@ -223,7 +223,7 @@ describe("a change of the environment", () => {
     expect(Object.keys(await environmentOf(daemon))).not.toContain("B0");
   });
 
-  test("is in no log, and no output of the runtime's shows its values [S06]", async () => {
+  test("is in no log, and the runtime's output does not show its values [S06]", async () => {
     const daemon = await ready();
     const value = "a-canary-of-the-environment";
     await daemon.control("env", { revision: "2", env: { PROJECT_SECRET: value } });
@@ -234,7 +234,7 @@ describe("a change of the environment", () => {
     expect(daemon.output).toContain("PROJECT_SECRET");
   });
 
-  test("is there after the next crash too", async () => {
+  test("is still present after the next crash", async () => {
     const daemon = await ready(secrets);
     await daemon.control("env", { revision: "2", env: { ADDED: "added value" } });
     await daemon.ask("/crash").catch(() => undefined);
@@ -250,7 +250,7 @@ describe("a change of the environment", () => {
     expect(readFileSync(file, "utf8")).toBe("mine\n");
   });
 
-  test("that the runtime does not survive says so, and is not undone", async () => {
+  test("that the runtime does not survive is reported, and is not undone", async () => {
     const flag = "FAILS";
     const script = `[ -z "$${flag}" ] || exit 7; exec "$@"`;
     const daemon = await ready({ prefix: ["sh", "-c", script, "prefix"] });
@@ -264,7 +264,7 @@ describe("a change of the environment", () => {
   });
 });
 
-test("calls take turns: each answer holds when it is given [A02]", async () => {
+test("calls run one at a time: each answer is true when it is given [A02]", async () => {
   const daemon = await ready();
   const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
   const answers = await Promise.all([
@@ -281,14 +281,14 @@ test("calls take turns: each answer holds when it is given [A02]", async () => {
   expect((await environmentOf(daemon))["A"]).toBe("second");
 });
 
-test("an abort with no run in progress is answered, and twice is once [X20, A02]", async () => {
+test("an abort without a run in progress is answered, and twice counts once [X20, A02]", async () => {
   const daemon = await ready();
   for (let time = 0; time < 2; time += 1)
     expect(await daemon.control("abort")).toEqual([200, { aborted: false }]);
   expect((await daemon.health()).runtime.restarts).toBe(0);
 });
 
-test("what a call has started ends with the daemon", async () => {
+test("processes that a call started end with the daemon", async () => {
   const daemon = await ready();
   const pid = join(daemon.directory, "filter-pid");
   await daemon.git("config", "filter.slow.clean", `echo $$ > '${pid}'; sleep 1000`);

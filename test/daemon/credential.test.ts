@@ -12,7 +12,7 @@ const credential = (expiresAtMs: number): CloneCredential => ({
   bootstrap: "done",
 });
 
-it.effect("renews a credential at 80 % of its life, again and again", () =>
+it.effect("renews a credential after 80 % of its lifetime, again and again", () =>
   Effect.gen(function* () {
     let fetched = 0;
     const fetch = Effect.sync(() => {
@@ -29,7 +29,7 @@ it.effect("renews a credential at 80 % of its life, again and again", () =>
   }),
 );
 
-it.effect("tries a failed renewal again before the old credential ends", () =>
+it.effect("repeats a failed renewal before the old credential expires", () =>
   Effect.gen(function* () {
     let asked = 0;
     const fetch = Effect.suspend(() => {
@@ -46,7 +46,7 @@ it.effect("tries a failed renewal again before the old credential ends", () =>
   }),
 );
 
-it.effect("renews a refused credential, a second after the last renewal at the soonest", () =>
+it.effect("renews a refused credential, at the earliest one second after the last renewal", () =>
   Effect.gen(function* () {
     let fetched = 0;
     const fetch = Effect.sync(() => {

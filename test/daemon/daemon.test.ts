@@ -17,7 +17,7 @@ const textBelow = (directory: string): string =>
     .join("\n");
 
 describe("a boot", () => {
-  test("answers health before it has so much as a credential, and 503 on the rest", async () => {
+  test("answers health before it has a credential, and 503 on everything else", async () => {
     const gate = signal();
     const daemon = await start({ prepare: ({ state }) => (state.gate = gate.given) });
     await daemon.logged("agent runtime", { state: "ready" });
@@ -58,7 +58,7 @@ describe("a boot", () => {
     ).toBe("work default");
   });
 
-  test("leaves the credential in one file that git's helper reads, and nowhere else [G05]", async () => {
+  test("stores the credential only in the file that git's helper reads [G05]", async () => {
     const daemon = await start({ prepare: ({ state }) => (state.stale = 1) });
     await daemon.logged("ready");
     await daemon.git("commit", "--quiet", "--allow-empty", "-m", "work");
@@ -71,7 +71,7 @@ describe("a boot", () => {
     expect(JSON.stringify(await daemon.health())).not.toContain(password);
   });
 
-  test("repeats a failed checkout, with a fresh credential each time, and tells why meanwhile", async () => {
+  test("repeats a failed checkout, with a new credential each time, and reports the reason meanwhile", async () => {
     const daemon = await start({
       prepare: ({ state }) => {
         state.failures = 2;
@@ -85,7 +85,7 @@ describe("a boot", () => {
     expect(await daemon.health()).toMatchObject({ status: "ready", error: null });
   });
 
-  test("gives the checkout up at the boot deadline, with git's message in health", async () => {
+  test("gives up the checkout at the boot deadline, with git's message in health", async () => {
     const daemon = await start({
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
       bootDeadlineMs: 1000,
@@ -103,7 +103,7 @@ describe("a boot", () => {
     await daemon.git("fetch", "--quiet", "origin");
   });
 
-  test("renews the credential before it ends, and pushes go on", async () => {
+  test("renews the credential before it expires, and pushes still succeed", async () => {
     const daemon = await start({ prepare: ({ state }) => (state.lifeMs = 1500) });
     await daemon.logged("ready");
     daemon.service.state.password = "pw-canary-2";
@@ -113,7 +113,7 @@ describe("a boot", () => {
   });
 });
 
-test("a credential that the agent's git was refused with is renewed", async () => {
+test("a credential that the remote refused is renewed", async () => {
   const daemon = await start();
   await daemon.logged("ready");
   daemon.service.state.password = "pw-canary-2";
@@ -149,7 +149,7 @@ describe("the agent runtime", () => {
     expect(existsSync(daemon.layout.launchFile)).toBe(false);
   });
 
-  test("has a PATH of its own, on which the daemon looks for nothing", async () => {
+  test("has its own PATH, which the daemon does not search", async () => {
     const bin = mkdtempSync(join(tmpdir(), "agent-bin-"));
     onTestFinished(() => rmSync(bin, { recursive: true }));
     for (const name of ["git", "sh", "env", "find", "rm", "cp"])
@@ -166,7 +166,7 @@ describe("the agent runtime", () => {
     });
   });
 
-  test("is started once more where the manifest names another config directory, before anything reaches it", async () => {
+  test("is restarted once before its first request if the manifest names another config directory", async () => {
     const daemon = await start({
       files: { "platform.toml": '[runtime]\nconfig_dir = "agents/conf"\n', "agents/conf/x": "" },
     });
@@ -176,7 +176,7 @@ describe("the agent runtime", () => {
     expect((await daemon.health()).runtime.restarts).toBe(1);
   });
 
-  test("keeps the default directory where the manifest's leads out of the repository [M15]", async () => {
+  test("keeps the default directory if the manifest's directory is outside the repository [M15]", async () => {
     const daemon = await start({ files: { "platform.toml": '[runtime]\nconfig_dir = "../.."\n' } });
     await daemon.logged("ready");
     const { status, error, runtime } = await daemon.health();
@@ -184,7 +184,7 @@ describe("the agent runtime", () => {
     expect(error).toContain("config_dir must be a directory inside the repository");
   });
 
-  test("is started again after a crash, whose last output health keeps without its secrets [R12]", async () => {
+  test("is restarted after a crash, and health shows its last output without secrets [R12]", async () => {
     const daemon = await start({ agentEnv: { PROJECT_SECRET: "canary-secret" } });
     await daemon.logged("ready");
     await daemon.ask("/crash");
@@ -198,7 +198,7 @@ describe("the agent runtime", () => {
     expect(daemon.output).not.toContain("canary-secret");
   });
 
-  test("is started again although children of the crashed one hold its output open", async () => {
+  test("is restarted even if children of the crashed one hold its output open", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     await daemon.ask("/crash-with-children").catch(() => undefined);
@@ -206,13 +206,13 @@ describe("the agent runtime", () => {
     expect((await daemon.health()).runtime.last_exit?.code).toBe(4);
   });
 
-  test("that cannot be started at all is named in health", async () => {
+  test("that cannot be started is named in health", async () => {
     const daemon = await start({ agentCommand: ["/no/such/program"] });
     await daemon.logged("agent runtime", { state: "restarting" });
     expect((await daemon.health()).error).toContain("cannot be started: spawn /no/such/program ENOENT");
   });
 
-  test("ends with the daemon, and all it started with it", async () => {
+  test("ends with the daemon, together with all its processes", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     const { own, child } = JSON.parse((await daemon.ask("/spawn")).body) as { own: number; child: number };
@@ -226,13 +226,13 @@ describe("the agent runtime", () => {
 describe("the initial prompt", () => {
   const environment = { PLATFORM_INITIAL_PROMPT: "do it", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 
-  test("is none where the session has none", async () => {
+  test("is absent if the session has none", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     expect((await daemon.health()).bootstrap).toEqual({ state: "none", at: null });
   });
 
-  test("is left to the variable by the plain adapter, and told as done once the runtime serves", async () => {
+  test("is passed in the variable by the plain adapter, and reported as done once the runtime serves", async () => {
     const daemon = await start({ environment });
     await daemon.logged("initial prompt accepted");
     const { bootstrap } = await daemon.health();
@@ -249,7 +249,7 @@ describe("the initial prompt", () => {
   });
 });
 
-test("a daemon without its launch file ends with code 1 and says which file, quoting nothing", async () => {
+test("a daemon without its launch file ends with code 1 and names the file without quoting it", async () => {
   const daemon = await start({ launchFile: '{"agentEnv": {"A": "canary-secret"}}' });
   const exited = signal<number | null>();
   daemon.child?.once("exit", (code) => exited.give(code));

@@ -45,7 +45,7 @@ test("sends JSON and decodes the answer", async () => {
   });
 });
 
-test("fails with the status, and never with the body, of an answer that is no success", async () => {
+test("fails with the status of an unsuccessful answer, and never with its body", async () => {
   handle = (_, response) => response.writeHead(403).end("secret words");
   expect(await failureOf({})).toMatchObject({ status: 403, message: "/path answered 403" });
 });
@@ -58,7 +58,7 @@ test("fails on an answer of another shape without quoting it", async () => {
   });
 });
 
-test("fails when nothing listens, when the answer breaks off, and when none comes in time", async () => {
+test("fails when nothing listens, when the answer breaks off, and when none arrives in time", async () => {
   expect((await failureOf({ url: `http://127.0.0.1:${await freePort()}/` })).message).toContain(
     "ECONNREFUSED",
   );
@@ -71,7 +71,7 @@ test("fails when nothing listens, when the answer breaks off, and when none come
   expect((await failureOf({ timeoutMs: 20 })).message).toBe("no answer within 20 ms");
 });
 
-test("goes through the proxy that the environment names, past it where NO_PROXY says so", async () => {
+test("uses the proxy of the environment, and bypasses it for hosts in NO_PROXY", async () => {
   const seen: string[] = [];
   handle = (request, response) => {
     seen.push(request.url ?? "");

@@ -6,7 +6,7 @@ import { Redactor } from "../../daemon/logs/redact.ts";
 
 const numbers = (lines: readonly { readonly seq: number }[]): number[] => lines.map(({ seq }) => seq);
 
-test("numbers lines from one, writes each, and gives those after a number", () => {
+test("numbers lines from one, writes each, and returns the lines after a number", () => {
   const written: string[] = [];
   const ring = new LogRing((line) => written.push(line));
   for (const name of ["a", "b", "c"]) ring.add((seq) => `${name}${seq}`);
@@ -16,7 +16,7 @@ test("numbers lines from one, writes each, and gives those after a number", () =
   expect(numbers(ring.after(2, RING_BYTES))).toEqual([3]);
   expect(ring.after(3, RING_BYTES)).toEqual([]);
   expect(ring.after(99, RING_BYTES)).toEqual([]);
-  // A portion holds one line at least, however small it is to be.
+  // A portion contains at least one line, however small its limit.
   expect(numbers(ring.after(0, 1))).toEqual([1]);
   expect(numbers(ring.after(0, 4))).toEqual([1, 2]);
 });
@@ -32,7 +32,7 @@ test("keeps the newest mebibyte and no more, however much is added", () => {
   expect([kept[0]?.seq, kept.at(-1)?.seq, kept.length]).toEqual([added - fit + 1, added, fit]);
 });
 
-test("calls who listens after each line, until told to stop", () => {
+test("calls its listeners after each line, until they unsubscribe", () => {
   const ring = new LogRing(() => undefined);
   const heard: number[] = [];
   const stop = ring.listen(() => heard.push(ring.after(0, RING_BYTES).length));
@@ -43,7 +43,7 @@ test("calls who listens after each line, until told to stop", () => {
   expect(heard).toEqual([1, 2]);
 });
 
-test("leaves the daemon's own lines out where they flood, and says how many", () => {
+test("omits the daemon's own lines when there are too many, and says how many", () => {
   let now = 0;
   const lines: string[] = [];
   const ring = new LogRing((line) => lines.push(line));

@@ -76,7 +76,7 @@ const say = (daemon: Running, ...pieces: readonly string[]) =>
   });
 
 describe("the daemon's log over HTTP", () => {
-  test("needs a signed context, and is read with GET on exactly its path [X07]", async () => {
+  test("requires a signed context, and is read with GET on exactly its path [X07]", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     expect((await daemon.ask("/platform/logs", { headers: {} })).status).toBe(401);
@@ -86,7 +86,7 @@ describe("the daemon's log over HTTP", () => {
     expect((await daemon.ask("/platform/logs/")).status).toBe(404);
   });
 
-  test("tells boot steps, the daemon's doings and the runtime's output from the first line on, and goes on", async () => {
+  test("streams boot steps, the daemon's actions and the runtime's output from the first line, and stays open", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     const reader = await follow(daemon);
@@ -102,7 +102,7 @@ describe("the daemon's log over HTTP", () => {
     );
   });
 
-  test("resumes after the line that was seen last, with no line twice and none missing", async () => {
+  test("resumes after the last line seen, without duplicates or gaps", async () => {
     const daemon = await start();
     await daemon.logged("ready");
     const first = await follow(daemon);
@@ -117,7 +117,7 @@ describe("the daemon's log over HTTP", () => {
   });
 });
 
-test("a reader that does not read misses lines, which their numbers show, and holds nothing up", async () => {
+test("skips lines for a reader that does not read, shows the gap in their numbers, and blocks nothing", async () => {
   const served = await Served.start((_, response) => response.end("runtime"));
   const call = served.open("/platform/logs");
   call.on("error", () => undefined);
@@ -150,7 +150,7 @@ test("a reader that does not read misses lines, which their numbers show, and ho
   await served.stop();
 });
 
-test("no secret reaches the log, also where it comes in two writes [I16, G05]", async () => {
+test("contains no secret, even if it is written in two parts [I16, G05]", async () => {
   const daemon = await start({ agentEnv: { PROJECT_SECRET: "canary-secret-value" } });
   await daemon.logged("ready");
   const { password } = daemon.service.state;
@@ -168,7 +168,7 @@ test("no secret reaches the log, also where it comes in two writes [I16, G05]", 
   expect(reader.entries.filter(({ line }) => line?.includes("[redacted]"))).toHaveLength(canaries.length * 3);
 });
 
-test("no secret is in what the daemon says last when it fails itself [I16]", async () => {
+test("a failing daemon's last message contains no secret [I16]", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "0.0.0.0", () => resolve()));
   const { port } = taken.address() as AddressInfo;
@@ -207,7 +207,7 @@ test("a flood of output neither fills the daemon's memory nor keeps its health f
   await vi.waitFor(() => expect(reader.entries.at(-1)?.line).toBe("after the flood"), POLL);
 });
 
-test("begins its output file anew where nobody trims it, with the newest lines in it", async () => {
+test("starts a new output file if the old one is not trimmed, with the newest lines in it", async () => {
   const directory = (await start()).directory;
   await running?.dispose();
   const file = join(process.env["TMPDIR"] ?? "/tmp", `${directory.split("/").at(-1) ?? ""}-output`);
@@ -216,7 +216,7 @@ test("begins its output file anew where nobody trims it, with the newest lines i
   const daemon = await start({ outputFile: fd });
   await vi.waitFor(async () => expect((await daemon.health()).status).toBe("ready"), POLL);
   for (let n = 0; n < 3; n += 1) await say(daemon, `${"x".repeat(4000)}\n`.repeat(100));
-  // What comes faster than 1 MiB/s is left out: it is said until it is taken.
+  // Output beyond 1 MiB/s is left out: the runtime writes the line until the log accepts it.
   await vi.waitFor(async () => {
     await say(daemon, "the last line\n");
     expect(readFileSync(file, "utf8").includes("the last line")).toBe(true);

@@ -60,7 +60,7 @@ describe.skipIf(nginxProgram === undefined)("nginx as an upstream", () => {
     expect(most).toBeLessThan(HELD_MAX);
   });
 
-  test("is held back while nobody reads, and let go when its reader leaves [X15]", async () => {
+  test("is held back while its reader does not read, and released when the reader leaves [X15]", async () => {
     const response = await get();
     const before = process.memoryUsage.rss();
     for (let round = 0; round < 100; round += 1) await served.ask(`/proxy/${nginx.port}/none`);

@@ -39,7 +39,7 @@ const start = () => {
 const error = (message: string) => ({ name: "UnknownError", data: { message } });
 const failed = (code: string) => ({ state: "failed", error: { code } });
 
-test("a turn with an answer is completed, and told once though its end is", () => {
+test("a turn with an answer is completed, and reported once although its end is repeated", () => {
   const { seen, busy, idle, call } = start();
   busy();
   call("m1");
@@ -50,7 +50,7 @@ test("a turn with an answer is completed, and told once though its end is", () =
   expect(seen.active).toBe(false);
 });
 
-test("an error that is told again after the turn is the same one, a later one is another", () => {
+test("an error that is repeated after the turn is the same one, a later one is another", () => {
   const { seen, take, busy, idle } = start();
   busy();
   take("session.error", { error: error("Model not found: a/b.") });
@@ -75,7 +75,7 @@ test("the sixth try of a call is the last", () => {
   expect(seen.ended[0]?.error?.message).toContain("It said: overloaded");
 });
 
-test("a call is tried for three minutes, and no wait beyond them is begun", () => {
+test("a call is retried for three minutes, and no wait starts after that", () => {
   const early = start();
   early.busy();
   early.retry(1, 1000, 179_000);
@@ -107,7 +107,7 @@ test("the turn of the call after the two hundredth is ended", () => {
   expect(seen.ended).toMatchObject([failed("too_many_model_calls")]);
 });
 
-test("a turn that somebody ends is interrupted, also while it waits to try again", () => {
+test("a turn that the user ends is interrupted, also while it waits for a retry", () => {
   const { seen, take, busy, idle, call, retry } = start();
   busy();
   call("m1");
@@ -122,7 +122,7 @@ test("a turn that somebody ends is interrupted, also while it waits to try again
   ]);
 });
 
-test("a turn without a single call of the model failed, unless its beginning was not seen", () => {
+test("a turn without a single model call has failed, unless its beginning was not seen", () => {
   const whole = start();
   whole.busy();
   whole.idle();
@@ -133,7 +133,7 @@ test("a turn without a single call of the model failed, unless its beginning was
   expect(joined.seen.ended).toEqual([{ state: "completed", error: null }]);
 });
 
-test("what another agent was asked for is bounded, and no turn of its own", () => {
+test("another agent's requests are bounded, and are not turns of their own", () => {
   const { seen, take, busy, idle, retry } = start();
   take("session.created", { info: { id: "one", parentID: "another" } });
   busy();
@@ -143,7 +143,7 @@ test("what another agent was asked for is bounded, and no turn of its own", () =
   expect(seen.ended).toEqual([]);
 });
 
-test("what the agent asks for is answered, and nothing else", () => {
+test("the agent's requests are answered, and nothing else is", () => {
   const { seen, take } = start();
   take("question.asked", { id: "que_1", questions: [{}, {}] });
   take("permission.asked", { id: "per_1" });

@@ -112,7 +112,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     beforeAll(() => start());
     afterAll(end);
 
-    test("takes the initial prompt exactly once, and its turn shows in health until it is aborted", async () => {
+    test("receives the initial prompt exactly once, and health shows its turn until it is aborted", async () => {
       await daemon.logged("initial prompt accepted");
       expect((await daemon.health()).bootstrap.state).toBe("done");
       const [session] = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
@@ -159,24 +159,24 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       });
     });
 
-    test("knows no agent of an unknown name, which health then says", async () => {
+    test("finds no agent of an unknown name, and health says so", async () => {
       await daemon.logged("initial prompt accepted");
       const refused = await Effect.runPromise(
         opencodeAdapter(port).deliverPrompt({
           sessionId: "other",
           text: "x",
-          agentName: "nobody",
+          agentName: "unknown",
           model: null,
         }),
       );
-      expect(refused).toEqual({ refused: 'the agent runtime has no agent "nobody"' });
+      expect(refused).toEqual({ refused: 'the agent runtime has no agent "unknown"' });
     });
   });
 
-  describe("from a start of its own", () => {
+  describe("from a separate start", () => {
     afterEach(end);
 
-    test("hears of saved work with its prompt, where that was not taken before", async () => {
+    test("hears of saved work with its prompt if the prompt was not delivered before", async () => {
       await start({ wip: WIP });
       await model.asked.given;
       const [first] = await heard();
@@ -184,7 +184,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
     });
 
-    test("hears of saved work first, and is asked for nothing, where its prompt was taken", async () => {
+    test("hears of saved work first, and gets no prompt, if the prompt was delivered before", async () => {
       await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
       await daemon.logged("the agent got a message about saved work");
       const told = await heard();
@@ -194,7 +194,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(model.prompts).toEqual([]);
     });
 
-    test("is restarted by refresh and env, which say whether that cut a turn", async () => {
+    test("is restarted by refresh and env, which report whether that cut a turn", async () => {
       await start();
       await model.asked.given;
       await daemon.logged("turn", { active: true });

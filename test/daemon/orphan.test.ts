@@ -31,8 +31,8 @@ const begin = Effect.fnUntraced(function* (orphanMs: number) {
   return { signs, ended, reason: Fiber.join(fiber) };
 });
 
-describe("a sandbox that its service has left", () => {
-  it.effect("ends when it has heard nothing for so long, and not before", () =>
+describe("a sandbox whose service is gone", () => {
+  it.effect("ends after the orphan period without a sign of the service, and not before", () =>
     Effect.gen(function* () {
       const { ended, reason } = yield* begin(HOUR);
       yield* TestClock.adjust(HOUR - 2000);
@@ -42,7 +42,7 @@ describe("a sandbox that its service has left", () => {
     }),
   );
 
-  it.effect("goes on while its service takes connections, though nobody asks anything of it", () =>
+  it.effect("continues while its service accepts connections, even without requests", () =>
     Effect.gen(function* () {
       const { signs, ended } = yield* begin(HOUR);
       signs.answering = true;
@@ -55,7 +55,7 @@ describe("a sandbox that its service has left", () => {
     }),
   );
 
-  it.effect("counts anew from each connection to its socket", () =>
+  it.effect("restarts its countdown at each connection to its socket", () =>
     Effect.gen(function* () {
       const { signs, ended } = yield* begin(HOUR);
       yield* TestClock.adjust(HOUR - 2000);
@@ -67,7 +67,7 @@ describe("a sandbox that its service has left", () => {
     }),
   );
 
-  it.effect("ends within seconds when its run directory is gone, whatever it hears", () =>
+  it.effect("ends within seconds when its run directory is gone, despite connections", () =>
     Effect.gen(function* () {
       const { signs, reason } = yield* begin(HOUR);
       signs.answering = true;

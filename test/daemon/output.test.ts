@@ -26,7 +26,7 @@ const output = (...secrets: readonly string[]) => {
   return { clock, entries, written, kept, add, flush: () => runtime.flush() };
 };
 
-test("makes lines of what comes in pieces, each stream by itself, also within a character", () => {
+test("splits chunks into lines, for each stream separately, also within a character", () => {
   const { add, kept, flush } = output();
   const bytes = Buffer.from("wörld\r\n");
   add("hello ");
@@ -39,7 +39,7 @@ test("makes lines of what comes in pieces, each stream by itself, also within a 
   expect(kept).toEqual(["an error", "hello wörld", "without an end"]);
 });
 
-test("masks a secret that comes in two writes, or broken off, or with escapes and NULs in it [I16]", () => {
+test("masks a secret that is written in two parts, is broken off, or contains escapes and NULs [I16]", () => {
   const { add, kept, flush } = output("canary-secret-value", "first line\nsecond line");
   add("a canary-sec");
   add("ret-value b\n");
@@ -51,7 +51,7 @@ test("masks a secret that comes in two writes, or broken off, or with escapes an
   expect(kept).toEqual(["a [redacted] b", "[redacted]", "[redacted]", "[redacted]", "cut off: [redacted]"]);
 });
 
-test("takes terminals' control sequences out and leaves the text between them", () => {
+test("removes terminals' control sequences and keeps the text between them", () => {
   const { add, kept } = output();
   add(
     "\u001b[1;31mred\u001b[0m \u001b]0;a title\u0007plain \u001b]8;;http://x\u001b\\link\u001b(B \u009b2Kend\n",
@@ -61,7 +61,7 @@ test("takes terminals' control sequences out and leaves the text between them", 
   expect(kept).toEqual(["red plain link end", "no end, and more"]);
 });
 
-test("cuts a very long line, says so, and goes on with the next one", () => {
+test("cuts a very long line, says so, and continues with the next one", () => {
   const { add, kept } = output();
   add("x".repeat(20_000));
   add("x".repeat(20_000));
@@ -73,7 +73,7 @@ test("cuts a very long line, says so, and goes on with the next one", () => {
   expect(kept[2]?.length).toBeLessThan(8300);
 });
 
-test("shows no half of a secret where a long line is cut, wherever the secret stands [I16]", () => {
+test("shows no half of a secret if a long line is cut, at any position [I16]", () => {
   const secret = `canary-${"0123456789".repeat(300)}`;
   for (let from = 8192 - secret.length - 5; from < 8200; from += 97) {
     for (const ending of ["\n", `${"z".repeat(20_000)}`]) {
@@ -84,14 +84,14 @@ test("shows no half of a secret where a long line is cut, wherever the secret st
   }
 });
 
-test("shows no half of a secret where a line without an end breaks off among escapes [I16]", () => {
+test("shows no half of a secret if an unfinished line ends among escapes [I16]", () => {
   const secret = `canary-${"0123456789".repeat(20)}`;
   const { add, kept } = output(secret);
   add("\u001b[0m".repeat(4000) + secret.slice(0, 100));
   expect(kept).toEqual(["[redacted]"]);
 });
 
-test("keeps 1 MiB of a flood each second, and says what it left out and how much", () => {
+test("keeps 1 MiB of a flood each second, and says how much it omitted", () => {
   const { clock, add, entries, written, kept } = output();
   const chunk = Buffer.from(`${"flood ".repeat(10)}\n`.repeat(1000));
   const seconds = 10;

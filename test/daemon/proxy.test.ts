@@ -6,7 +6,7 @@ import { answerOf, contextHeader, Served, signal } from "./support/served.ts";
 type Take = (request: IncomingMessage, response: ServerResponse) => void;
 
 let served: Served;
-/** What the agent runtime does in the test at hand. */
+/** The agent runtime's behaviour in the current test. */
 let runtime: Take;
 beforeEach(async () => {
   runtime = (_, response) => response.end("runtime");
@@ -24,7 +24,7 @@ const framed = async (method: string, headers: Record<string, string>, body?: st
   JSON.parse((await served.ask("/", { method, headers, ...(body === undefined ? {} : { body }) })).body);
 
 describe("requests", () => {
-  test("pass with method, target, headers and body, and so does the answer", async () => {
+  test("pass with method, target, headers and body, and the answer passes as well", async () => {
     runtime = async (request, response) => {
       const body = await bodyOf(request);
       response.writeHead(201, "Made", ["x-one", "1", "set-cookie", "a=1", "set-cookie", "b=2"]);
@@ -42,7 +42,7 @@ describe("requests", () => {
     expect(JSON.parse(body)).toEqual({ method: "PUT", url: "/a%20b?c=d", own: "y", body: "text" });
   });
 
-  test("frame a body the way it came, also on methods that seldom have one [X14]", async () => {
+  test("keep their framing of the body, also on methods that seldom have one [X14]", async () => {
     runtime = async (request, response) => {
       const { "content-length": length, "transfer-encoding": encoding } = request.headers;
       response.end(JSON.stringify({ length, encoding, body: await bodyOf(request) }));
@@ -58,7 +58,7 @@ describe("requests", () => {
     expect(await served.raw(bare)).toContain('{"length":"0","body":""}');
   });
 
-  test("to a port reach that port with the rest of the path as it was written [X06]", async () => {
+  test("to a port reach that port with the rest of the path unchanged [X06]", async () => {
     const port = await served.upstream(createServer((request, response) => response.end(request.url)));
     const rest = "/../../platform/env//x%2e%2e/..%2f?y=1";
     expect((await served.ask(`/proxy/${port}${rest}`)).body).toBe(rest);
@@ -70,7 +70,7 @@ describe("requests", () => {
     expect([response.headers["content-length"], body]).toEqual(["5", ""]);
   });
 
-  test("with Expect get the upstream's own word before the body is sent", async () => {
+  test("with Expect get the upstream's own answer before the body is sent", async () => {
     runtime = (request, response) => {
       void bodyOf(request).then((body) => response.end(body));
     };
@@ -82,12 +82,12 @@ describe("requests", () => {
     expect((await answerOf(call)).body).toBe("abc");
   });
 
-  test("with Expect but without a context are refused before the body is asked for", async () => {
+  test("with Expect but without a context are refused before the body is requested", async () => {
     const head = "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
     expect(await served.raw(head)).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test("carry trailers both ways", async () => {
+  test("carry trailers in both directions", async () => {
     runtime = async (request, response) => {
       await bodyOf(request);
       response.writeHead(200, { trailer: "x-sum" });
@@ -176,7 +176,7 @@ describe("streams", () => {
     },
   );
 
-  test("that the client leaves are left at the upstream too", async () => {
+  test("that the client closes are closed at the upstream too", async () => {
     const [open, left] = [signal(), signal()];
     runtime = (_, response) => {
       response.on("close", () => left.give());
@@ -206,7 +206,7 @@ describe("streams", () => {
   });
 });
 
-describe("what cannot be passed", () => {
+describe("a request that cannot be passed on", () => {
   test("is answered 503 with Retry-After while the runtime boots", async () => {
     served.report.setRuntime({ state: "starting" });
     const { response, body } = await served.ask("/session");
@@ -214,12 +214,12 @@ describe("what cannot be passed", () => {
     expect(JSON.parse(body)).toMatchObject({ code: "runtime_not_ready" });
   });
 
-  test("is answered 503 while the repository is not there, though the runtime answers", async () => {
+  test("is answered 503 while the repository is missing, even if the runtime answers", async () => {
     served.report.setRepo({ ready: false });
     expect((await served.ask("/session")).response.statusCode).toBe(503);
   });
 
-  test("is answered 502 where nothing listens", async () => {
+  test("is answered 502 if nothing listens", async () => {
     const closed = createServer();
     const port = await served.upstream(closed);
     await new Promise((resolve) => closed.close(resolve));
@@ -228,7 +228,7 @@ describe("what cannot be passed", () => {
     expect(JSON.parse(body)).toMatchObject({ code: "upstream_unreachable" });
   });
 
-  test("is answered 502 where only the IPv6 loopback listens: names are never resolved [X04]", async () => {
+  test("is answered 502 if only the IPv6 loopback listens: names are never resolved [X04]", async () => {
     const six = createServer((_, response) => response.end("six"));
     const port = await served.upstream(six, "::1");
     expect((await served.ask(`/proxy/${port}/`)).response.statusCode).toBe(502);

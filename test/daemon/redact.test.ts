@@ -4,7 +4,7 @@ import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import { Redactor } from "../../daemon/logs/redact.ts";
 
-test("masks every secret, also as a URL would spell it, and ones added later", () => {
+test("masks every secret, also in URL encoding, and ones added later", () => {
   const redactor = new Redactor(["s3cret/value"]);
   redactor.add("later-secret");
   expect(redactor.redact("a s3cret/value b s3cret%2Fvalue c later-secret")).toBe(
@@ -24,18 +24,18 @@ test.each([
   expect(new Redactor([secret]).redact(`{"value":"${printed}"}`)).toBe('{"value":"[redacted]"}');
 });
 
-test("masks each line of a secret that has several, as a key file has", () => {
+test("masks each line of a multi-line secret, such as a key file", () => {
   const redactor = new Redactor(["first-line\nsecond-line\n"]);
   expect(redactor.redact("printed: second-line")).toBe("printed: [redacted]");
 });
 
-test("masks a secret whole that begins as another one does", () => {
+test("masks the whole secret if it begins as another one does", () => {
   expect(new Redactor(["begins", "begins-and-goes-on"]).redact("x begins-and-goes-on y")).toBe(
     "x [redacted] y",
   );
 });
 
-test("cuts a text before a secret that the cut would halve", () => {
+test("cuts a text before a secret that the cut would split", () => {
   const redactor = new Redactor(["secret-one", "one-secret-two"]);
   expect(redactor.redactBeginning("abc secret-one", 8)).toBe("abc ");
   // The cut that spares the first secret goes through the other one.
@@ -44,14 +44,14 @@ test("cuts a text before a secret that the cut would halve", () => {
   expect(redactor.redactBeginning("secret-one", 0)).toBe("");
 });
 
-test("masks what may be the beginning of a secret where a text broke off", () => {
+test("masks a possible beginning of a secret at the end of a text that broke off", () => {
   const redactor = new Redactor(["the-whole-secret"]);
   expect(redactor.redactBroken("printing the-whole-se")).toBe("printing [redacted]");
   expect(redactor.redactBroken("the-whole-secret and the-w")).toBe("[redacted] and the-w");
   expect(redactor.redactBroken("the-whole other")).toBe("the-whole other");
 });
 
-test("leaves text alone that only holds a very short value", () => {
+test("leaves text unchanged that only contains a very short value", () => {
   expect(new Redactor(["", "a", "12345"]).redact("a 12345 banana")).toBe("a 12345 banana");
 });
 

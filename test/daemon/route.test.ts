@@ -61,11 +61,11 @@ describe("paths", () => {
   });
 
   test.each(["/x/../platform/abort", "//platform/abort", "/%2fplatform/abort", "/x/../proxy/8000/"])(
-    "routes %s to the runtime as it stands [X06]",
+    "routes %s to the runtime unchanged [X06]",
     (url) => expect(routed(url, "POST")).toEqual({ kind: "runtime", path: url }),
   );
 
-  test("opens health on exactly its path, for GET and HEAD", () => {
+  test("serves health on exactly its path, for GET and HEAD", () => {
     expect(codeOf("/platform/health")).toBe("health");
     expect(codeOf("/platform/health", "HEAD")).toBe("health");
   });
@@ -79,7 +79,7 @@ describe("paths", () => {
     ["GET", "/platform/health%3f"],
     ["POST", "/platform/health"],
     ["OPTIONS", "/platform/health"],
-  ])("does not take %s %s for health [X07]", (method, url) => {
+  ])("does not treat %s %s as health [X07]", (method, url) => {
     expect(codeOf(url, method)).not.toBe("health");
   });
 

@@ -34,7 +34,7 @@ const last = () =>
   `GET /proxy/${upstream.port}/last HTTP/1.1\r\nHost: x\r\n${credential()}\r\nConnection: close\r\n\r\n`;
 
 describe("an upstream", () => {
-  test.each(REFUSED)("sees nothing of $name, nor of what follows it [X14, W20]", async (smuggling) => {
+  test.each(REFUSED)("sees no part of $name, nor what follows it [X14, W20]", async (smuggling) => {
     for (const behind of ["", last()]) {
       const bytes = bytesOf(smuggling, { target: target(), credential: credential() });
       const answer = await send(bytes + behind);
@@ -55,7 +55,7 @@ describe("an upstream", () => {
   );
 
   test.each(REFRAMED)(
-    "sees exactly one request of $name, framed by us [X14]",
+    "sees exactly one request of $name, framed by the daemon [X14]",
     async ({ comes, ...smuggling }) => {
       const bytes = bytesOf(smuggling, {
         target: target(),
@@ -71,7 +71,7 @@ describe("an upstream", () => {
     },
   );
 
-  test("sees each of two requests on one connection once, and none without a context behind one that has it [X14]", async () => {
+  test("sees each of two requests on one connection once, and none without a context after one with a context [X14]", async () => {
     const first = `GET ${target()} HTTP/1.1\r\nHost: x\r\n${credential()}\r\n\r\n`;
     const bare = `GET ${target()}/bare HTTP/1.1\r\nHost: x\r\n\r\n`;
     const answer = await send(first + bare + last());
@@ -80,7 +80,7 @@ describe("an upstream", () => {
     expect(seen.toSorted()).toEqual(["GET /last HTTP/1.1", "GET /own HTTP/1.1"]);
   });
 
-  test("sees nothing of a body whose request was refused, taken for a request [X14]", async () => {
+  test("sees no request in the body of a refused request [X14]", async () => {
     const hidden = last().replace("/last", "/hidden");
     const refused = `POST ${target()} HTTP/1.1\r\nHost: x\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`;
     const answer = await send(refused + last());
@@ -88,7 +88,7 @@ describe("an upstream", () => {
     expect(upstream.bytes).not.toContain("hidden");
   });
 
-  test("sees nothing of h2c with prior knowledge, TRACE and CONNECT [X08]", async () => {
+  test("sees no h2c with prior knowledge, no TRACE and no CONNECT [X08]", async () => {
     expect(await send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
     const trace = `TRACE ${target()} HTTP/1.1\r\nHost: x\r\n${credential()}\r\nConnection: close\r\n\r\n`;
     expect(await send(trace)).toMatch(/^HTTP\/1\.1 405 /);

@@ -51,7 +51,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
 
 describe("the agent runtime", () => {
   it.effect(
-    "that crashes ten times in five minutes is failed in health, and starts again when asked to [R12]",
+    "that crashes ten times in five minutes is failed in health, and starts again on request [R12]",
     () =>
       Effect.gen(function* () {
         let starts = 0;
@@ -68,7 +68,7 @@ describe("the agent runtime", () => {
         expect(error).toContain(
           "the agent runtime ended with code 7; its last output: out of [redacted] cheese",
         );
-        // It stays so, however long nobody asks.
+        // It stays so, however long it gets no request.
         yield* TestClock.adjust("1 hour");
         expect([report.runtime.state, starts]).toEqual(["failed", CRASH_BUDGET]);
         script = `exec node -e 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;
@@ -78,7 +78,7 @@ describe("the agent runtime", () => {
       }).pipe(Effect.scoped),
   );
 
-  it.effect("that is killed takes its whole group with it, and is started again", () =>
+  it.effect("that is killed takes its whole process group with it, and is restarted", () =>
     Effect.gen(function* () {
       // The child ignores what a terminal or a polite supervisor would send.
       const script = `sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 7004' & exec sleep 7005`;

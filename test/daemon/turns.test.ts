@@ -48,7 +48,7 @@ describe.skipIf(!existsSync(OPENCODE))("opencode on an empty repository", () => 
   afterEach(() => daemon?.dispose());
   afterAll(() => stub.stop());
 
-  test("answers by the managed gateway, whose key is in no file", async () => {
+  test("answers through the managed gateway, whose key is in no file", async () => {
     const variables = { PLATFORM_LLM_BASE_URL: base, PLATFORM_LLM_API_KEY: KEY };
     daemon = await startDaemon({ environment: { ...PROMPT, ...variables }, models: { managed: "ok" } });
     expect(await turnAfter(daemon, 0)).toMatchObject({ number: 1, state: "completed", error: null });
@@ -58,7 +58,7 @@ describe.skipIf(!existsSync(OPENCODE))("opencode on an empty repository", () => 
     expect(readFileSync(daemon.layout.runtimeDefaultsFile, "utf8")).not.toContain(KEY);
   });
 
-  test("answers by the provider whose key is among the secrets, with a model that the table names", async () => {
+  test("answers through the provider whose key is among the secrets, with a model from the table", async () => {
     const agentEnv = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: base };
     daemon = await startDaemon({ environment: PROMPT, agentEnv });
     expect(await turnAfter(daemon, 0)).toMatchObject({ state: "completed" });
@@ -74,7 +74,7 @@ describe.skipIf(!existsSync(OPENCODE))("opencode without a model", () => {
   });
   afterAll(() => daemon.dispose());
 
-  test("says that there is no model, and does not fall back to the hosted one", async () => {
+  test("reports that no model is available, and does not fall back to the hosted one", async () => {
     expect(await turnAfter(daemon, 0)).toMatchObject({
       state: "failed",
       error: { code: "no_model", message: expect.stringContaining("ANTHROPIC_API_KEY") },
@@ -82,7 +82,7 @@ describe.skipIf(!existsSync(OPENCODE))("opencode without a model", () => {
     await daemon.logged("turn failed", { code: "no_model" });
   });
 
-  test("takes keys that come later, and knows every provider's default model of the table", async () => {
+  test("accepts keys that come later, and knows every provider's default model from the table", async () => {
     const keys = MODEL_PROVIDERS.flatMap(({ keys: [key = ""] }) => [[key, KEY] as const]);
     await daemon.control("env", { revision: "2", env: Object.fromEntries(keys) });
     const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
@@ -154,7 +154,7 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     stub.stop();
   });
 
-  test("leaves the choice to the repository's own configuration, gateway or not", async () => {
+  test("leaves the choice to the repository's own configuration, with or without a gateway", async () => {
     const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
     expect(config.model).toBe("stub/ok");
     expect(await turnOf("ok")).toMatchObject({ state: "completed", error: null });
@@ -171,7 +171,7 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     expect(await turnOf("missing")).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
   });
 
-  test("with a model that the runtime does not know is failed, though it took no time at all", async () => {
+  test("with a model that the runtime does not know fails, although it took no time", async () => {
     const last = await turnOf("nonesuch");
     expect(last).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
     expect(last?.error?.message).toContain("agent_model");
@@ -192,7 +192,7 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     },
   );
 
-  test("with a provider that never says that it has finished is ended after so many calls", async () => {
+  test("with a provider that never finishes is ended after the maximum number of calls", async () => {
     expect(await turnOf("unfinished")).toMatchObject({
       state: "failed",
       error: { code: "too_many_model_calls" },
@@ -200,17 +200,17 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     expect(stub.of("unfinished").length).toBeLessThan(10);
   });
 
-  test("goes on without the permission that no person is there to give", async () => {
+  test("continues without a permission that no user can give", async () => {
     expect(await turnOf("tool:bash")).toMatchObject({ state: "completed", error: null });
     expect(stub.of("tool:bash").at(-1)?.text).toContain("No person can grant this permission");
   });
 
-  test("goes on where an agent is allowed to ask and does", async () => {
+  test("continues if an agent is allowed to ask and does", async () => {
     expect(await turnOf("tool:question", "asking")).toMatchObject({ state: "completed", error: null });
     expect(stub.of("tool:question").at(-1)?.text).toContain("Decide yourself");
   });
 
-  test("that somebody ends is interrupted, also while the runtime waits to try again", async () => {
+  test("that the user ends is interrupted, also while the runtime waits for a retry", async () => {
     const ended = turnOf("broken");
     await expect.poll(() => stub.of("broken").length, { timeout: WAIT_MS }).toBe(3);
     await expect

@@ -25,28 +25,28 @@ describe("a request that cannot be passed on", () => {
   });
   afterEach(() => served.stop());
 
-  test("is answered 502 where the upstream refuses, and no word of the program [X16]", async () => {
+  test("is answered 502 if the upstream refuses, without text of the program [X16]", async () => {
     expect(plainError(await served.ask(`/proxy/${await freePort()}/`))).toEqual([
       502,
       "upstream_unreachable",
     ]);
   });
 
-  test("is answered 502 where the upstream speaks no HTTP, and no word of the program [X16]", async () => {
+  test("is answered 502 if the upstream does not speak HTTP, without text of the program [X16]", async () => {
     const port = await served.upstream(
-      createServer().on("connection", (socket) => socket.end("what is this\r\n\r\n")),
+      createServer().on("connection", (socket) => socket.end("bad request line\r\n\r\n")),
     );
     expect(plainError(await served.ask(`/proxy/${port}/`))).toEqual([502, "upstream_unreachable"]);
   });
 
-  test("is answered 503 while the runtime boots, and no word of the program [X16]", async () => {
+  test("is answered 503 while the runtime boots, without text of the program [X16]", async () => {
     served.report.setRuntime({ state: "starting" });
     const answer = await served.ask("/session");
     expect(plainError(answer)).toEqual([503, "runtime_not_ready"]);
     expect(answer.response.headers["retry-after"]).toBe("1");
   });
 
-  test("names no host of the client's, in an answer or to the upstream [X17]", async () => {
+  test("does not show the client's host, in an answer or to the upstream [X17]", async () => {
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example" };
     const passed = await served.ask("/session", { headers });
     expect([passed.body, heard]).toEqual(["runtime", expect.stringMatching(/^127\.0\.0\.1:\d+$/)]);
@@ -64,7 +64,7 @@ describe("a request that cannot be passed on", () => {
   });
 });
 
-test("an abort without a run answers that nothing was aborted, at any time, and the daemon lives on [X20]", async () => {
+test("an abort without a run always reports that nothing was aborted, and the daemon lives on [X20]", async () => {
   const daemon = await Running.start();
   try {
     const abort = async () => {
@@ -86,7 +86,7 @@ test("an abort without a run answers that nothing was aborted, at any time, and 
   }
 });
 
-test("a runtime that is killed amid a stream ends it as an error, is started anew, and health tells [R12]", async () => {
+test("a runtime that is killed amid a stream ends it as an error, is restarted, and health reports it [R12]", async () => {
   const daemon = await Running.start();
   try {
     await daemon.logged("ready");
@@ -114,7 +114,7 @@ test("a runtime that is killed amid a stream ends it as an error, is started ane
   }
 });
 
-test("a context in a cookie or in the address is none", async () => {
+test("a context in a cookie or in the address does not count", async () => {
   const served = await Served.start((_, response) => response.end("runtime"));
   try {
     const context = contextHeader();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Served } from "./support/served.ts";
 
 let served: Served;
-/** What the app behind the port, and the agent runtime, were told last. */
+/** The headers that the app behind the port, and the agent runtime, received last. */
 let told: IncomingHttpHeaders = {};
 let port = 0;
 beforeEach(async () => {
@@ -27,13 +27,13 @@ const from = (host: string, proto = "http") => ({
 });
 
 describe("an app behind a port", () => {
-  test("is told the browser's side of the way by the service, which alone signs contexts", async () => {
+  test("hears the browser's address only from the service, which alone signs contexts", async () => {
     const headers = from(`p${port}-${SESSION}.preview.example.com`, "https");
     await served.ask(`/proxy/${port}/`, { headers });
     expect(told).toMatchObject(headers);
   });
 
-  test("sees the host that the browser asked for where it is below localhost", async () => {
+  test("sees the host that the browser asked for if it is below localhost", async () => {
     const host = `p${port}-${SESSION}.localhost:8080`;
     await served.ask(`/proxy/${port}/`, { headers: from(host) });
     expect(told.host).toBe(host);
@@ -48,18 +48,18 @@ describe("an app behind a port", () => {
     "x.localhost:8080, y.localhost",
     "x@y.localhost",
     ".localhost",
-  ])("sees its own address where the host is another one: %s [X17]", async (host) => {
+  ])("sees its own address if the host is another one: %s [X17]", async (host) => {
     await served.ask(`/proxy/${port}/`, { headers: from(host) });
     expect(told.host).toBe(`127.0.0.1:${port}`);
   });
 
-  test("sees its own address where the service said nothing", async () => {
+  test("sees its own address if the service sent none", async () => {
     await served.ask(`/proxy/${port}/`, { headers: { "x-forwarded-host": "x.localhost" } });
     expect(told).toMatchObject({ host: `127.0.0.1:${port}`, "x-forwarded-for": "unknown" });
   });
 });
 
-test("the agent runtime is told nothing of who asks", async () => {
+test("the agent runtime does not learn who asks", async () => {
   await served.ask("/session", { headers: from("x.localhost") });
   expect(told).toMatchObject({ host: expect.stringMatching(/^127\.0\.0\.1:/), "x-forwarded-for": "unknown" });
 });

@@ -48,7 +48,7 @@ const nextOf = async (client: WebSocket): Promise<readonly [string, boolean]> =>
 };
 
 describe("a WebSocket through the daemon", () => {
-  test("carries text, bytes and fragments, and keeps which is which", async () => {
+  test("carries text, bytes and fragments, and keeps their types", async () => {
     const { port } = await startEcho({ handleProtocols: () => "two" });
     const client = open(port);
     await once(client, "open");
@@ -65,7 +65,7 @@ describe("a WebSocket through the daemon", () => {
     expect(await nextOf(client)).toEqual(["", false]);
   });
 
-  test("carries pings and pongs both ways", async () => {
+  test("carries pings and pongs in both directions", async () => {
     const { port, sockets } = await startEcho();
     const client = open(port);
     await once(client, "open");
@@ -79,7 +79,7 @@ describe("a WebSocket through the daemon", () => {
   test.each([
     [1000, "done"],
     [4321, "of the application's own"],
-  ])("passes the close code %i on, whichever side says it", async (code, reason) => {
+  ])("passes the close code %i on, from either side", async (code, reason) => {
     const { port, sockets } = await startEcho();
     for (const from of ["client", "server"] as const) {
       const client = open(port);
@@ -94,7 +94,7 @@ describe("a WebSocket through the daemon", () => {
     }
   });
 
-  test("says 1006 to one side when the other is cut off", async () => {
+  test("reports 1006 to one side when the other is cut off", async () => {
     const { port, sockets } = await startEcho();
     const client = open(port);
     await once(client, "open");
@@ -144,7 +144,7 @@ describe("a WebSocket through the daemon", () => {
     expect(createHash("sha256").update(message).digest("hex")).toBe(hash.digest("hex"));
   });
 
-  test("outlives its context, which is asked for at its beginning alone [X09]", async () => {
+  test("outlives its context, which is required at its beginning alone [X09]", async () => {
     const { port } = await startEcho();
     // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
     const nowMs = Date.now() - 58_000;
@@ -190,7 +190,7 @@ describe("an upgraded connection", () => {
       "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
       "x-platform-user-context": contextHeader(),
     };
-    // Such a client says itself when its half ends.
+    // A client with allowHalfOpen ends its own side itself.
     const handshake = request({
       path: `/proxy/${port}/`,
       headers,
@@ -203,7 +203,7 @@ describe("an upgraded connection", () => {
     return [client, upstream];
   };
 
-  test("lets the client end and still listen", async () => {
+  test("lets the client end its side and still receive", async () => {
     const [client, upstream] = await joined((socket) =>
       socket.on("end", () => socket.end("last word")).resume(),
     );
@@ -213,7 +213,7 @@ describe("an upgraded connection", () => {
     await closed;
   });
 
-  test("lets the upstream end and still listen", async () => {
+  test("lets the upstream end its side and still receive", async () => {
     const [client, upstream] = await joined((socket) => socket.end("first word"));
     expect(await heardOn(client)).toBe("first word");
     const heard = heardOn(upstream);

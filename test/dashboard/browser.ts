@@ -41,7 +41,7 @@ interface Window {
   readonly dark?: boolean;
 }
 
-/** An empty page in a window of its own, and what the browser complains about while it is there. */
+/** An empty page in a separate window, and the errors that the browser reports while it is open. */
 export const newPage = async (browser: Browser, options: Window = {}) => {
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1200, height: 800 },

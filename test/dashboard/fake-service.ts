@@ -197,7 +197,7 @@ const dashboardSession = (request: http.IncomingMessage, response: http.ServerRe
   }
 };
 
-/** JSON, text, null for an answer without a body, undefined for what is not there. */
+/** JSON, text, null for an answer without a body, undefined for a missing object. */
 type Answer = Json | string | null | undefined;
 
 const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {

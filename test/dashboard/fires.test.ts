@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FAILED_FIRE_ID, FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const FIRES = `${PROJECT}/fires`;
@@ -17,7 +17,7 @@ const title = hasChromium ? "the ledger" : "the ledger (/usr/bin/chromium is mis
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("shows fires newest first: what became of each, why, when, and what it comes from", async () => {
+  it("shows fires newest first: their result, reason, time and cause", async () => {
     const { page, visit } = await start(world());
     await visit(PROJECT);
     await page.getByRole("link", { name: "Runs", exact: true }).click();
@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Projects" }).waitFor();
   });
 
-  it("takes its filter from the address, and a trigger that left the manifest with it", async () => {
+  it("takes its filter from the address, even for a trigger that left the manifest", async () => {
     const { page, visit } = await start(world());
     await visit(`${FIRES}?status=nonsense&slug=gone-by-now`);
     await page.locator(".row", { hasText: "gone-by-now" }).waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByLabel("Status").inputValue()).toBe("");
   });
 
-  it("shows older fires when asked, however many", async () => {
+  it("shows older fires on request, however many", async () => {
     const all = world();
     const fires = Array.from({ length: 260 }, (_, index) => ({
       ...all.fires[1],
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(FIRES);
     await page.getByText("live", { exact: true }).waitFor();
-    // A page that nobody sees does not look by itself.
+    // A hidden page does not refresh by itself.
     await page.evaluate('Object.defineProperty(document, "visibilityState", { value: "hidden" })');
     const kinds = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
     for (const [index, event] of ["trigger.fired", ...kinds.map((kind) => `fire.${kind}`)].entries()) {
@@ -132,7 +132,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   describe("a fire", () => {
-    it("shows its facts, the prompt, and the request it came with", async () => {
+    it("shows its facts, the prompt, and its request", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
       await page.getByRole("link", { name: /^on-push, webhook, fired/ }).click();
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.title()).toBe("Run of on-push · fired · Platform");
     });
 
-    it("shows when a schedule was due, and no request where there cannot be one", async () => {
+    it("shows when a schedule was due, and no request for a schedule", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
       await page.getByRole("link", { name: /^new-year/ }).click();
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ["a=1&b=2", "utf8", "a=1&b=2"],
       ["[".repeat(90) + "]".repeat(90), "utf8", "[".repeat(90) + "]".repeat(90)],
       ["/9j/4AAQ", "base64", "/9j/4AAQ"],
-    ])("shows a body as it was sent, and JSON on lines of its own: %s", async (body, encoding, shown) => {
+    ])("shows a body as it was sent, and JSON on separate lines: %s", async (body, encoding, shown) => {
       const all = world();
       const headers = { content_type: null, user_agent: null, forwarded_for: null };
       const fires = [{ ...all.fires[1], request: { headers, body, encoding } }];
@@ -186,7 +186,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.getByText("The body is not text.").count()).toBe(encoding === "base64" ? 1 : 0);
     });
 
-    it("cuts a body that a browser could not show, and says so of an empty one", async () => {
+    it("cuts a body that a browser could not show, and reports an empty one", async () => {
       const all = world();
       const bodyOf = (body: string) => [
         { ...all.fires[1], request: { headers: {}, body, encoding: "utf8" } },
@@ -216,7 +216,7 @@ describe.skipIf(!hasChromium)(title, () => {
       );
     });
 
-    it("says that a replay waits, or why there is none", async () => {
+    it("says that a replay waits, or why it is impossible", async () => {
       const { page, fake, visit } = await start({
         ...world(),
         replay: { status: "queued", reason: "account_session_cap" },
@@ -233,7 +233,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByRole("status").getByText("Its request is gone.").waitFor();
     });
 
-    it("cannot be replayed where the request of a webhook is not stored, and says so", async () => {
+    it("cannot be replayed if the webhook's request is not stored, and says so", async () => {
       const { page, visit } = await start(world());
       await visit(`${FIRES}/${FAILED_FIRE_ID}`);
       const replay = page.getByRole("button", { name: "Replay" });

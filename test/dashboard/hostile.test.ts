@@ -6,7 +6,7 @@ import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
 
-/** Keys that stand for choices of the page; every other string comes from whoever wrote it. */
+/** Keys that stand for choices of the page; every other string comes from its author. */
 const KEPT = new Set([
   "id",
   "project_id",
@@ -77,8 +77,8 @@ describe.skipIf(!hasChromium)(title, () => {
     }
   });
 
-  // What is hidden in the text of another must not turn it round, colour it, or end it.
-  it.each(PAGES)("shows what would be obeyed instead of seen on %s [P09]", async (hash, selector) => {
+  // Characters hidden in another user's text must not reverse it, colour it, or end it.
+  it.each(PAGES)("shows control characters instead of obeying them on %s [P09]", async (hash, selector) => {
     const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
     const { page, visit, complaints, close } = await open(browser, poisoned(canary));
     try {

@@ -3,7 +3,7 @@ import { hasChromium, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
   describe("signing in", () => {
-    it("refuses a wrong token in the service's words, and takes the right one", async () => {
+    it("refuses a wrong token in the service's words, and accepts the right one", async () => {
       const { page } = await start(world(), { signedIn: false });
       await page.getByLabel("Access token").fill("platform_pat_wrong");
       await page.keyboard.press("Enter");
@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(page.url()).toBe(`${fake.url}/`);
     });
 
-    it("goes back to the sign-in form when the reader signs out, and when the session ends", async () => {
+    it("returns to the sign-in form when the reader signs out, and when the session ends", async () => {
       const { page, fake, visit } = await start(world());
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByLabel("Access token").fill(TOKEN);
@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)(title, () => {
     });
   });
 
-  it("shows projects, the account's usage and whether something waits for a slot", async () => {
+  it("shows projects, the account's usage and whether fires wait for a slot", async () => {
     const { page, fake } = await start(world());
     await page.getByRole("link", { name: "greeter" }).waitFor();
     expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 waiting");
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
   });
 
-  it("says what to do where there is nothing yet", async () => {
+  it("says what to do when it has no content yet", async () => {
     const { page, fake, visit } = await start({ ...world(), projects: [], queue: [] });
     await page.getByText("No projects yet.").waitFor();
     Object.assign(fake.world, {
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Page not found.").waitFor();
   });
 
-  it("says why something could not be read, keeps what it has, and tries again", async () => {
+  it("says why a read failed, keeps its content, and tries again", async () => {
     const { page, fake, visit } = await start(world());
     await visit(PROJECT);
     await page.getByText("Tidy the docs").waitFor();
@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   describe("live state", () => {
-    it("shows a session's new state when an event comes, and leaves the focus alone", async () => {
+    it("shows a session's new state when an event comes, and keeps the focus", async () => {
       const { page, fake, visit } = await start(world());
       const [first, ...others] = fake.world.sessions;
       fake.world.sessions = [{ ...first, status: "provisioning", running_at: null }, ...others];
@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.locator(":focus").innerText()).toBe("Tidy the docs");
     });
 
-    it("keeps what the reader opened open", async () => {
+    it("keeps opened parts open", async () => {
       const { page, fake, visit } = await start(world());
       await visit(`${PROJECT}/triggers`);
       await page.getByText("Prompt").first().click();
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.locator("details[open]").count()).toBe(1);
     });
 
-    it("reads again after a broken stream what it may have missed", async () => {
+    it("reads again after a broken stream, because it may have missed events", async () => {
       const { page, fake, visit } = await start(world());
       await visit(PROJECT);
       await page.getByText("live", { exact: true }).waitFor();
@@ -158,7 +158,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
     });
 
-    it("says why it failed, also where there is neither sandbox nor log", async () => {
+    it("says why it failed, even if it has neither sandbox nor log", async () => {
       const all = world();
       const { page, visit } = await start({ ...all, sandbox: null, logs: [] });
       await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("No logs yet.");
     });
 
-    it("says that its last turn failed and why, here and in the list", async () => {
+    it("says that its last turn failed and why, in the details and in the list", async () => {
       const all = world();
       const error = { code: "model_unauthorized", message: "The model's provider rejected the key." };
       const last_turn = { state: "failed", error, at: "2026-11-20T06:52:05.618Z" };
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText(`Last turn failed: ${error.message}`).waitFor();
     });
 
-    it("says where its unpushed work was saved, and what is not in it", async () => {
+    it("says where its unpushed work was saved, and which parts are missing", async () => {
       const all = world();
       const { page, visit } = await start(all);
       const id = String(all.sessions[2]?.["id"]);
@@ -191,7 +191,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.locator("main").innerText()).toContain("Skipped: node_modules/ (ignored by git)");
     });
 
-    it("shows its log as it grows, over the end of a sandbox and of a connection, each line once", async () => {
+    it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
       const log = page.locator(".logs");
@@ -216,7 +216,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ]);
     });
 
-    it("keeps the newest lines of a long log on the page, and follows no log that is not shown", async () => {
+    it("keeps the newest lines of a long log on the page, and follows only a visible log", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
       await page.getByText("a line of no form").waitFor();
@@ -230,7 +230,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await expect.poll(() => fake.logReaders()).toBe(0);
     });
 
-    it("stops after a question, and not when it is declined", async () => {
+    it("stops after a confirmation, and does not stop if it is declined", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
       const stop = page.locator("main").getByRole("button", { name: "Stop" });
@@ -245,7 +245,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {}`]);
     });
 
-    it("opens a change request under the title that was typed", async () => {
+    it("opens a change request under the title that the user types", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
       await page.getByRole("button", { name: "Open a change request" }).click();
@@ -258,7 +258,7 @@ describe.skipIf(!hasChromium)(title, () => {
     });
   });
 
-  it("shows older sessions when asked", async () => {
+  it("shows older sessions on request", async () => {
     const all = world();
     const many = Array.from({ length: 120 }, (_, index) => ({
       ...all.sessions[2],
@@ -314,7 +314,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.locator("header.head .actions button").count()).toBe(0);
     });
 
-    it("that came to conflict meanwhile says where, and shows it", async () => {
+    it("that now conflicts says where, and shows it", async () => {
       const { page, fake, visit } = await start(world());
       await visit(`${PROJECT}/change-requests/7`);
       await page.getByRole("button", { name: "Merge" }).click();

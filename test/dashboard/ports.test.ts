@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const SESSIONS = `#/projects/${PROJECT_ID}/sessions`;
 
@@ -12,7 +12,7 @@ const title = hasChromium ? "a port" : "a port (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("of a running session is opened beside the page, which it is told nothing of", async () => {
+  it("of a running session is opened in a new tab, which has no access to the page", async () => {
     let referrer: string | undefined = "none yet";
     const app = createServer((request, response) => {
       if (request.url === "/") referrer = request.headers.referer;
@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)(title, () => {
     app.close();
   });
 
-  it("is asked for as a number, and what the service refuses is said in its words", async () => {
+  it("must be a number, and a refusal shows the service's words", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${SESSIONS}/${SESSION_ID}`);
     const ask = async (port: string) => {
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Port 8000 is reserved for the platform.").waitFor();
   });
 
-  it("is offered by no session that does not run", async () => {
+  it("is offered only by a running session", async () => {
     const all = world();
     const { page, visit } = await start(all);
     for (const { id, status } of all.sessions) {

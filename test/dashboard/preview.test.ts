@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID } from "./sample-project.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const TRIGGERS = `#/projects/${PROJECT_ID}/triggers`;
 const written = (slug: string, request: unknown) =>
@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("says what is wrong with a body that is no JSON, and asks the service nothing", async () => {
+  it("explains a body that is not JSON, and sends no request", async () => {
     const { dialog, render, fake } = await preview("Note each push");
     await dialog.getByLabel("Body (JSON)").fill('{"pusher": Mona}');
     await render.click();
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await dialog.getByText("The body is not valid JSON:").count()).toBe(0);
   });
 
-  it("shows the answer to the newest press, whichever comes last", async () => {
+  it("shows the answer to the newest press, whichever arrives last", async () => {
     const { dialog, render, page, fake } = await preview("Note each push");
     const held = Promise.withResolvers<() => Promise<void>>();
     // The first answer stays away until the second is shown.
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await dialog.locator("pre").first().innerText()).toBe("the newer");
   });
 
-  it("says why it was refused, and shows no prompt of before", async () => {
+  it("says why it was refused, and clears the previous prompt", async () => {
     const { dialog, render, fake, page } = await preview("Note each push");
     await render.click();
     await dialog.locator("pre").first().waitFor();
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Preview Note each push");
   });
 
-  it("takes a fire by hand, by keyboard alone", async () => {
+  it("shows a fire by hand, by keyboard alone", async () => {
     const { dialog, fake, page } = await preview("Note each push");
     await dialog.getByLabel("webhook").focus();
     await page.keyboard.press("ArrowRight");
@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("takes a schedule at the instant it is due next, or now", async () => {
+  it("shows a schedule at its next due instant, or now", async () => {
     const { dialog, render, fake } = await preview("Look back in the new year");
     expect(await dialog.getByRole("radio").count()).toBe(2);
     expect(await dialog.getByLabel("Due").locator("option").count()).toBe(6);

@@ -4,7 +4,7 @@ import { makeWorld, PROJECT_ID, QUEUED_ID } from "./sample-project.ts";
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
 const world = () => {
-  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
   const all = makeWorld(Date.now());
   const second = { ...all.queue[0], fire_id: OTHER_ID, trigger_slug: "new-year", position: 2 };
   return { ...all, queue: [...all.queue, second] };
@@ -14,7 +14,7 @@ const title = hasChromium ? "the queue" : "the queue (/usr/bin/chromium is missi
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("shows what waits in the order it will start, and is reached from every page", async () => {
+  it("shows fires in the order in which they will start, and is reachable from every page", async () => {
     const { page } = await start(world());
     await page.getByRole("link", { name: "1 waiting" }).click();
     await page.getByRole("heading", { name: "Queue" }).waitFor();
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("main").innerText()).toContain("1 of 50 sessions are in use.");
   });
 
-  it("lets one be cancelled, after a question, and keeps the reader's place on the page", async () => {
+  it("lets the user cancel one after a question, and keeps the position on the page", async () => {
     const { page, fake, visit } = await start(world());
     await visit("#/queue");
     const cancel = page.getByRole("button", { name: "Cancel on-push at position 1" });
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   // No project's events tell of the account's queue: the page looks by itself.
-  it("follows what starts, and leaves the focus where it is", async () => {
+  it("follows started fires, and keeps the focus", async () => {
     const { page, fake, visit } = await start(world());
     await visit("#/queue");
     await page.getByRole("button", { name: "Cancel new-year at position 2" }).focus();
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The queue is empty.").waitFor();
   });
 
-  it("shows the first two hundred of a long one, and names a project it does not know by its id", async () => {
+  it("shows the first two hundred fires, and names an unknown project by its id", async () => {
     const all = world();
     const queue = Array.from({ length: 230 }, (_, index) => ({
       ...all.queue[0],

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, QUEUED_ID } from "./sample-project.ts";
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const TRIGGERS = `${PROJECT}/triggers`;
@@ -11,7 +11,7 @@ const title = hasChromium ? "a project's triggers" : "a project's triggers (/usr
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("are shown with what they need, when each last fired, and which entries are wrong", async () => {
+  it("are shown with their requirements, their last fires, and their invalid entries", async () => {
     const { page, visit } = await start(world());
     await visit(TRIGGERS);
     await page.getByRole("heading", { name: "platform.toml has 1 error" }).waitFor();
@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)(title, () => {
     }
   });
 
-  it("are shown with a secret that is not masked in logs", async () => {
+  it("are shown with a warning about a secret that is not masked in logs", async () => {
     const { page, visit, fake } = await start(world());
     fake.world.secrets = ["GITHUB_WEBHOOK_SECRET"];
     await visit(TRIGGERS);
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await link.getAttribute("href")).toContain("/sessions/0199aaaa-");
   });
 
-  it("are fired without a message too, and say why they were not at the cap", async () => {
+  it("are also fired without a message, and say at the cap why they were not", async () => {
     const { page, fake, visit } = await start(world());
     fake.world.refused = {
       status: 429,

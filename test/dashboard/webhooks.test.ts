@@ -6,7 +6,7 @@ import { TEST_MS } from "../support/patience.ts";
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
 
-// eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one, and so is the world's
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const TRIGGERS = `${PROJECT}/triggers`;
@@ -17,7 +17,7 @@ const title = hasChromium ? "webhooks on the page" : "webhooks on the page (/usr
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("that were turned away are listed with their reasons", async () => {
+  it("that were refused are listed with their reasons", async () => {
     const { page, visit } = await start(world());
     await visit(PROJECT);
     await page.getByRole("link", { name: "Refused deliveries" }).click();
@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("of a paused project are said to be refused, where its triggers and its refusals are shown", async () => {
+  it("of a paused project are reported as refused, beside its triggers and its refusals", async () => {
     const { page, visit, fake } = await start(world());
     fake.world.projects = [{ ...fake.world.projects[0], triggers_paused: true }];
     fake.world.listing = { ...fake.world.listing, triggers_paused: true };
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("that a filter turned away, or that verified with a previous value, say so in the ledger", async () => {
+  it("that a filter rejected, or that verified with a previous value, say so in the ledger", async () => {
     const { page, visit, fake } = await start(world());
     const fired = fake.world.fires.find(({ id }) => id === FIRED_ID);
     const now = { status: "skipped", reason: "filtered", session_id: null, verified_with: "previous" };
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("the previous value of the secret").waitFor();
   });
 
-  it("are previewed as forms and as events, with what would become of them", async () => {
+  it("are previewed as forms and as events, with their expected result", async () => {
     const { page, visit, fake } = await start(world());
     fake.world.preview = { ...fake.world.preview, outcome: "filtered" };
     await visit(TRIGGERS);
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("get another secret, while the previous one goes on for some hours", async () => {
+  it("get another secret, while the previous one stays valid for some hours", async () => {
     const { page, visit, fake } = await start(world());
     fake.world.secrets = [SECRET];
     fake.world.previousValidUntil = "2126-11-21T08:00:00.000Z";

@@ -157,7 +157,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     fs.rmSync(home, { recursive: true, force: true });
   });
 
-  it("commits and pushes what the prompt asks for, by the trigger's agent", async () => {
+  it("commits and pushes the prompt's changes, with the trigger's agent", async () => {
     await prompt("write notes/hello.md: from the agent", "release-notes");
     expect(git("-C", remote, "show", "a-session:notes/hello.md")).toBe("from the agent");
     expect(git("-C", remote, "log", "-1", "--format=%an", "a-session")).toBe("Scripted Model");
@@ -165,7 +165,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     expect(proxy.seen).toContain("POST llm.platform.internal/v1/chat/completions");
   });
 
-  it("overwrites a file that is there, in a second session", async () => {
+  it("overwrites an existing file, in a second session", async () => {
     await prompt("write greet.sh: echo hello");
     expect(git("-C", remote, "show", "a-session:greet.sh")).toBe("echo hello");
   });
@@ -175,7 +175,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     expect(events).toContain("This step failed");
   });
 
-  it("uses a model whose key is among the project's secrets where there is no managed gateway", async () => {
+  it("uses a model whose key is among the project's secrets if there is no managed gateway", async () => {
     const models = { model: "anthropic/claude-sonnet-4-6", gateway: [], hosted: false };
     const keyed = await startRuntime(models, { ANTHROPIC_API_KEY: "a-key" });
     try {

@@ -13,7 +13,7 @@ import { parseManifest } from "../../src/domain/manifest.ts";
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
 describe("the sample project", () => {
-  it("has a manifest without errors, whose agents are there", () => {
+  it("has a manifest without errors, and its agents exist", () => {
     const bytes = fs.readFileSync(path.join(ROOT, "demo/repository/platform.toml"));
     const { triggers, errors } = parseManifest(bytes);
     expect(errors).toEqual([]);
@@ -27,7 +27,7 @@ describe("the sample project", () => {
     }
   });
 
-  it("becomes a repository with one commit, whatever git's own settings are", () => {
+  it("becomes a repository with one commit, regardless of git's settings", () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), "sample-"));
     try {
       makeRepository(directory);
@@ -38,7 +38,7 @@ describe("the sample project", () => {
     }
   });
 
-  it("is pushed to by a payload of GitHub's, signed as GitHub signs", async () => {
+  it("is pushed to by a GitHub payload with GitHub's signature", async () => {
     const { body, headers } = await pushDelivery("a secret", "an-id");
     expect(await verify("a secret", body, headers["x-hub-signature-256"] ?? "")).toBe(true);
     expect(JSON.parse(body)).toMatchObject({
@@ -49,8 +49,8 @@ describe("the sample project", () => {
   });
 });
 
-describe("what the demo reads", () => {
-  it("finds a branch's tip in git's advertisement, and no other branch's", () => {
+describe("the demo's input", () => {
+  it("yields a branch's tip from git's advertisement, and no other branch's", () => {
     const commit = "9c413c6173e12ca603879601e54a5456e11f504c";
     const other = "51c5a2450612958698f886ddf8b4ab6828fe7811";
     const refs =
@@ -61,14 +61,14 @@ describe("what the demo reads", () => {
     expect(tipOf(`00b1${commit} refs/heads/first\0caps\n0000`, "first")).toBe(commit);
   });
 
-  it("reads server-sent events and passes over comments", () => {
+  it("yields server-sent events without comments", () => {
     const data = { type: "session.status", at: "t", session_id: "s", data: { status: "running" } };
     expect(eventOf(`id: 7\nevent: session.status\ndata: ${JSON.stringify(data)}`)).toEqual(data);
     expect(eventOf("id: 1\nevent: open\ndata: {}")).toMatchObject({ type: "open" });
     expect(eventOf(": keep")).toBeNull();
   });
 
-  it("takes the steps of a boot from the daemon's log, and null where one is not there", () => {
+  it("yields the steps of a boot from the daemon's log, and null for a missing step", () => {
     const at = "2026-11-20T06:52:05.618Z";
     const log = [
       `${at} sandbox what a program printed`,
@@ -88,15 +88,15 @@ const told = (colours: boolean): string => {
   return lines.join("");
 };
 
-describe("what the demo prints", () => {
-  it("gives each step its time, in plain text where there is no terminal", () => {
+describe("the demo's output", () => {
+  it("shows each step with its time, in plain text without a terminal", () => {
     expect(told(false)).toBe(
       "   +1.5 s  session         running\n    --- a/x\n    +++ b/x\n    @@ -1 +1 @@\n    -old\n    +new\n",
     );
     expect(formatTime(999)).toBe("999 ms");
   });
 
-  it("colours what was added and removed on a terminal", () => {
+  it("colours additions and removals on a terminal", () => {
     expect(told(true)).toContain("\u001B[32m+new\u001B[0m");
     expect(told(true)).toContain("\u001B[31m-old\u001B[0m");
   });

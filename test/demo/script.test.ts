@@ -33,7 +33,7 @@ const allGoesWell = (tool: string) =>
   tool === "write" ? "Wrote file successfully." : `${COMMIT}\nexit code 0`;
 
 describe("the script", () => {
-  it("writes what a prompt asks for, commits, pushes and says which commit it was", () => {
+  it("writes the files that a prompt asks for, commits, pushes and names the commit", () => {
     const { calls, answer } = play("Please\nwrite docs/a.md: one: two\n\nThanks", allGoesWell);
     expect(calls).toHaveLength(3);
     expect(calls[0]).toEqual({ filePath: "docs/a.md", content: "one: two\n" });
@@ -52,7 +52,7 @@ describe("the script", () => {
     ]);
   });
 
-  it("makes notes on any other prompt, in the file the prompt names", () => {
+  it("makes notes on any other prompt, in the file that the prompt names", () => {
     const { calls } = play("Write a note to `notes/x.md`.\n\nAuthor: Mona", allGoesWell);
     expect(calls[0]?.["filePath"]).toBe("notes/x.md");
     expect(calls[0]?.["content"]).toContain("> Author: Mona");
@@ -62,13 +62,13 @@ describe("the script", () => {
     expect(play("hello", allGoesWell).calls[0]?.["filePath"]).toBe("NOTES.md");
   });
 
-  it("runs commands and neither commits nor pushes for them", () => {
+  it("runs commands without a commit or a push", () => {
     const { calls, answer } = play("run: id -u", () => "1000\nexit code 0");
     expect(calls).toHaveLength(1);
     expect(answer).toContain("1000");
   });
 
-  it("stops at the first step that fails and says why", () => {
+  it("stops at the first failed step and says why", () => {
     const refused = play("write a: 1", (tool) =>
       tool === "write" ? "Wrote file successfully." : "remote: refused\nexit code 1",
     );
@@ -77,12 +77,12 @@ describe("the script", () => {
     expect(play("write /x: 1", () => "Error: read-only").calls).toHaveLength(1);
   });
 
-  it("keeps a path with shell characters one word", () => {
+  it("keeps a path with shell characters as one word", () => {
     const { calls } = play("write it's;rm: 1", allGoesWell);
     expect(calls[1]?.["command"]).toContain(String.raw`'it'\''s;rm'`);
   });
 
-  it("begins anew at each user message of a session", () => {
+  it("starts again at each user message of a session", () => {
     const turn = nextTurn(
       request([
         { role: "user", content: "write a: 1" },

@@ -46,7 +46,7 @@ describe("the scripted model's server", () => {
     });
   });
 
-  it("streams the same turn, usage included when asked for, and ends with [DONE]", async () => {
+  it("streams the same turn, with usage on request, and ends with [DONE]", async () => {
     const { text } = await complete({ ...PROMPT, stream: true, stream_options: { include_usage: true } });
     const chunks = text.trim().split("\n\n");
     expect(chunks.at(-1)).toBe("data: [DONE]");
@@ -64,7 +64,7 @@ describe("the scripted model's server", () => {
     expect(await complete(PROMPT)).toEqual(await complete(PROMPT));
   });
 
-  it("refuses what it does not understand, in OpenAI's shape", async () => {
+  it("refuses requests that it does not understand, in OpenAI's shape", async () => {
     const refusals = await Promise.all(["{", "[]", { messages: [] }].map(complete));
     for (const { status, text } of refusals) {
       expect(status).toBe(400);

@@ -38,7 +38,9 @@ const UNTESTED = [
   "sessions.md: git show -s FETCH_HEAD",
 ];
 
-/** What a reader has who comes to a document: the first project stands for a repository at another git server. */
+/**
+ * A reader's possessions at the start of a document: the first project stands for a repository at another git server.
+ */
 const AT_HAND: Readonly<Record<string, readonly string[]>> = {
   "repositories.md": [
     `printf '%s\\n' "$TOKEN" > password.txt`,
@@ -50,7 +52,7 @@ const AT_HAND: Readonly<Record<string, readonly string[]>> = {
 const shellBlocks = (document: string) =>
   codeBlocks(read(`${FOLDER}/${document}`)).filter(({ language }) => language === "sh");
 
-/** What a reader has at hand: a home, an identity in git, what is typed when a program asks, and a repository elsewhere. */
+/** A reader's possessions: a home, an identity in git, the input when a program asks, and a repository elsewhere. */
 class Reader {
   readonly #directory: string;
   readonly #environment: Readonly<Record<string, string>>;
@@ -139,13 +141,13 @@ const stopSessions = async (life: Life): Promise<void> => {
   }
 };
 
-describe("the documents for people who use the service", () => {
-  it("are all in the list of those that are run", () => {
+describe("the documents for users of the service", () => {
+  it("are all in the list of executed documents", () => {
     const found = files(`${FOLDER}/*.md`).map((file) => path.basename(file));
     expect(found.toSorted()).toEqual([...DOCUMENTS].toSorted());
   });
 
-  it("mark a command that is not run, and few of them", () => {
+  it("mark commands that are not run, and mark few", () => {
     const marked = DOCUMENTS.flatMap((document) =>
       shellBlocks(document)
         .filter(({ isUntested }) => isUntested)

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { agentFile, isAgentModel, isAgentName } from "../../src/domain/agent.ts";
 
-test.each(["default", "a", "A1", "code-review_2", "x".repeat(64)])("takes the agent name %j", (name) => {
+test.each(["default", "a", "A1", "code-review_2", "x".repeat(64)])("accepts the agent name %j", (name) => {
   expect(isAgentName(name)).toBe(true);
 });
 
@@ -28,7 +28,7 @@ test.each([
   "openai/gpt-5.1",
   "openrouter/meta-llama/llama-3.1:free",
   "vertex/claude@20251001",
-])("takes the model %j", (model) => {
+])("accepts the model %j", (model) => {
   expect(isAgentModel(model)).toBe(true);
 });
 

@@ -20,7 +20,7 @@ it.each([
   expect(found).toMatchObject({ success: { api, git } });
 });
 
-it("names the host that an operator allows, and takes a private one by that alone [G03]", () => {
+it("names the host that an operator allows, and accepts a private one only if it is allowed [G03]", () => {
   const api_url = "http://127.0.0.1:81/api/v3";
   expect(codeHostOf({ ...repository, api_url }, allowed)).toMatchObject({ success: { host: "127.0.0.1" } });
   expect(Result.isFailure(codeHostOf({ ...repository, api_url }, new Set()))).toBe(true);

@@ -98,7 +98,8 @@ export const REFUSED_HERE: readonly Refused[] = [
     patterns: ["/3 * * * * *", "* /10 * * * *"],
   },
   {
-    reason: "what can never match is refused when it is read; croner reads it and finds nothing later [C01]",
+    reason:
+      "a pattern that can never match is refused when it is read; croner reads it and finds nothing later [C01]",
     says: "never matches",
     patterns: ["0 0 31 2 *", "0 0 31 4 *"],
   },
@@ -115,7 +116,7 @@ interface DueOtherwise {
   readonly pattern: string;
   readonly zone: string;
   readonly after: string;
-  /** What croner's tests expect, under the option that they set where there is one. */
+  /** The result that croner's tests expect, under the option that they set if they set one. */
   readonly croner: string | null;
   readonly here: string;
   readonly reason: string;

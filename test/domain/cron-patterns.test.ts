@@ -1,13 +1,15 @@
 /**
- * The engine held to the public tests of croner (github.com/Hexagon/croner, test/) wherever its rule is api.md 4 "Cron",
- * and to our own rule wherever the two differ, with the reason. The cases are facts: which pattern is refused, and what is
- * due after which instant. What counts from the present there counts from 2026-11-20T06:30:15Z here, and local time is
- * UTC; where a test there asks for instants before one, or whether one matches, `nextInstant` is asked for the same ones.
+ * Holds the engine to the public tests of croner (github.com/Hexagon/croner, test/) wherever its rule is api.md 4
+ * "Cron", and to the service's own rule wherever the two differ, with the reason. The cases are facts: which pattern
+ * is refused, and which instant is due after which. Cases that count from the present there count from
+ * 2026-11-20T06:30:15Z here, and local time is UTC. If a test there asks for instants before one, or whether one
+ * matches, `nextInstant` must give the same ones.
  *
- * What is not a pattern there is not here: starting, pausing, naming and stopping jobs, their callbacks, contexts and
- * errors; one-off dates in place of a pattern; and the options of a job (startAt, stopAt, interval, maxRuns, dayOffset,
- * mode, sloppyRanges, utcOffset), which move or thin out instants after the pattern was read. Where an option changes how
- * the pattern itself is read (domAndDow, alternativeWeekdays), it is among the differences.
+ * Tests there that are not about patterns are left out: starting, pausing, naming and stopping jobs, their callbacks,
+ * contexts and errors; one-off dates in place of a pattern; and the options of a job (startAt, stopAt, interval,
+ * maxRuns, dayOffset, mode, sloppyRanges, utcOffset), which move or thin out instants after the pattern was read. If
+ * an option changes how the pattern itself is read (domAndDow, alternativeWeekdays), the case is among the
+ * differences.
  */
 import * as Result from "effect/Result";
 import { describe, expect, test } from "vitest";
@@ -36,14 +38,14 @@ const upcoming = (
   zone: string,
   range: { afterMs: number; count: number },
 ): readonly string[] => upcomingInstants(schedule(pattern), zone, range).map(iso);
-/** What `match` is asked of there: milliseconds do not count. */
+/** The instant that `match` gets there: milliseconds do not count. */
 const secondOf = (instant: string): number => Math.floor(Date.parse(instant) / 1000) * 1000;
 const instantsOf = (cell: string): readonly string[] => cell.split(/\s+/).filter((instant) => instant !== "");
 
 // Where the rules agree ---------------------------------------------------------------------------------------------
 
 test.each(rows(RUNS))(
-  "%j in %s after %s is due as there",
+  "%j in %s after %s is due at the same instant as in croner",
   (pattern = "", zone = "", after = "", due = "") => {
     const instants = instantsOf(due);
     expect(instants.length).toBeGreaterThan(0);
@@ -53,7 +55,7 @@ test.each(rows(RUNS))(
 );
 
 test.each(rows(LONG_RUNS))(
-  "%j in %s after %s is due as there, and as often",
+  "%j in %s after %s is due at the same instants as in croner, and as often",
   (pattern = "", zone = "", after = "", nth = "") => {
     const [count = "", last = ""] = nth.split(" ");
     const range = { afterMs: Date.parse(after), count: Number(count) };
@@ -62,7 +64,7 @@ test.each(rows(LONG_RUNS))(
 );
 
 test.each(rows(MATCHES))(
-  "%j in %s matches the instants that match there, and no others",
+  "%j in %s matches the same instants as croner, and no others",
   (pattern = "", zone = "", yes = "", no = "") => {
     const isDue = (instant: string): boolean =>
       nextInstant(schedule(pattern), zone, secondOf(instant) - 1) === secondOf(instant);
@@ -72,7 +74,7 @@ test.each(rows(MATCHES))(
 );
 
 test.each(rows(EARLIER_RUNS))(
-  "%j in %s before %s was due as there",
+  "%j in %s before %s was due at the same instant as in croner",
   (pattern = "", zone = "", before = "", due = "") => {
     const instants = instantsOf(due);
     const range = { afterMs: Date.parse(instants[0] ?? "") - 1, count: instants.length + 1 };
@@ -87,12 +89,12 @@ test.each(
   0,30 * * * * * | 0 0 1 * * * | 0 0 2 * * * | 0 0 13 * * * | 0 0 15 * * * | 0 0 1 * * | 0 0 12 15 * *
   0 0 12 31 1 * | 0 0 12 31 12 *
 `),
-)("reads %j, whose instants there are moved or thinned out by an option", (pattern) => {
+)("reads %j, whose instants in croner are moved or reduced by an option", (pattern) => {
   expect(refusal(sixFields(pattern))).toBe("accepted");
 });
 
 test.each(["  0 0 * * *  ", "0  0   *    *     *", "0\t0\t*\t*\t*"])(
-  "blanks and tabs around and between the fields of %j do not count",
+  "ignores blanks and tabs around and between the fields of %j",
   (pattern) => {
     expect(schedule(pattern)).toEqual(schedule("0 0 0 * * *"));
   },
@@ -123,7 +125,7 @@ test("five fields are refused: a schedule's second is written, never guessed [C0
   expect(five.filter((pattern) => !refusal(pattern).includes("This one has 5"))).toEqual([]);
 });
 
-describe.each(REFUSED_HERE)("croner accepts, and we refuse: $reason", ({ patterns, says }) => {
+describe.each(REFUSED_HERE)("croner accepts and this service refuses: $reason", ({ patterns, says }) => {
   test.each(patterns)("%j", (pattern) => {
     expect(refusal(sixFields(pattern))).toContain(says);
   });

@@ -20,9 +20,10 @@ const DAY_LONG = [
 ];
 
 /**
- * Every change of offset from 2020 to 2040 of every zone that a trigger may name, links included, and the day-long ones.
+ * Every change of offset from 2020 to 2040 of every zone that a trigger may name, links included, and the day-long
+ * ones.
  *
- * @param stepDays how often a clock is looked at; what is undone within fewer days is not seen.
+ * @param stepDays how often a clock is looked at; a change that is reversed within fewer days is not seen.
  */
 export const allChanges = (stepDays: number): readonly OffsetChange[] => [
   ...[...zoneNames]

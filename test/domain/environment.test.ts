@@ -30,7 +30,7 @@ const cases: readonly (readonly [string, EnvironmentInput])[] = [
   ["everything", { ...plain, agentModel: "anthropic/claude-sonnet-4-5", initialPrompt: prompt, gateway }],
 ];
 
-/** `npx vitest run test/domain/environment.test.ts -u` writes the files anew; read the difference before keeping it. */
+/** `npx vitest run test/domain/environment.test.ts -u` writes the files again; read the difference before keeping it. */
 test.each(cases)("injects exactly the variables that apply: %s", async (name, input) => {
   const text = `${JSON.stringify(injectedEnvironment(input), null, 2)}\n`;
   await expect(text).toMatchFileSnapshot(`../golden/environment/${name}.json`);
@@ -81,7 +81,7 @@ test("keeps pairs of variables equal that the specification calls the same", () 
   expect(environment["PLATFORM_API_URL"]).toBe("http://platform.internal/v1");
 });
 
-test("takes a base URL with a trailing slash for the same", () => {
+test("treats a base URL with a trailing slash like one without", () => {
   expect(injectedEnvironment({ ...plain, baseUrl: "http://platform.internal/" })).toEqual(
     injectedEnvironment(plain),
   );

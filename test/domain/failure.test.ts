@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { failure } from "../../src/domain/failure.ts";
 import { cutFront, cutText, storableText } from "../../src/domain/text.ts";
 
-describe("text from elsewhere", () => {
+describe("text from other sources", () => {
   it.each([
     ["plain, with lines\n\tand escapes \u001b[31m", "plain, with lines\n\tand escapes \u001b[31m"],
     ["a\0b\0", "ab"],
@@ -31,14 +31,14 @@ describe("text from elsewhere", () => {
 });
 
 describe("a failure's message", () => {
-  it("can be kept, whatever it was made of", () => {
+  it("can be stored, whatever its source", () => {
     expect(failure("runtime_failed", "\0 out of fuel 🚀 \ud83d")).toEqual({
       code: "runtime_failed",
       message: " out of fuel 🚀 \ufffd",
     });
   });
 
-  it("has at most 16,384 code units, and ends in no half of a pair", () => {
+  it("has at most 16,384 code units, and never ends in half of a surrogate pair", () => {
     const { message } = failure("runtime_failed", "🚀".repeat(9_000).padStart(18_001, "x"));
     expect(message).toHaveLength(16_383);
     expect(message.isWellFormed()).toBe(true);

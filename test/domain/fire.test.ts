@@ -27,7 +27,7 @@ test("F3: a repeated delivery tries a failed, expired or cancelled fire again, a
   expect(FIRE_STATUSES.filter(isRetried)).toEqual(["failed", "expired", "cancelled"]);
 });
 
-test("a move that the table does not have is refused", () => {
+test("a move that is not in the table is refused", () => {
   expect(() => requireMove("failed", "skipped")).not.toThrow();
   expect(() => requireMove("fired", "queued")).toThrow("a fire cannot go from fired to queued");
   expect(() => requireMove("new", "expired")).toThrow("a fire cannot go from new to expired");

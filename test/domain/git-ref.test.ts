@@ -109,7 +109,7 @@ describe("a default branch", () => {
     expect(parseDefaultBranch(name)).toEqual(Result.succeed(name));
   });
 
-  it("is refused where no branch has such a name", () => {
+  it("is refused if no branch can have its name", () => {
     expect(Result.getFailure(parseDefaultBranch("-x"))).toMatchObject({ value: { code: "option" } });
   });
 });
@@ -121,18 +121,18 @@ describe("base_ref", () => {
     expect(Result.isFailure(parsed) ? parsed.failure.message : "").toMatch(/^[A-Z].+\.$/);
   });
 
-  it.each(accepted)("takes %j as a branch or a tag [G01]", (text) => {
+  it.each(accepted)("accepts %j as a branch or a tag [G01]", (text) => {
     expect(parseBaseRef(text)).toEqual(Result.succeed({ name: text, commit: null }));
     expect(parseBranchName(text)).toEqual(Result.succeed(text));
   });
 
-  it("takes 40 hexadecimal digits as a name that may be a commit [G01]", () => {
+  it("accepts 40 hexadecimal digits as a name that may be a commit [G01]", () => {
     const upper = "ABCDEF0123".repeat(4);
     expect(parseBaseRef(upper)).toEqual(Result.succeed({ name: upper, commit: upper.toLowerCase() }));
     expect(parseBaseRef(upper.slice(1))).toEqual(Result.succeed({ name: upper.slice(1), commit: null }));
   });
 
-  it("says what is wrong without repeating the text it was given", () => {
+  it("explains the error without repeating its input", () => {
     const parsed = parseBaseRef("secret token");
     expect(Result.isFailure(parsed) ? parsed.failure.message : "").not.toContain("secret");
   });
@@ -143,7 +143,7 @@ describe("a branch name", () => {
     "a b / . .. - @ { } ~ ^ : ? * [ \\ .lock lock HEAD refs ä \u2028 \u007f + % $ ` ' \" ; | & < > ( ) # ! ,";
   const names = fc.array(fc.constantFrom(" ", ...pieces.split(" ")), { minLength: 1, maxLength: 5 });
 
-  it("is one that git takes, whenever it is taken here [G01]", () => {
+  it("is accepted here only if git accepts it [G01]", () => {
     const tried = fc.sample(names, { numRuns: 600, seed: 20_261_120 }).map((parts) => parts.join(""));
     const taken = [...new Set(tried)].filter((name) => Result.isSuccess(parseBranchName(name)));
     const refusedByGit = taken.filter(
@@ -155,14 +155,14 @@ describe("a branch name", () => {
 });
 
 describe("the shapes of names", () => {
-  it("knows a full commit id in lower case", () => {
+  it("recognise a full commit id in lower case", () => {
     expect(isCommitId("0123456789".repeat(4))).toBe(true);
     for (const text of ["0123456789".repeat(4).slice(1), `${"a".repeat(40)}\n`, "A".repeat(40), ""]) {
       expect(isCommitId(text)).toBe(false);
     }
   });
 
-  it("knows a session's branch by the shape of its id", () => {
+  it("recognise a session's branch by the shape of its id", () => {
     expect(isSessionBranch("0190a5a0-0000-7000-8000-000000000001")).toBe(true);
     expect(isSessionBranch("0190A5A0-0000-7000-8000-000000000001")).toBe(false);
     expect(isSessionBranch("x0190a5a0-0000-7000-8000-000000000001")).toBe(false);

@@ -14,7 +14,7 @@ const seed = 20261120;
 const bytes = (length: number): fc.Arbitrary<Uint8Array> =>
   fc.uint8Array({ minLength: length, maxLength: length });
 
-test("lays a UUID out as RFC 9562's example of version 7 does", () => {
+test("lays out a UUID like RFC 9562's example of version 7", () => {
   const random = Buffer.from("0000000000000cc318c4dc0c0c07398f", "hex");
   expect(uuidV7(0x017f22e279b0, random)).toBe("017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
 });
@@ -74,7 +74,7 @@ test.each([
   expect(parseUuid(text)).toBeNull();
 });
 
-test("makes tokens with a prefix for scanners, the form of which is recognised [T04]", () => {
+test("makes tokens with a prefix that scanners recognise [T04]", () => {
   fc.assert(
     fc.property(
       fc.constantFrom("pat" as const, "sbx" as const),

@@ -17,7 +17,7 @@ const entry = (seq: number, more: Readonly<Record<string, unknown>> = {}, at = A
 const output = (seq: number, line: string): string =>
   entry(seq, { event: "output", source: "runtime", line });
 
-test("reads the daemon's lines, the runtime's output, and what others wrote between them", () => {
+test("reads the daemon's lines, the runtime's output, and other writers' lines between them", () => {
   const text = `sh: nothing yet\n${entry(1)}\n${output(2, "hello")}\nnode: warning\nmore\n${entry(3, { event: "boot", step: "ready" }, LATER)}\n`;
   expect(readLog(text)).toEqual([
     { seq: 0, sub: 1, at: null, source: "sandbox", line: "sh: nothing yet" },
@@ -29,13 +29,13 @@ test("reads the daemon's lines, the runtime's output, and what others wrote betw
   ]);
 });
 
-test("gives each line once where a stretch of the log is there twice", () => {
+test("returns each line once if a part of the log is repeated", () => {
   const stretch = `${entry(1)}\n${output(2, "a")}\n`;
   const numbers = readLog(`${stretch}${stretch}${output(3, "b")}\n`).map(({ seq }) => seq);
   expect(numbers).toEqual([1, 2, 3]);
 });
 
-test("takes for a line of the daemon's only what has its form, and for a number only a number", () => {
+test("accepts only well-formed lines as the daemon's, and only numbers as numbers", () => {
   for (const written of ["{}", '{"at":"now","event":"x"}', "[1]", '{"seq":1', "null", `x ${entry(1)}`]) {
     expect(readLine(written)).toBeNull();
     expect(readLog(written)).toEqual([{ seq: 0, sub: 1, at: null, source: "sandbox", line: written }]);
@@ -46,7 +46,7 @@ test("takes for a line of the daemon's only what has its form, and for a number 
   }
 });
 
-test("reads one line exactly as it reads it in a log", () => {
+test("reads a single line exactly as in a log", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1000 }), fc.string({ unit: "binary" }), (seq, line) => {
       expect(readLine(output(seq, line))).toEqual(readLog(output(seq, line))[0]);
@@ -54,7 +54,7 @@ test("reads one line exactly as it reads it in a log", () => {
   );
 });
 
-test("leaves no control character in a line: a terminal obeys nothing of it [P09]", () => {
+test("leaves no control character in a line for a terminal to obey [P09]", () => {
   const [line] = readLog(output(1, "\u001b[31mred\u0007\r\nforged\u009b2J\ttab\u2028"));
   expect(line?.line).toBe("␛[31mred␇␍␊forged\ufffd2J\ttab\ufffd");
   fc.assert(
@@ -69,7 +69,7 @@ test("leaves no control character in a line: a terminal obeys nothing of it [P09
   );
 });
 
-test("writes a line as its time, its source and its text, and says what is missing", () => {
+test("writes a line as its time, its source and its text, and reports missing lines", () => {
   const [first, second] = readLog(`before\n${entry(4)}`);
   if (first === undefined || second === undefined) throw new Error("both lines are read");
   expect(writeLine(first)).toBe("- sandbox before\n");
@@ -77,7 +77,7 @@ test("writes a line as its time, its source and its text, and says what is missi
   expect(writeGap(first, second)).toBe(`${AT} sandbox [3 lines are missing here]\n`);
 });
 
-test("knows what is after a place, and whether lines are missing before it", () => {
+test("finds the lines after a place, and reports missing lines before it", () => {
   const place = { seq: 3, sub: 1 };
   expect(isAfter({ seq: 3, sub: 1 }, place)).toBe(false);
   expect(isAfter({ seq: 3, sub: 2 }, place)).toBe(true);

@@ -90,7 +90,7 @@ test("any value in any field is read or refused, and the entry beside it fires",
   expect(read).toBeGreaterThan(800);
 });
 
-test("a good file cut, doubled or struck anywhere is read or refused, and never thrown", () => {
+test("a good file that is cut, doubled or damaged anywhere is read or refused, and never throws", () => {
   const whole = `[runtime]\nconfig_dir = "agents"\n[env]\nrequired = ["A"]\n${cron()}\n${webhook({ prompt: '"""\n{{ body }}\n"""' })}`;
   const at = fc.integer({ min: 0, max: whole.length });
   const strike = fc.oneof(

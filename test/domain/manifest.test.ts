@@ -75,7 +75,7 @@ prompt = "Look at {{ body.after }}"
   });
 });
 
-test("an empty manifest, and one with tables of others, has no triggers and no errors", () => {
+test("an empty manifest, and one with unrelated tables, has no triggers and no errors", () => {
   const nothing: Manifest = {
     triggers: [],
     places: new Map(),
@@ -101,7 +101,7 @@ test.each([
   "triggers = {}",
   "triggers = { slug = 'a' }",
   "[triggers.a]\nslug = 'a'",
-])("triggers that are no list are one error: %j [M02]", (text) => {
+])("triggers that are not a list are one error: %j [M02]", (text) => {
   const manifest = parse(`\n${text}\n`);
   expect(manifest.fatal).toBe(true);
   expect(onlyError(manifest).line).toBe(2);
@@ -120,7 +120,7 @@ test("[[triggers]] and [triggers] together are one error of the whole file [M03]
   expect(onlyError(manifest).line).toBe(7);
 });
 
-test("a key twice in one entry is one error of the whole file, with its line [M04]", () => {
+test("a duplicate key in one entry is one error of the whole file, with its line [M04]", () => {
   const manifest = parse('[[triggers]]\nslug = "a"\nslug = "b"\n');
   expect(manifest.fatal).toBe(true);
   expect(onlyError(manifest).line).toBe(3);
@@ -135,7 +135,7 @@ test("a duplicate slug keeps the first and reports every other [M05]", () => {
   ]);
 });
 
-test("a bad entry keeps its slug from a later one: nothing else starts to fire in its place [M05]", () => {
+test("a bad entry keeps its slug from a later one: no other trigger fires in its place [M05]", () => {
   const manifest = parse([webhook({ prompt: undefined }), webhook()].join("\n"));
   expect(slugs(manifest)).toEqual([]);
   expect(manifest.errors.map(({ index }) => index)).toEqual([0, 1]);
@@ -155,13 +155,13 @@ test.each([
   ["key", 500_000, `a${".a".repeat(500_000)} = 1`],
   ["table", 100_000, `[a${".a".repeat(100_000)}]`],
   ["table", 500_000, `[a${".a".repeat(500_000)}]`],
-])("a dotted %s of %i parts is left alone or refused, but never thrown [M07]", (_what, _parts, text) => {
+])("a dotted %s of %i parts is ignored or refused, but never thrown [M07]", (_what, _parts, text) => {
   const manifest = parse(text);
   expect(manifest.triggers).toEqual([]);
   expect(manifest.errors.length).toBe(manifest.fatal ? 1 : 0);
 });
 
-test("a file over 1 MiB is not parsed at all [M07] [M16]", () => {
+test("a file over 1 MiB is not parsed [M07] [M16]", () => {
   const padding = `# ${"x".repeat(MANIFEST_LIMIT_BYTES)}\n`;
   const manifest = parse(padding);
   expect(manifest.fatal).toBe(true);
@@ -172,7 +172,7 @@ test("a file over 1 MiB is not parsed at all [M07] [M16]", () => {
 const entry = (_: unknown, index: number): string =>
   `[[triggers]]\nslug="t${index}"\ntype="webhook"\nprompt="p"\nsecret_env="S"\n`;
 
-test("takes 1,000 entries and says that the others are left out [M08]", () => {
+test("accepts 1,000 entries and reports that the others are left out [M08]", () => {
   const manifest = parse(Array.from({ length: TRIGGER_LIMIT + 5 }, entry).join(""));
   expect(manifest.triggers).toHaveLength(TRIGGER_LIMIT);
   expect(onlyError(manifest)).toMatchObject({ index: TRIGGER_LIMIT, line: 5001 });
@@ -187,14 +187,14 @@ test("reads no more of 80,000 entries than of 1,000 [M08]", () => {
   expect(manifest.errors.at(-1)?.message).toContain("The last 79000 are ignored");
 });
 
-test("a pointer to a large file is one error, as any text that is no TOML [M16]", () => {
+test("a pointer to a large file is one error, as any text that is not TOML [M16]", () => {
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"a".repeat(64)}\nsize 12345\n`;
   const manifest = parse(pointer);
   expect(manifest.fatal).toBe(true);
   expect(onlyError(manifest).line).toBe(1);
 });
 
-test("takes a byte order mark and CRLF [M13]", () => {
+test("accepts a byte order mark and CRLF [M13]", () => {
   expect(slugs(parse(`\ufeff${webhook().replaceAll("\n", "\r\n")}`))).toEqual(["hook"]);
 });
 
@@ -256,7 +256,7 @@ test.each([
   expect(Result.isFailure(parseConfigDir(value))).toBe(true);
 });
 
-test("a bad config directory is an error with its line, and the default stands in [M15]", () => {
+test("a bad config directory is an error with its line, and the default is used [M15]", () => {
   const manifest = parse(`[runtime]\nconfig_dir = "../.."\n${webhook()}`);
   expect(slugs(manifest)).toEqual(["hook"]);
   expect(manifest.configDir).toBe(DEFAULT_CONFIG_DIR);
@@ -272,19 +272,19 @@ test.each([
   expect(parseConfigDir(value)).toEqual(Result.succeed(expected));
 });
 
-test("gives each entry's line, and none where a prompt looks like a header", () => {
+test("returns each entry's line, and none if a prompt looks like a header", () => {
   const bad = webhook({ slug: '"BAD"' });
   expect(onlyError(parse(`${cron()}\n${bad}`)).line).toBe(7);
   expect(onlyError(parse(`${cron({ prompt: '"""\n[[triggers]]\n"""' })}\n${bad}`)).line).toBeNull();
 });
 
-test("a file that is no TOML is one error with its line and column", () => {
+test("a file that is not TOML is one error with its line and column", () => {
   const error = onlyError(parse(`${webhook()}\n[[triggers]]\nslug = \n`));
   expect(error.line).toBe(8);
   expect(error.message).toBe("platform.toml is not valid TOML: invalid value, at column 8.");
 });
 
-test("names of secrets are checked, and bad ones named", () => {
+test("checks the names of secrets, and reports bad ones", () => {
   const manifest = parse('[env]\nrequired = ["A", "PLATFORM_X", "A"]\noptional = ["b", 1, "C"]\n');
   expect(manifest.env).toEqual({ required: ["A"], optional: ["C"] });
   expect(manifest.errors.map(({ path, line }) => [path, line])).toEqual([
@@ -296,7 +296,7 @@ test("names of secrets are checked, and bad ones named", () => {
   expect(onlyError(parse('[env]\nrequired = "A"\n')).path).toBe("env.required");
 });
 
-test("never throws, whatever the bytes, and never keeps triggers of a file it could not read", () => {
+test("never throws, for any bytes, and keeps no triggers of an unreadable file", () => {
   const line = fc.constantFrom(
     "[[triggers]]",
     "[triggers]",

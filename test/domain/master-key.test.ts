@@ -6,7 +6,7 @@ import { keyCheck, NONCE_BYTES } from "../../src/domain/secret.ts";
 const key = (version: number) => ({ version, bytes: new Uint8Array(randomBytes(32)) });
 const nonce = () => new Uint8Array(randomBytes(NONCE_BYTES));
 
-test("the first key is proved by the text that databases have had from the beginning [S08]", () => {
+test("the first key is proved by the text that databases have from the beginning [S08]", () => {
   const first = key(1);
   const text = Buffer.from(keyCheck(first)).toString("base64");
   expect(keyCheckText(first)).toBe(text);
@@ -23,7 +23,7 @@ test("a later key is proved with its version, and no other key or version is [S0
     expect(keyProvedBy(later.bytes, wrong)).toBeNull();
 });
 
-test("former keys open under the key that sealed them, and under no other [S07]", () => {
+test("former keys decrypt under the key that encrypted them, and under no other [S07]", () => {
   const [current, other] = [key(3), key(3)];
   const former = [
     { ...key(1), retiredAt: 10 },

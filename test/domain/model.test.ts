@@ -34,7 +34,7 @@ describe("the model of a session", () => {
     [{ secretNames: ["DATABASE_URL"] }, /^none: No model is configured/],
     [{ gateway: true, agentModel: "openai/gpt" }, /^none: .*no key for it.*OPENAI_API_KEY/],
     [{ agentModel: "managed/small", secretNames: ["OPENAI_API_KEY"] }, /^none: .*no managed model gateway/],
-  ])("of %o is missing, and it says what to set", (question, says) => {
+  ])("of %o is missing, and the error says what to set", (question, says) => {
     expect(ask(question)).toMatch(says);
   });
 });
@@ -50,7 +50,7 @@ describe("a repository's configuration", () => {
     ['{"provider": []', false],
     ["[]", false],
     ["", false],
-  ])("%s brings a model: %s", (text, brings) => {
+  ])("%s sets a model: %s", (text, brings) => {
     expect(bringsModel(text)).toBe(brings);
   });
 
@@ -66,11 +66,11 @@ describe("a repository's configuration", () => {
 });
 
 describe("the settings", () => {
-  test("take known providers and model ids alone", () => {
+  test("accept known providers and model ids alone", () => {
     expect(parseDefaultModels('{"openai": "gpt-5.5", "openrouter": "z-ai/glm-5"}')).toMatchObject({
       success: { openai: "gpt-5.5", openrouter: "z-ai/glm-5" },
     });
-    expect(parseDefaultModels('{"nobody": "x"}')).toMatchObject({
+    expect(parseDefaultModels('{"unknown": "x"}')).toMatchObject({
       failure: expect.stringContaining("anthropic"),
     });
     for (const text of ['{"openai": 1}', '{"openai": ""}', "[]", "no JSON"])

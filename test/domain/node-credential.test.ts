@@ -26,23 +26,23 @@ describe("a node's credential", () => {
     ["another target", { target: "/v1/nodes/call?x=2" }],
     ["a minute later", { now: NOW + 60_001 }],
     ["a minute before", { now: NOW - 60_001 }],
-  ])("opens nothing for %s", (_, changed) => {
+  ])("is invalid for %s", (_, changed) => {
     expect(verify([header], changed)).toBeNull();
   });
 
-  it("holds between clocks that differ by less than a minute", () => {
+  it("is valid between clocks that differ by less than a minute", () => {
     expect([verify([header], { now: NOW + 60_000 }), verify([header], { now: NOW - 60_000 })]).toEqual([
       "sender",
       "sender",
     ]);
   });
 
-  it("is refused where none, two, or another key's was sent", () => {
+  it("is refused if it is missing, sent twice, or made with another key", () => {
     const stranger = signNodeRequest(request, sent, { ...keys, credential: new Uint8Array(32).fill(3) });
     expect([verify([]), verify([header, header]), verify([stranger])]).toEqual([null, null, null]);
   });
 
-  it("is refused with any character changed, left out, or put behind it", () => {
+  it("is refused with any character changed, left out, or appended", () => {
     for (let at = 0; at < header.length; at += 1) {
       const other = header[at] === "1" ? "2" : "1";
       expect(verify([header.slice(0, at) + other + header.slice(at + 1)]), `changed at ${at}`).toBeNull();
@@ -52,17 +52,17 @@ describe("a node's credential", () => {
   });
 });
 
-describe("what nodes tell each other", () => {
+describe("an encrypted message between nodes", () => {
   const envelope = { credential: header, way: "question" } as const;
   const seal = (text: string) => sealNodeMessage(text, { envelope, iv: randomBytes(12) }, keys);
 
-  it("comes out as it went in, and is not to be read on the way", () => {
+  it("arrives as it was sent, and cannot be read on the way", () => {
     const sealed = seal("a secret: \u{1f511}");
     expect(openNodeMessage(sealed, envelope, keys)).toBe("a secret: \u{1f511}");
     expect(sealed.includes("secret")).toBe(false);
   });
 
-  it("does not open as the answer, with another credential or key, changed, or cut", () => {
+  it("does not decrypt as the answer, with another credential or key, changed, or cut", () => {
     const sealed = seal("text");
     expect(openNodeMessage(sealed, { ...envelope, way: "answer" }, keys)).toBeNull();
     expect(openNodeMessage(sealed, { ...envelope, credential: `${header}x` }, keys)).toBeNull();

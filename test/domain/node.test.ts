@@ -28,11 +28,11 @@ it.each([
   "10.0.0",
   "10.0.0.7 ",
   "",
-])("lets no runner listen on %j: strangers may reach it, or nobody knows who does", (host) => {
+])("lets no runner listen on %j: strangers may reach it, or its reach is unknown", (host) => {
   expect(Result.isFailure(parseNodeHost(host))).toBe(true);
 });
 
-it("takes an origin as a node's address, and no other URL", () => {
+it("accepts an origin as a node's address, and no other URL", () => {
   expect(parseNodeUrl("http://10.0.0.7:8080")).toEqual(Result.succeed("http://10.0.0.7:8080"));
   expect(parseNodeUrl("http://node-1:8080/")).toEqual(Result.succeed("http://node-1:8080"));
   for (const url of [

@@ -46,7 +46,7 @@ describe("the address of previews", () => {
 });
 
 describe("the host of a preview", () => {
-  it("is one form, in which a link names it", () => {
+  it("has one form, which links use", () => {
     expect(previewOrigin(LOCAL, PLACE)).toBe(`http://p5173-${SESSION}.localhost:8080`);
     expect(previewOrigin(localPreviews(80), PLACE)).toBe(`http://p5173-${SESSION}.localhost`);
     expect(previewOrigin(WILDCARD, PLACE)).toBe(`https://p5173-${SESSION}.preview.example.com`);
@@ -56,13 +56,13 @@ describe("the host of a preview", () => {
   });
 
   it.each([`p5173-${SESSION}.localhost:8080`, `P5173-${SESSION.toUpperCase()}.LocalHost:8080`])(
-    "is known by %s [X17]",
+    "is recognised by %s [X17]",
     (host) => {
       expect(previewNamed(LOCAL, host)).toEqual(PLACE);
     },
   );
 
-  it("may carry the scheme's own port", () => {
+  it("may contain the scheme's own port", () => {
     const host = `p5173-${SESSION}.preview.example.com`;
     expect(previewNamed(WILDCARD, host)).toEqual(PLACE);
     expect(previewNamed(WILDCARD, `${host}:443`)).toEqual(PLACE);
@@ -91,7 +91,7 @@ describe("the host of a preview", () => {
     "p5173.localhost:8080",
     "other.localhost:8080",
     ".localhost:8080",
-  ])("is not %s, which nobody else has either [X17]", (host) => {
+  ])("is not %s, which is not another host either [X17]", (host) => {
     expect(previewNamed(LOCAL, host)).toBe("stranger");
   });
 
@@ -104,18 +104,18 @@ describe("the host of a preview", () => {
     "localhost.evil.example",
     `p5173-${SESSION}.localhost.evil.example:8080`,
     `p5173-${SESSION}.preview.example.com`,
-  ])("is not %j, which is another's [X17]", (host) => {
+  ])("is not %j, which is another host [X17]", (host) => {
     expect(previewNamed(LOCAL, host)).toBe(null);
   });
 });
 
 describe("cookies between a browser and an app", () => {
-  it("have the browser's own guard over https", () => {
+  it("have the browser's own protection over https", () => {
     expect(previewCookieName(LOCAL)).toBe("platform_preview");
     expect(previewCookieName(WILDCARD)).toBe("__Host-platform_preview");
   });
 
-  it("hold ours among others, at most four of that name", () => {
+  it("contain the platform's among others, at most four of that name", () => {
     const [a, b] = ["a".repeat(43), "b".repeat(43)];
     expect(
       previewCookies(LOCAL, `x=1; platform_preview=${a};platform_preview=short; platform_preview=${b}`),
@@ -138,7 +138,7 @@ describe("cookies between a browser and an app", () => {
     ["platform_preview; a=1", "a=1"],
     ["xplatform_preview=1; platform_preview2=2", "xplatform_preview=1; platform_preview2=2"],
     ["", ""],
-  ])("reach the app without ours: %j as %j", (header, passed) => {
+  ])("reach the app without the platform's: %j as %j", (header, passed) => {
     expect(withoutPreviewCookie(header)).toBe(passed);
   });
 
@@ -151,7 +151,7 @@ describe("cookies between a browser and an app", () => {
     "__HOST-platform_preview=x",
     "platform_preview",
     "\tplatform_preview=; Max-Age=0",
-  ])("cannot be set in our name: %j", (header) => {
+  ])("cannot be set under the platform's name: %j", (header) => {
     expect(setsPreviewCookie(header)).toBe(true);
   });
 
@@ -161,7 +161,7 @@ describe("cookies between a browser and an app", () => {
     "platform_preview_2=x",
     "x-platform_preview=1",
     "",
-  ])("are otherwise the app's: %j", (header) => {
+  ])("otherwise belong to the app: %j", (header) => {
     expect(setsPreviewCookie(header)).toBe(false);
   });
 });

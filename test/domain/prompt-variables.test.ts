@@ -59,7 +59,7 @@ test("a manual fire has the specification's variables", () => {
   });
 });
 
-test("variables of another kind of fire render as nothing [P10]", () => {
+test("variables of another kind of fire render as empty text [P10]", () => {
   const template = "[{{cron.fired_at}}{{body.x}}{{headers.user_agent}}{{message.text}}{{actor}}{{fired_at}}]";
   const cron = { schedule: "* * * * * *", timezone: "UTC", dueAtMs: at, lastFiredAtMs: null };
   const headers = { contentType: "c", userAgent: "u", forwardedFor: "f" };
@@ -92,7 +92,7 @@ test("an empty body is {} [W12]", () => {
 });
 
 test.each(["nope", "{", '{"a":1} trailing', "a=1&b=2", " ", "{'a':1}", "NaN"])(
-  "a body that is no JSON, %j, is kept as body.raw [W13]",
+  "a body that is not JSON, %j, is kept as body.raw [W13]",
   (text) => {
     expect(parse(text)).toEqual({ raw: text });
   },
@@ -103,7 +103,7 @@ const parseForm = (text: string, contentType = FORM): JsonValue =>
   parseWebhookBody(Buffer.from(text), contentType);
 const encoded = (json: string): string => `payload=${encodeURIComponent(json).replaceAll("%20", "+")}`;
 
-test("the JSON in the field payload of a form is the body", () => {
+test("the JSON in a form's field payload is the body", () => {
   const json = '{"action": "opened", "title": "a+b & \u00e4 = 100 %"}';
   for (const text of [encoded(json), `x=1&${encoded(json)}&y=2`, encoded(`\ufeff${json}`)])
     expect(parseForm(text)).toEqual({ action: "opened", title: "a+b & \u00e4 = 100 %" });
@@ -134,19 +134,19 @@ test.each([
 });
 
 test.each([undefined, "", "text/plain", "application/json", "application/x-www-form-urlencoded-x"])(
-  "a payload under the content type %j is no form",
+  "a payload under the content type %j is not a form",
   (contentType) => {
     expect(parseWebhookBody(Buffer.from("payload=%7B%7D"), contentType)).toEqual({ raw: "payload=%7B%7D" });
   },
 );
 
-test("bytes that are no UTF-8 become body.raw with replacement characters [W14]", () => {
+test("bytes that are not UTF-8 become body.raw with replacement characters [W14]", () => {
   expect(parseWebhookBody(Buffer.from([0x7b, 0xff, 0x7d]))).toEqual({ raw: "{\ufffd}" });
   // Its text would parse, but it is not what was sent.
   expect(parseWebhookBody(Buffer.from('{"a":"\u00ff"}', "latin1"))).toEqual({ raw: '{"a":"\ufffd"}' });
 });
 
-test("a replacement character that was sent as such is kept [W14]", () => {
+test("a replacement character in the request is kept [W14]", () => {
   expect(parse('{"a":"\ufffd"}')).toEqual({ a: "\ufffd" });
 });
 
@@ -167,7 +167,7 @@ test("a compressed body is not inflated but kept as text [W19]", () => {
 
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-test("a body nested too deep to be written again is kept as text [W22]", () => {
+test("a body that is nested too deeply is kept as text [W22]", () => {
   expect(renderBody("{{ body }}", parse(nested(BODY_DEPTH_LIMIT)))).toBe(nested(BODY_DEPTH_LIMIT));
   const deeper = nested(BODY_DEPTH_LIMIT + 1);
   expect(parse(deeper)).toEqual({ raw: deeper });
@@ -184,14 +184,14 @@ test("keys named like prototypes are own keys and change nothing [W23]", () => {
   expect("polluted" in {}).toBe(false);
 });
 
-test("numbers are doubles and repeated keys take the last, the same every time [W24]", () => {
+test("numbers are doubles and the last of repeated keys counts, every time [W24]", () => {
   const body = parse('{"a":1,"a":2,"id":12345678901234567890,"big":1e400,"f":1.10,"z":-0}');
   const template = "{{body.a}} {{body.id}} {{body.big}} {{body.f}} {{body.z}}";
   expect(renderBody(template, body)).toBe("2 12345678901234567000 Infinity 1.1 0");
   expect(renderBody(template, body)).toBe(renderBody(template, body));
 });
 
-test("any JSON within the depth renders as the JSON it is", () => {
+test("any JSON within the depth limit renders as the same JSON", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 8 }), (json) => {
       const value: unknown = JSON.parse(json);

@@ -37,7 +37,7 @@ test.each([
 });
 
 test.each(["nope", "body.nope", "body.nope.deeper", "x.y", "body.n.toFixed", "body.nil.x", "X", "Body.s"])(
-  "renders the missing value %j as nothing, with no placeholder left",
+  "renders the missing value %j as empty text, with no placeholder left",
   (token) => {
     expect(render(`[{{ ${token} }}]`, variables)).toBe("[]");
   },
@@ -57,7 +57,7 @@ test.each([
   "__proto__",
   "toString",
   "body.__proto__.polluted",
-])("renders %s, which no one sent, as nothing [P01]", (token) => {
+])("renders %s, which the request does not contain, as empty text [P01]", (token) => {
   expect(render(`[{{ ${token} }}]`, variables)).toBe("[]");
 });
 
@@ -143,7 +143,7 @@ const tooLarge = (template: string, values: JsonObject): boolean => {
   return Result.isFailure(result) && result.failure instanceof PromptTooLarge;
 };
 
-test("fails in the open, and stops working, when 100,000 placeholders name 1 MB [P07]", () => {
+test("fails, and stops work, when 100,000 placeholders name 1 MB [P07]", () => {
   let reads = 0;
   const counting = {
     get v() {
@@ -155,7 +155,7 @@ test("fails in the open, and stops working, when 100,000 placeholders name 1 MB 
   expect(reads).toBe(1);
 });
 
-test("the cap is 96 KiB of bytes, to the byte [P11]", () => {
+test("the cap is exactly 96 KiB of bytes [P11]", () => {
   const full = "é".repeat(PROMPT_LIMIT_BYTES / 2);
   expect(render("{{ v }}", { v: full })).toBe(full);
   expect(tooLarge("{{ v }}.", { v: full })).toBe(true);
@@ -187,22 +187,22 @@ test.each([
   ["tokens without an end", "{{a ".repeat(20_000)],
   ["blanks after a token", `{{a${" ".repeat(50_000)}`],
   ["half closed placeholders", "{{a}".repeat(20_000)],
-])("looks at each character at most three times: %s [P08]", (_what, template) => {
+])("reads each character at most three times: %s [P08]", (_what, template) => {
   expect(looksPerUnit(template)).toBeLessThanOrEqual(3);
 });
 
-test("takes NUL out, keeps bidi marks and escapes, and replaces half surrogates [P09]", () => {
+test("removes NUL, keeps bidi marks and escapes, and replaces lone surrogates [P09]", () => {
   expect(render("a\0{{ v }}", { v: "b\0c" })).toBe("abc");
   expect(render("{{ v }}", { v: "\u202eabc\u001b[31m\u0007" })).toBe("\u202eabc\u001b[31m\u0007");
   expect(render("{{ v }}", { v: "a\ud83d" })).toBe("a\ufffd");
   expect(render("{{ v }}", { v: { k: "\0\ud83d" } })).toBe(String.raw`{"k":"\u0000\ud83d"}`);
 });
 
-test("NUL counts towards the cap, so that it cannot be repeated for nothing", () => {
+test("NUL counts towards the cap, so that repetition has a cost", () => {
   expect(tooLarge("{{ v }}", { v: "\0".repeat(PROMPT_LIMIT_BYTES + 1) })).toBe(true);
 });
 
-test("whatever is rendered fits an environment string", () => {
+test("any rendered prompt fits an environment string", () => {
   // Halves of surrogate pairs from the template and from the value may meet.
   const text = fc.string({ unit: fc.constantFrom("\0", "\ud83d", "\ude00", "é", "a", "{{", "\u202e") });
   fc.assert(
@@ -245,7 +245,8 @@ test("agrees with a plain regular expression on small templates", () => {
   );
 });
 
-// Whatever comes ------------------------------------------------------------------------------------------------------
+// Any input
+// ----------------------------------------------------------------------------------------------------------
 
 /** Texts that a careless renderer would take for its own: tokens, replacement patterns, NUL, halves of pairs. */
 const hostile = fc.string({
@@ -274,7 +275,7 @@ const token = fc.string({
   maxLength: 8,
 });
 
-test("never throws, and gives well-formed text without NUL of at most 96 KiB or says that it is more", () => {
+test("never throws, and returns well-formed text without NUL of at most 96 KiB or reports that it is longer", () => {
   // A few kilobytes that are repeated reach the cap from below and from above.
   const long = fc
     .tuple(hostile, fc.oneof(fc.integer({ min: 0, max: 4000 }), fc.constant(30_000)))
@@ -317,7 +318,7 @@ test("never throws, and gives well-formed text without NUL of at most 96 KiB or 
   expect(tooLong).toBeGreaterThan(0);
 });
 
-test("inserts each value once, as it is: no text that came with a value is ever rendered [P05] [P06]", () => {
+test("inserts each value once and unchanged: text inside a value is never rendered [P05] [P06]", () => {
   const literal = fc.string({ unit: fc.constantFrom("a", " ", "}", "$&", "é", "."), maxLength: 10 });
   const value = fc.string({
     unit: fc.constantFrom("{{ v0 }}", "{{v1}}", "{{", "}}", "{", " v0 ", "$&", "$1", "x"),
@@ -332,7 +333,7 @@ test("inserts each value once, as it is: no text that came with a value is ever 
   );
 });
 
-test("looks at each character at most three times, whatever the template [P08]", () => {
+test("reads each character at most three times, for any template [P08]", () => {
   const piece = fc.tuple(
     fc.constantFrom("{", "{{", "}", "}}", " ", "\n", "a", "{{a", "{{ ", "{{a }", "é"),
     fc.integer({ min: 1, max: 200 }),

@@ -51,7 +51,7 @@ describe("a repository's credential", () => {
     expect(read(request)).toEqual(Result.succeed(credential));
   });
 
-  it("has its key's lines end as OpenSSH wants them", () => {
+  it("ends its key's lines as OpenSSH requires", () => {
     const pasted = pem.trimEnd().replaceAll("\n", "\r\n");
     expect(read({ ...ssh, ssh_private_key: pasted, known_hosts: `${hosts}\r\n\r\n` })).toEqual(
       Result.succeed({ kind: "ssh_key", privateKey: pem, knownHosts: `${hosts}\n` }),
@@ -86,7 +86,7 @@ describe("a repository's credential", () => {
     ["api_url", { ...github, token: "canary", api_url: "ssh://git@github.example" }],
     ["api_url", { ...github, token: "canary", api_url: "https://github.example/api/v3?x=canary" }],
     ["api_url", { ...github, token: "canary", api_url: "https://github.example/other" }],
-  ])("is refused by the field %s, without a word of it [G03] [S06]", (path, request) => {
+  ])("is refused by the field %s, without quoting it [G03] [S06]", (path, request) => {
     const refused = read(request);
     expect(Result.isFailure(refused) && refused.failure.path).toBe(path);
     expect(JSON.stringify(refused)).not.toContain("canary");
@@ -107,9 +107,12 @@ describe("a repository's credential", () => {
     ],
     ["a token", github, { token: "t" }, { kind: "token", token: "t" }],
     ["an app", github, { app }, { kind: "app", appId: "1", installationId: "2", privateKey: rsa }],
-  ])("takes the place of another as a new project's is read: %s", (_, source, request, credential) => {
-    expect(replacingCredential(source, request, nowhere)).toEqual(Result.succeed(credential));
-  });
+  ])(
+    "replaces another one under the same rules as for a new project: %s",
+    (_, source, request, credential) => {
+      expect(replacingCredential(source, request, nowhere)).toEqual(Result.succeed(credential));
+    },
+  );
 
   it.each<[string, ExternalSource, CredentialRequest]>([
     ["password", https, {}],
@@ -122,7 +125,7 @@ describe("a repository's credential", () => {
     ["username", github, { token: "canary", username: "canary" }],
     ["known_hosts", github, { token: "canary", known_hosts: "canary" }],
   ])(
-    "takes nobody's place with a fault in the field %s, which is said without a word of it [S06]",
+    "replaces no other one if the field %s is wrong, and the error does not quote it [S06]",
     (path, source, request) => {
       const refused = replacingCredential(source, request, nowhere);
       expect(Result.isFailure(refused) && refused.failure.path).toBe(path);
@@ -130,11 +133,11 @@ describe("a repository's credential", () => {
     },
   );
 
-  it("is something that a public repository can do without, and no other", () => {
+  it("is optional for a public repository, and for no other", () => {
     expect([https, ssh, github].map(opensWithout)).toEqual([true, false, false]);
   });
 
-  it("comes back from the text that is sealed, under a name that no secret has", () => {
+  it("can be read back from the encrypted text, under a name that no secret has", () => {
     const credential = { kind: "password", username: "ci", password: '"p"' } as const;
     expect(decodeCredential(encodeCredential(credential))).toEqual(credential);
     expect(checkSecretName(credentialPlace("x").name)).not.toBeNull();

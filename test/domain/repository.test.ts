@@ -97,11 +97,11 @@ test.each([
   "https://[fe80::1]/x",
   "ssh://git@127.1/x",
   "ssh://git@0x7f.1/x",
-])("refuses the private host of %s, in whatever spelling [G03] [X03]", (url) => {
+])("refuses the private host of %s, in any spelling [G03] [X03]", (url) => {
   expect(accepts(url)).toBe(false);
 });
 
-test("takes http and private hosts where the operator allows the host", () => {
+test("accepts http and private hosts if the operator allows the host", () => {
   const allow = new Set(["git.example.org", "127.0.0.1", "::1", "localhost"]);
   expect(accepts("http://git.example.org/x", allow)).toBe(true);
   expect(accepts("http://GIT.example.org/x", allow)).toBe(true);
@@ -113,7 +113,7 @@ test("takes http and private hosts where the operator allows the host", () => {
   expect(accepts("http://user:pw@git.example.org/x", allow)).toBe(false);
 });
 
-test("no refusal repeats a part of the URL, which may hold a password [G05]", () => {
+test("no refusal repeats a part of the URL, which may contain a password [G05]", () => {
   for (const url of [
     "https://u:canary@example.org/x",
     "canary",
@@ -126,7 +126,7 @@ test("no refusal repeats a part of the URL, which may hold a password [G05]", ()
   }
 });
 
-test("never throws, and a host it accepts is one that URL readers see too", () => {
+test("never throws, and URL parsers see the same host in an accepted URL", () => {
   const piece = fc.constantFrom(
     "https://",
     "ssh://",
@@ -200,11 +200,11 @@ test.each([
   ["example.org", true],
   ["127.1", true],
   ["", true],
-])("says of the address %j that it is private: %s", (address, expected) => {
+])("reports whether the address %j is private: %s", (address, expected) => {
   expect(isPrivateAddress(address)).toBe(expected);
 });
 
-test("tells an import from a path from one from a URL", () => {
+test("distinguishes an import from a path from one from a URL", () => {
   expect(parseImportSource("/srv/repos/demo", nowhere)).toEqual(
     Result.succeed({ kind: "path", path: "/srv/repos/demo" }),
   );
@@ -257,7 +257,7 @@ test.each([
   expect(Result.isFailure(decode(repository))).toBe(true);
 });
 
-test("keeps no credential of a repository", () => {
+test("stores no credential of a repository", () => {
   expect(repositorySource({ kind: "hosted", import_from: "/srv/demo" })).toEqual({ kind: "hosted" });
   expect(
     repositorySource({ kind: "git", url: "https://example.org/x", username: "u", password: "canary" }),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { missingSecrets, missingSecretsMessage } from "../../src/domain/required-secrets.ts";
 
 describe("required secrets without a value", () => {
-  test("are those that are not present, each once, in the manifest's order", () => {
+  test("are the missing ones, each once, in the manifest's order", () => {
     expect(missingSecrets(["B", "A", "C", "B"], ["A"])).toEqual(["B", "C"]);
     expect(missingSecrets(["A"], ["A", "B"])).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { notSaved, Saved } from "../../src/domain/saved.ts";
 
 const decode = Schema.decodeUnknownResult(Saved);
 
-test("what was not saved names no commit and says why", () => {
+test("a failed save names no commit and gives the reason", () => {
   const saved = notSaved("the daemon hung");
   expect(saved).toEqual({ wip: null, skipped: [], error: "the daemon hung" });
   expect(Result.isSuccess(decode(saved))).toBe(true);
@@ -17,6 +17,6 @@ test.each([
   { wip: null, skipped: null, error: null },
   { skipped: [], error: null },
   "saved",
-])("a daemon's answer of another shape is none: %j", (answer) => {
+])("a daemon's answer of another shape is invalid: %j", (answer) => {
   expect(Result.isFailure(decode(answer))).toBe(true);
 });

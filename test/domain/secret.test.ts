@@ -40,7 +40,7 @@ test.each([
   "TMPDIR",
   "OPENCODE_API_KEY",
   "MY_HTTP_PROXY",
-])("takes the name %s", (name) => {
+])("accepts the name %s", (name) => {
   expect(checkSecretName(name)).toBeNull();
 });
 
@@ -71,7 +71,7 @@ test.each(["", "A\nB", "A\n", "A,B", "A\0B", "A B", "A-B", "A".repeat(2049)])(
   },
 );
 
-test.each([5, 6])("says of a value of %i bytes whether it can be masked", (bytes) => {
+test.each([5, 6])("reports whether a value of %i bytes can be masked", (bytes) => {
   expect(isMasked(bytes)).toBe(bytes === 6);
 });
 
@@ -118,7 +118,7 @@ test.each([
   "\t",
   "a".repeat(SECRET_VALUE_LIMIT),
   "é".repeat(SECRET_VALUE_LIMIT / 2),
-])("takes values as they are [S04]", (value) => {
+])("accepts values unchanged [S04]", (value) => {
   expect(checkSecretValue(value)).toBeNull();
 });
 
@@ -135,13 +135,13 @@ test.each([
 const setOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ name: `K${index}`, valueBytes: SECRET_VALUE_LIMIT }));
 
-test("refuses a set over 1 MiB in all [S04]", () => {
+test("refuses a set over 1 MiB in total [S04]", () => {
   expect(checkSecretSet([])).toBeNull();
   expect(checkSecretSet(setOf(SECRET_SET_LIMIT / SECRET_VALUE_LIMIT - 1))).toBeNull();
   expect(checkSecretSet(setOf(SECRET_SET_LIMIT / SECRET_VALUE_LIMIT))?.code).toBe("secrets_too_large");
 });
 
-test("refuses names that would not fit one environment string together [S04]", () => {
+test("refuses names that together do not fit one environment string [S04]", () => {
   const names = Array.from({ length: SECRET_NAMES_LIMIT / 2048 }, () => ({
     name: "N".repeat(2047),
     valueBytes: 1,
@@ -163,7 +163,7 @@ const place: SecretPlace = { projectId: "01930f1e-0000-7000-8000-000000000001", 
 const nonce = new Uint8Array(12).fill(7);
 const sealed = sealSecret(ring, place, { value: "canary-value", nonce });
 
-test("opens what it sealed, byte for byte", () => {
+test("decrypts what it encrypted, byte for byte", () => {
   const text = fc.string({ unit: "grapheme" });
   fc.assert(
     fc.property(text, fc.uint8Array({ minLength: 12, maxLength: 12 }), (value, random) => {
@@ -175,11 +175,11 @@ test("opens what it sealed, byte for byte", () => {
   );
 });
 
-test("an envelope holds nothing of its value in plain [S10]", () => {
+test("an envelope contains no part of its value in plain text [S10]", () => {
   expect(Buffer.from(sealed).includes("canary")).toBe(false);
 });
 
-test("the same value seals differently under another nonce", () => {
+test("the same value encrypts differently under another nonce", () => {
   const other = sealSecret(ring, place, { value: "canary-value", nonce: new Uint8Array(12).fill(8) });
   expect(Buffer.from(other.subarray(33)).equals(Buffer.from(sealed.subarray(33)))).toBe(false);
 });
@@ -189,11 +189,11 @@ test.each([
   ["another project", { ...place, projectId: "01930f1e-0000-7000-8000-000000000002" }],
   ["an older version", { ...place, version: 0 }],
   ["parts that join to the same text", { ...place, name: 'API_KEY",1' }],
-])("a value copied into the row of %s does not open [S07]", (_what, other) => {
+])("a value copied into the row of %s does not decrypt [S07]", (_what, other) => {
   expect(unsealSecret(ring, other, sealed)).toEqual(Result.fail("corrupt"));
 });
 
-test("a flip of any bit of an envelope keeps it closed [S08]", () => {
+test("an envelope with any flipped bit does not decrypt [S08]", () => {
   for (let bit = 0; bit < sealed.length * 8; bit += 1) {
     const flipped = Buffer.from(sealed);
     flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
@@ -201,14 +201,14 @@ test("a flip of any bit of an envelope keeps it closed [S08]", () => {
   }
 });
 
-test("a truncated envelope, and one with bytes behind it, keep closed [S08]", () => {
+test("a truncated envelope, and one with extra bytes, does not decrypt [S08]", () => {
   for (let length = 0; length < sealed.length; length += 1) {
     expect(Result.isFailure(unsealSecret(ring, place, sealed.subarray(0, length)))).toBe(true);
   }
   expect(unsealSecret(ring, place, Buffer.concat([sealed, Buffer.alloc(1)]))).toEqual(Result.fail("corrupt"));
 });
 
-test("a wrong master key opens nothing and fails the key check [S08]", () => {
+test("a wrong master key decrypts nothing and fails the key check [S08]", () => {
   const wrong = masterKey(1, 9);
   expect(unsealSecret({ current: wrong, former: [] }, place, sealed)).toEqual(Result.fail("corrupt"));
   expect(matchesKeyCheck(wrong, keyCheck(one))).toBe(false);
@@ -217,7 +217,7 @@ test("a wrong master key opens nothing and fails the key check [S08]", () => {
   expect(matchesKeyCheck({ ...one, version: 2 }, keyCheck(one))).toBe(false);
 });
 
-test("during a rotation values of both master keys open, and each names its own [S09]", () => {
+test("during a rotation values of both master keys decrypt, and each names its own [S09]", () => {
   const rotating: Keyring = { current: two, former: [one] };
   const renewed = sealSecret(rotating, place, { value: "canary-value", nonce });
   expect([sealedKeyVersion(sealed), sealedKeyVersion(renewed)]).toEqual([1, 2]);

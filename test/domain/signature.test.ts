@@ -84,12 +84,12 @@ test("refuses two signature headers as Node joins them [W07]", () => {
   expect(verify(undefined, `sha256=${digest}, sha256=${digest}`)).toBe("malformed");
 });
 
-test("accepts X-Hub-Signature-256 alone, and both headers where both are right [W08]", () => {
+test("accepts X-Hub-Signature-256 alone, and both headers if both are correct [W08]", () => {
   expect(verify(undefined, `sha256=${digest}`)).toBe("accepted");
   expect(verify(digest, `sha256=${digest}`)).toBe("accepted");
 });
 
-test("lets X-Platform-Signature alone decide where it is present [W09]", () => {
+test("lets X-Platform-Signature alone decide if it is present [W09]", () => {
   const wrong = "0".repeat(64);
   expect(verify(digest, wrong)).toBe("accepted");
   expect(verify(wrong, digest)).toBe("mismatched");
@@ -114,11 +114,11 @@ test("signs bytes, not text: invalid UTF-8 and a byte order mark count [W14] [W1
   expect(verify(right, undefined, Buffer.from(bytes.toString("utf8")))).toBe("mismatched");
 });
 
-test("makes no key of an empty secret [W30]", () => {
+test("makes no key from an empty secret [W30]", () => {
   expect(signatureKey("")).toBeNull();
 });
 
-test("uses a secret byte for byte, its trailing newline too [W32]", () => {
+test("uses a secret byte for byte, with its trailing newline [W32]", () => {
   const withNewline = keyOf(`${secret}\n`);
   expect(Result.isFailure(verifySignature(body, { platform: digest, hub: undefined }, withNewline))).toBe(
     true,
@@ -153,7 +153,7 @@ test("refuses a flip of any bit of the digest", () => {
   }
 });
 
-test("refuses the digest of a body after a flip of any bit, and any other digit in any place", () => {
+test("refuses the digest of a body with any flipped bit, and any changed digit", () => {
   const digits = fc.constantFrom(..."0123456789abcdef");
   const filled = fc.uint8Array({ minLength: 1, maxLength: 300 });
   fc.assert(

@@ -6,7 +6,7 @@ test("caps are 50, 200 and 2000", () => {
   expect(DEFAULT_TIER_CAPS).toEqual({ free: 50, pro: 200, enterprise: 2000 });
 });
 
-test("an override replaces the caps it names and leaves the others", () => {
+test("an override replaces the caps it names and keeps the others", () => {
   expect(parseTierCaps('{"free": 2}')).toEqual(Result.succeed({ free: 2, pro: 200, enterprise: 2000 }));
   expect(parseTierCaps("{}")).toEqual(Result.succeed(DEFAULT_TIER_CAPS));
 });
@@ -30,7 +30,7 @@ test.each([
   expect(Result.isFailure(result) && result.failure).toContain(expected);
 });
 
-test("knows the three tiers by exact name", () => {
+test("accepts only the three exact tier names", () => {
   expect(["free", "pro", "enterprise"].every(isTier)).toBe(true);
   expect(["Free", "", "toString", 1, null].some(isTier)).toBe(false);
 });

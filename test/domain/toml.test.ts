@@ -16,7 +16,7 @@ test.each([
   "2023-06-31 10:00:00",
   "2023-02-29T10:00:00Z",
   "2023-02-30t10:00:00.5+01:00",
-])("a day that its month does not have, %s, is an error with its line", (date) => {
+])("an impossible day of a month, %s, is an error with its line", (date) => {
   const day = date.slice(0, 10);
   expect(refusal(`a = 1\n\nwhen = ${date}\n`)).toEqual({
     what: `is not valid TOML: ${day} is not a valid date`,
@@ -37,7 +37,7 @@ test.each([
   ["# 2023-02-30\na = 1", { a: 1 }],
   ["2023-02-30 = 1\n2023-02-31 = 2", { "2023-02-30": 1, "2023-02-31": 2 }],
   ["[2023-02-30]", { "2023-02-30": {} }],
-])("what only looks like an impossible day stays what it is: %j", (text, expected) => {
+])("text that only looks like an impossible day is kept: %j", (text, expected) => {
   expect(Result.getOrThrow(read(text))).toEqual(expected);
 });
 
@@ -52,7 +52,7 @@ test.each([
   expect(Result.isSuccess(read(`a = ${date}`))).toBe(true);
 });
 
-test("a byte order mark stands at the beginning once, and in strings and comments", () => {
+test("a byte order mark is allowed once at the beginning, and in strings and comments", () => {
   const mark = "\ufeff";
   expect(Result.getOrThrow(read(`${mark}a = 1`))).toEqual({ a: 1 });
   expect(Result.getOrThrow(read(`a = "x${mark}"\n# ${mark}`))).toEqual({ a: `x${mark}` });

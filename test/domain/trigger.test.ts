@@ -9,12 +9,12 @@ test.each(["a".repeat(129), "A", "-a", "_a", "a\n", "\u212a", "", "a%0a"])(
   },
 );
 
-test("a slug in a URL follows the manifest's rule: takes 128 characters [W26]", () => {
+test("a slug in a URL follows the manifest's rule: accepts 128 characters [W26]", () => {
   expect(isTriggerSlug("0".repeat(128))).toBe(true);
   expect(isTriggerSlug("a-b_c")).toBe(true);
 });
 
-test("a cron trigger's zone is UTC unless it says otherwise", () => {
+test("a cron trigger's zone is UTC by default", () => {
   expect(parse(cron()).triggers[0]).toMatchObject({ cron: "0 0 2 * * *", timezone: "UTC" });
 });
 
@@ -25,7 +25,7 @@ test("__proto__ in an entry is an unknown field and changes nothing [M06]", () =
   expect("enabled" in {}).toBe(false);
 });
 
-test("a value that only __proto__ would give is missing [M06]", () => {
+test("a value that comes only from __proto__ is missing [M06]", () => {
   const manifest = parse(
     '[[triggers]]\nslug = "a"\ntype = "webhook"\nprompt = "p"\n[triggers.__proto__]\nsecret_env = "S"\n',
   );
@@ -68,7 +68,7 @@ test("fields of the other type are errors [M10]", () => {
   expect(onlyError(parse(cron({ secret_env: '"S"' }))).path).toBe("triggers[0].secret_env");
 });
 
-test("names ten unknown fields of an entry and no more [M10]", () => {
+test("names at most ten unknown fields of an entry [M10]", () => {
   const unknown = Array.from({ length: 50_000 }, (_, index) => `x${index} = 1\n`).join("");
   expect(parse(webhook() + unknown).errors).toHaveLength(10);
 });
@@ -94,11 +94,11 @@ test.each([
   expect(onlyError(manifest).path).toBe("triggers[0].slug");
 });
 
-test("takes the longest slug", () => {
+test("accepts the longest slug", () => {
   expect(slugs(parse(webhook({ slug: `"${"a".repeat(128)}"` })))).toEqual(["a".repeat(128)]);
 });
 
-test("tells the slug of a bad entry as it is written", () => {
+test("reports the slug of a bad entry as it is written", () => {
   expect(onlyError(parse(webhook({ slug: '"Bad Slug"' }))).slug).toBe("Bad Slug");
   expect(onlyError(parse(webhook({ slug: undefined }))).slug).toBeNull();
 });
@@ -111,12 +111,12 @@ test.each([
   ["prompt", "p".repeat(96 * 1024 + 1)],
   ["prompt", "é".repeat(48 * 1024 + 1)],
   ["prompt", ""],
-])("refuses a %s that is too long, empty or no line [M12]", (field, value) => {
+])("refuses a %s that is too long, empty or several lines [M12]", (field, value) => {
   expect(onlyError(parse(webhook({ [field]: `"${value}"` }))).path).toBe(`triggers[0].${field}`);
 });
 
 test.each(["../../x", "/etc/x", "a/b", "a.md", "", ".", "x".repeat(65)])(
-  "refuses the agent %j, which leads elsewhere [M14]",
+  "refuses the agent %j, which points outside [M14]",
   (agent) => {
     expect(onlyError(parse(webhook({ agent: `"${agent}"` }))).path).toBe("triggers[0].agent");
   },
@@ -136,7 +136,7 @@ test.each([
   expect(onlyError(parse(webhook({ secret_env: `"${name}"` }))).path).toBe("triggers[0].secret_env");
 });
 
-test("takes a long secret_env", () => {
+test("accepts a long secret_env", () => {
   expect(parse(webhook({ secret_env: `"${"A".repeat(1000)}"` })).errors).toEqual([]);
 });
 
@@ -156,7 +156,7 @@ test("an entry's expression and zone are checked [C01] [C03] [C09]", () => {
   expect(onlyError(parse(cron({ timezone: '"+05:30"' }))).path).toBe("triggers[0].timezone");
 });
 
-test("tells everything that is wrong with an entry at once", () => {
+test("reports all errors of an entry at once", () => {
   const manifest = parse(cron({ cron: '"nope"', timezone: '"Mars"', enabled: '"yes"', extra: "1" }));
   expect(manifest.errors.map(({ path }) => path)).toEqual([
     "triggers[0].enabled",

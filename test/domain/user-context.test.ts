@@ -30,7 +30,7 @@ const verify = (...headers: string[]): string => {
   return Result.isSuccess(result) ? "accepted" : result.failure;
 };
 
-test("accepts what it signed and hands back who is acting", () => {
+test("accepts its own signature and returns the user", () => {
   const result = verifyUserContext([signUserContext(acting, token)], { token, sessionId, nowMs });
   expect(result).toEqual(Result.succeed(claims));
 });
@@ -51,7 +51,7 @@ test("refuses a request without a context", () => {
 
 const at = (iat: number, exp: number): string => verify(sign({ ...claims, iat, exp }));
 
-test("refuses an expired context and one from too far ahead [A01]", () => {
+test("refuses an expired context and one from too far in the future [A01]", () => {
   expect(at(nowS - 59, nowS + 1)).toBe("accepted");
   expect(at(nowS - 60, nowS)).toBe("expired");
   expect(at(nowS - 3600, nowS - 3540)).toBe("expired");
@@ -59,13 +59,13 @@ test("refuses an expired context and one from too far ahead [A01]", () => {
   expect(at(nowS + 31, nowS + 91)).toBe("expired");
 });
 
-test("a context is expired from the very millisecond of its exp on [A01]", () => {
+test("a context is expired exactly from the millisecond of its exp [A01]", () => {
   const header = [sign(claims)];
   const atMs = (ms: number) => Result.isSuccess(verifyUserContext(header, { token, sessionId, nowMs: ms }));
   expect([atMs((nowS + 60) * 1000 - 1), atMs((nowS + 60) * 1000)]).toEqual([true, false]);
 });
 
-test("accepts a context again within its life: replays are harmless by idempotence [A02]", () => {
+test("accepts a context again within its lifetime: idempotence makes replays harmless [A02]", () => {
   const header = signUserContext(acting, token);
   expect([verify(header), verify(header)]).toEqual(["accepted", "accepted"]);
 });
@@ -164,7 +164,7 @@ test.each([
   expect(verify(sign({ ...claims, user_id: userId }))).toBe("malformed");
 });
 
-test("refuses a context that would live longer than 60 seconds, or not at all [A07]", () => {
+test("refuses a context with a lifetime over 60 seconds, or without one [A07]", () => {
   expect(verify(sign({ ...claims, exp: nowS + 61 }))).toBe("malformed");
   expect(verify(sign({ ...claims, iat: nowS + 1, exp: nowS + 1 }))).toBe("malformed");
 });
@@ -174,11 +174,11 @@ test.each([
   `{"exp":1,${JSON.stringify(claims).slice(1)}`,
   `{"user\\u005fid":"u-2",${JSON.stringify(claims).slice(1)}`,
   `{"user_id" : "u-1",${JSON.stringify(claims).slice(1)}`,
-])("refuses a payload with a key twice: %s [A08]", (payload) => {
+])("refuses a payload with a duplicate key: %s [A08]", (payload) => {
   expect(verify(sign(payload))).toBe("malformed");
 });
 
-test("takes no colon in a value for a key", () => {
+test("does not take a colon in a value for a key", () => {
   expect(verify(sign({ ...claims, user_id: "user_id:role" }))).toBe("accepted");
 });
 
@@ -218,13 +218,13 @@ test.each([
   ["instants of 1970", { iat: 0, exp: 60 }],
   ["an instant before 1970", { iat: -1 }],
   ["instants beyond doubles' whole numbers", { iat: 2 ** 53, exp: 2 ** 53 }],
-])("reads the form that it writes itself as it reads any other: %s", (_what, change) => {
+])("reads its own form like any other: %s", (_what, change) => {
   const payload = { ...claims, ...change };
   expect(verify(sign(payload))).toBe(verify(sign(JSON.stringify(payload, null, 1))));
 });
 
 test.each(["01790000000", "1790000000.0", "1.79e9", "+1790000000", " 1790000000"])(
-  "takes the instant %s no otherwise in its own form than JSON does",
+  "reads the instant %s in its own form as JSON does",
   (iat) => {
     const own = JSON.stringify(claims).replace(String(nowS), iat);
     expect(verify(sign(own))).toBe(verify(sign(own.replace("{", "{ "))));

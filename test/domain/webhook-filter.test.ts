@@ -51,12 +51,12 @@ test.each([
   [{ "x-gitlab-event": "Push Hook" }, "Push Hook"],
   [{ "x-event-key": "repo:push" }, "repo:push"],
   [{ "x-github-event": "", "x-event-key": "repo:push" }, "repo:push"],
-])("the event's name is that of the first header that names one: %j", (headers, event) => {
+])("the event's name comes from the first header that names one: %j", (headers, event) => {
   expect(matches(`events = ["${event}"]`, { headers })).toBe(true);
   expect(matches('events = ["other"]', { headers })).toBe(false);
 });
 
-test("GitLab's action and target branch are read where it writes them", () => {
+test("GitLab's action and target branch are read from its own fields", () => {
   const merge = {
     headers: { "x-gitlab-event": "Merge Request Hook" },
     body: { object_attributes: { action: "open", target_branch: "main" } },
@@ -66,7 +66,7 @@ test("GitLab's action and target branch are read where it writes them", () => {
   expect(matches('branches = ["topic"]', merge)).toBe(false);
 });
 
-test("branches are those of pushes and the targets of pull requests; no branch matches no pattern", () => {
+test("branches are those of pushes and the targets of pull requests; an event without one matches no pattern", () => {
   const filter = 'branches = ["main"]';
   expect(matches(filter, push("main"))).toBe(true);
   expect(matches(filter, push("mainline"))).toBe(false);
@@ -95,7 +95,7 @@ test.each([
   expect(no.filter(isMatch)).toEqual([]);
 });
 
-test("the worst patterns against the longest branch take no more steps than both are long", () => {
+test("the worst pattern against the longest branch takes no more steps than the sum of their lengths", () => {
   const patterns = Array.from({ length: 50 }, () => "*a".repeat(127)).map((text) =>
     JSON.stringify(`${text}b`),
   );
@@ -103,7 +103,7 @@ test("the worst patterns against the longest branch take no more steps than both
   expect(matches('branches = ["**"]', push("a".repeat(1024 * 1024)))).toBe(false);
 });
 
-test("conditions compare what a template's path leads to, without conversion", () => {
+test("conditions compare the value at a template path, without conversion", () => {
   const body = { action: "opened", number: 1, draft: false, labels: [{ name: "bug" }], none: null };
   const holds = (condition: string) => matches(`if = { ${condition} }`, { body });
   expect(holds('"body.action" = "opened"')).toBe(true);
@@ -132,7 +132,7 @@ test("all parts of a filter must match", () => {
   expect(matches(filter, push("main"))).toBe(false);
 });
 
-test("a ping is what GitHub calls one", () => {
+test("a ping is recognised as GitHub marks it", () => {
   expect(isPing({ "x-github-event": "ping" })).toBe(true);
   for (const headers of [{}, { "x-github-event": "Ping" }, { "x-gitlab-event": "ping" }])
     expect(isPing(headers)).toBe(false);
@@ -140,7 +140,7 @@ test("a ping is what GitHub calls one", () => {
 
 // In the manifest -----------------------------------------------------------------------------------------------------
 
-test("a filter is read beside its trigger, in either order", () => {
+test("a filter is read before or after its trigger", () => {
   const filter = '[webhooks.hook]\nevents = ["push"]\nif = { "body.x" = 1 }\n';
   for (const text of [`${webhook()}\n${filter}`, `${filter}\n${webhook()}`]) {
     const manifest = parse(text);
@@ -179,7 +179,7 @@ test.each([
   ["if = { 'body.x' = nan }", "webhooks.hook.if.body.x"],
   ["if = { 'body.x' = 9007199254740993 }", "webhooks.hook.if.body.x"],
   ["if = { 'body.x' = 2026-01-01 }", "webhooks.hook.if.body.x"],
-])("a filter with a fault, %j, takes its trigger out of service", (filter, path) => {
+])("a filter with an error, %j, disables its trigger", (filter, path) => {
   const manifest = parse(`${webhook()}\n${cron()}\n[webhooks.hook]\n${filter}\n`);
   expect(slugs(manifest)).toEqual(["nightly"]);
   expect(manifest.fatal).toBe(false);
@@ -191,7 +191,7 @@ test.each([
 });
 
 test.each(["webhooks = 1", "webhooks = [{ slug = 'hook' }]"])(
-  "%s leaves no webhook trigger in service: nobody can say which of them it was to filter",
+  "%s disables all webhook triggers, because the filter's trigger is unknown",
   (text) => {
     const manifest = parse(`${text}\n${webhook()}\n${cron()}`);
     expect(slugs(manifest)).toEqual(["nightly"]);
@@ -199,7 +199,7 @@ test.each(["webhooks = 1", "webhooks = [{ slug = 'hook' }]"])(
   },
 );
 
-test("a value in place of a filter's table takes that trigger alone out of service", () => {
+test("a value in place of a filter's table disables that trigger alone", () => {
   const manifest = parse(`webhooks.hook = true\n${webhook()}\n${webhook({ slug: '"other"' })}`);
   expect(slugs(manifest)).toEqual(["other"]);
   expect(onlyError(manifest)).toMatchObject({ slug: "hook", path: "webhooks.hook", line: null });
@@ -217,17 +217,17 @@ test("a filter without a webhook trigger is an error beside the good entries", (
   ]);
 });
 
-test("an entry that is itself wrong is reported once, not as a missing trigger", () => {
+test("an invalid entry is reported once, not as a missing trigger", () => {
   const manifest = parse(`${webhook({ prompt: undefined })}\n[webhooks.hook]\nevents = ["push"]\n`);
   expect(onlyError(manifest).path).toBe("triggers[0].prompt");
 });
 
-test("many filters without a trigger are a hundred errors at the most", () => {
+test("many filters without a trigger are at most a hundred errors", () => {
   const strays = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`s${index}`, {}]));
   expect(withFilters({ triggers: [], places: new Map() }, strays, "").errors).toHaveLength(100);
 });
 
-test("a filter names ten unknown fields and no more", () => {
+test("a filter names at most ten unknown fields", () => {
   const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
   const read = readWebhookFilter({ events: ["push"], ...unknown });
   expect(Result.getOrThrow(Result.flip(read))).toHaveLength(10);

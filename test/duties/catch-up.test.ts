@@ -1,4 +1,4 @@
-/** What becomes of instants that no life of the service was there for, or a clock has passed over (api.md 4 "Cron"). */
+/** Instants during which the service was down, or which a clock has passed over (api.md 4 "Cron"). */
 import { assert, describe, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -52,7 +52,7 @@ const overSetClock = <E>(test: (skew: { ms: number }) => Effect.Effect<void, E, 
   });
 
 describe("a clock that was set", () => {
-  it.effect("an hour back fires no instant twice, and goes on where it was [C14]", () =>
+  it.effect("an hour back fires no instant twice, and continues where it was [C14]", () =>
     overSetClock((skew) =>
       Effect.gen(function* () {
         yield* projectWith(manifest("0 */10 * * * *"));
@@ -68,7 +68,7 @@ describe("a clock that was set", () => {
     ),
   );
 
-  it.effect("a day forward fires the newest instant alone, and every other has its row [C15]", () =>
+  it.effect("a day forward fires the newest instant alone, and every other one has its row [C15]", () =>
     overSetClock((skew) =>
       Effect.gen(function* () {
         yield* projectWith(manifest("0 */10 * * * *"));
@@ -119,7 +119,7 @@ const statuses = Effect.map(rows, (all) => {
 });
 
 describe("after a downtime", () => {
-  it.effect("of three days a minutely trigger fires the newest missed instant and no other [C16, I3]", () =>
+  it.effect("of three days, a minutely trigger fires the newest missed instant and no other [C16, I3]", () =>
     overDowntime({
       from: "2026-05-01T00:00:00Z",
       before: Effect.andThen(projectWith(manifest("0 * * * * *")), advance(61)),
@@ -140,7 +140,7 @@ describe("after a downtime", () => {
     }),
   );
 
-  it.effect("that was longer than the window nothing fires late", () =>
+  it.effect("that was longer than the window, no instant fires late", () =>
     overDowntime({
       from: "2026-05-01T00:00:00Z",
       before: Effect.andThen(projectWith(manifest("0 0 */2 * * *")), advance(10)),
@@ -155,7 +155,7 @@ describe("after a downtime", () => {
     }),
   );
 
-  it.effect("over a clock change in spring the local time in the gap has fired once [C11]", () =>
+  it.effect("over a clock change in spring, the local time in the gap has fired once [C11]", () =>
     overDowntime({
       from: "2027-03-14T06:50:00Z",
       before: Effect.andThen(
@@ -170,7 +170,7 @@ describe("after a downtime", () => {
     }),
   );
 
-  it.effect("over a clock change in autumn the local time that comes twice has fired once [C12]", () =>
+  it.effect("over a clock change in autumn, the local time that comes twice has fired once [C12]", () =>
     overDowntime({
       from: "2026-11-01T05:20:00Z",
       before: Effect.andThen(
@@ -185,7 +185,7 @@ describe("after a downtime", () => {
     }),
   );
 
-  it.effect("in which nothing was due nothing is missed", () =>
+  it.effect("without due instants, no instant is missed", () =>
     overDowntime({
       from: "2026-05-01T00:00:00Z",
       before: Effect.andThen(projectWith(manifest("0 0 12 * * *")), advance(10)),

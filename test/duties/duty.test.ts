@@ -14,7 +14,7 @@ import { StoreError } from "../../src/store/ports/journal.ts";
 const HOUR_MS = 60 * 60 * 1000;
 
 describe("a background duty", () => {
-  it.effect("comes again after a round that crashed, and the record says so", () =>
+  it.effect("runs again after a round that crashed, and the record says so", () =>
     Effect.gen(function* () {
       const runs = new RunRecord();
       let rounds = 0;
@@ -34,7 +34,7 @@ describe("a background duty", () => {
     }),
   );
 
-  it.effect("ends its round where only a part of it crashed, and the record says so", () =>
+  it.effect("ends its round if only a part of it crashed, and the record says so", () =>
     Effect.gen(function* () {
       const runs = new RunRecord();
       const done: string[] = [];
@@ -52,25 +52,27 @@ describe("a background duty", () => {
     }),
   );
 
-  it.effect("waits a database outage out within its round, and counts it as no failure", () =>
-    Effect.gen(function* () {
-      const runs = new RunRecord();
-      let tries = 0;
-      const round = Effect.suspend(() => {
-        tries += 1;
-        return tries < 5
-          ? Effect.fail(new StoreError({ operation: "load", cause: new Error("connection refused") }))
-          : Effect.void;
-      });
-      yield* Effect.provideService(runDuty("nodes", { round, periodMs: HOUR_MS }), DutyRuns, runs);
-      yield* TestClock.adjust("1 minute");
-      expect(tries).toBe(5);
-      expect(runs.lastRun("nodes")).toMatchObject({ failed: false });
-      expect(runs.failures("nodes")).toBe(0);
-    }),
+  it.effect(
+    "waits for the database to return within its round, and does not count the outage as a failure",
+    () =>
+      Effect.gen(function* () {
+        const runs = new RunRecord();
+        let tries = 0;
+        const round = Effect.suspend(() => {
+          tries += 1;
+          return tries < 5
+            ? Effect.fail(new StoreError({ operation: "load", cause: new Error("connection refused") }))
+            : Effect.void;
+        });
+        yield* Effect.provideService(runDuty("nodes", { round, periodMs: HOUR_MS }), DutyRuns, runs);
+        yield* TestClock.adjust("1 minute");
+        expect(tries).toBe(5);
+        expect(runs.lastRun("nodes")).toMatchObject({ failed: false });
+        expect(runs.failures("nodes")).toBe(0);
+      }),
   );
 
-  it.effect("is followed at once by another round where a signal came while it looked", () =>
+  it.effect("is followed at once by another round if a signal came during the round", () =>
     Effect.gen(function* () {
       const signals = yield* PubSub.unbounded<void>();
       const [begun, mayEnd] = [yield* Queue.unbounded<void>(), yield* Queue.unbounded<void>()];
@@ -91,7 +93,7 @@ describe("a background duty", () => {
     }),
   );
 
-  it.effect("begins when it may: after a period, or when its first round is awaited no longer", () =>
+  it.effect("begins after a period, or when its first round is no longer awaited", () =>
     Effect.gen(function* () {
       const begun: string[] = [];
       const round = (name: string) => Effect.sync(() => void begun.push(name));
@@ -112,14 +114,14 @@ describe("the table of duties", () => {
     .filter((file) => file.endsWith(".ts"))
     .map((file) => ({ file, text: readFileSync(path.join("src", file), "utf8") }));
 
-  it("has a row for each duty that runs, and each row runs in one place", () => {
+  it("has a row for each running duty, and each row runs in one place", () => {
     const run = sources.flatMap(({ text }) =>
       [...text.matchAll(/\brunDuty\(\s*"([a-z_]+)"/g)].map(([, name]) => name ?? ""),
     );
     expect(run.toSorted()).toEqual(Object.keys(DUTIES).toSorted());
   });
 
-  it("leaves no other fiber that lives as long as the service but those that are named here", () => {
+  it("leaves no other fiber with the service's lifetime except those that are named here", () => {
     const forking = sources.filter(({ text }) => /forkScoped[(,]/.test(text)).map(({ file }) => file);
     expect(forking.toSorted()).toEqual(Object.keys(FIBERS).toSorted());
   });

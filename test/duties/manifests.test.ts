@@ -101,7 +101,7 @@ const scene = Effect.gen(function* () {
 const slugs = ({ triggers }: { readonly triggers: readonly { readonly slug: string }[] }) =>
   triggers.map(({ slug }) => slug);
 
-describe("readings of one manifest", () => {
+describe("several reads of one manifest", () => {
   it.effect("do not overtake each other: the newest stays in force and in the store", () =>
     Effect.gen(function* () {
       const { slow, first, release, sync, current, stored } = yield* scene;
@@ -116,7 +116,7 @@ describe("readings of one manifest", () => {
     }),
   );
 
-  it.effect("make no other project wait", () =>
+  it.effect("do not delay other projects", () =>
     Effect.gen(function* () {
       const { other, first, release, sync } = yield* scene;
       assert.deepStrictEqual(slugs(yield* sync(other)), ["other"]);
@@ -125,7 +125,7 @@ describe("readings of one manifest", () => {
     }),
   );
 
-  it.effect("that were broken off let the next one go on", () =>
+  it.effect("that were interrupted do not block the next one", () =>
     Effect.gen(function* () {
       const { slow, first, sync } = yield* scene;
       yield* Fiber.interrupt(first);
@@ -133,7 +133,7 @@ describe("readings of one manifest", () => {
     }),
   );
 
-  it.effect("are one where the first use of a manifest meets its reading", () =>
+  it.effect("are one if the first use of a manifest meets its read", () =>
     Effect.gen(function* () {
       const { slow, first, release, current } = yield* scene;
       const used = yield* Effect.forkChild(current(slow), { startImmediately: true });
@@ -143,7 +143,7 @@ describe("readings of one manifest", () => {
   );
 });
 
-/** Repositories of which that of one project crashes whoever asks for its tip. */
+/** Repositories in which one project's crashes each caller that asks for its tip. */
 const crashingIn = (broken: string) =>
   Layer.effect(
     GitBackend,
@@ -159,7 +159,7 @@ const crashingIn = (broken: string) =>
   );
 
 describe("a round over all manifests", () => {
-  it.effect("reads the others beside a project whose reading crashes", () =>
+  it.effect("reads the others if one project's read crashes", () =>
     Effect.gen(function* () {
       yield* beginAccount;
       const directory = yield* Directory;

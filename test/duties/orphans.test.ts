@@ -33,7 +33,7 @@ const running = Effect.gen(function* () {
   return { world, actors, end, id, own };
 });
 
-describe("sandboxes that no record holds", () => {
+describe("sandboxes without a record", () => {
   it.effect("are removed, whatever their name, and those of running sessions stay [I9]", () =>
     Effect.gen(function* () {
       const { world, own } = yield* running;
@@ -43,7 +43,7 @@ describe("sandboxes that no record holds", () => {
     }),
   );
 
-  it.effect("are removed when a destruction said that it had succeeded [I9]", () =>
+  it.effect("are removed even if a destruction claimed success [I9]", () =>
     Effect.gen(function* () {
       const { world, actors, id, own } = yield* running;
       yield* actors.session(id, { type: "stop.requested" });
@@ -53,7 +53,7 @@ describe("sandboxes that no record holds", () => {
     }),
   );
 
-  it.effect("are left to their actor while it has something to do", () =>
+  it.effect("are left to their actor while it has work to do", () =>
     Effect.gen(function* () {
       const { world, actors, id, own } = yield* running;
       yield* world.sandboxes.fault("destroy", { kind: "hang" });
@@ -63,7 +63,7 @@ describe("sandboxes that no record holds", () => {
     }),
   );
 
-  it.effect("wait for the next look where the provider fails [R05]", () =>
+  it.effect("wait for the next check if the provider fails [R05]", () =>
     Effect.gen(function* () {
       const { world, own } = yield* running;
       const orphan = randomUUID();

@@ -20,7 +20,7 @@ const INTERVAL_MS = 5_000;
 
 type World = Effect.Success<ReturnType<typeof openActorsWorld>>;
 
-/** Whatever they had to do is taken for done. */
+/** All their commands count as done. */
 const forget = Effect.fnUntraced(function* (id: string, sandboxId: string) {
   for (const [memory, actor] of [
     [(yield* Sessions).memory, id],
@@ -52,12 +52,12 @@ const looked = Effect.fnUntraced(function* (world: World) {
   yield* answered(Effect.provideService(world.inPorts(recover), Actors, actors));
 });
 
-describe("a live session that nobody has anything left to do for", () => {
+describe("a live session that no process works for", () => {
   for (const [session, sandbox] of [
     ["provisioning", "provisioning"],
     ["running", "active"],
   ] as const) {
-    it.effect(`ends with a reason and without its sandbox where it was ${session} [I7, I22]`, () =>
+    it.effect(`ends with a reason and without its sandbox if it was ${session} [I7, I22]`, () =>
       Effect.gen(function* () {
         const { world, id } = yield* forgotten(session, sandbox);
         yield* looked(world);
@@ -70,7 +70,7 @@ describe("a live session that nobody has anything left to do for", () => {
     );
   }
 
-  it.effect("ends where it was not even branched [I7]", () =>
+  it.effect("ends if it has no branch yet [I7]", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       const id = yield* world.admit;
@@ -169,7 +169,7 @@ describe("recovery over many sessions", () => {
     }),
   );
 
-  it.effect("goes on when the database has answered what was asked before", () =>
+  it.effect("continues when the database has answered its earlier queries", () =>
     Effect.gen(function* () {
       const { loading, pings, ready, answerAll } = yield* busyScene(100, true);
       yield* Deferred.succeed(ready, undefined);
@@ -182,7 +182,7 @@ describe("recovery over many sessions", () => {
     }),
   );
 
-  it.effect("waits a second for one whose node does not answer, and goes on", () =>
+  it.effect("waits a second for a session whose node does not answer, and continues", () =>
     Effect.gen(function* () {
       const { loading, pings, ready } = yield* busyScene(100, true);
       yield* Deferred.succeed(ready, undefined);
@@ -193,7 +193,7 @@ describe("recovery over many sessions", () => {
 });
 
 describe("recovery", () => {
-  it.effect("mends the counters that are wrong, and says which were [I1]", () =>
+  it.effect("corrects wrong counters, and names them [I1]", () =>
     Effect.gen(function* () {
       const { asked, said } = yield* scene;
       expect(asked).toEqual(["mend account-1", "mend account-2", "look"]);
@@ -202,7 +202,7 @@ describe("recovery", () => {
     }),
   );
 
-  it.effect("looks at start, after each interval, and once for any number of doubts", () =>
+  it.effect("runs at start, after each interval, and once for any number of signals", () =>
     Effect.gen(function* () {
       const { looks, doubt } = yield* scene;
       expect(looks()).toBe(1);

@@ -18,17 +18,19 @@ import { advance } from "../support/world/clock.ts";
 import { newProject, NUMBERED } from "../support/world/world.ts";
 
 describe("a due instant", () => {
-  it.effect("is told again while its trigger cannot be reached, and the trigger goes on from there", () =>
-    Effect.gen(function* () {
-      yield* begin(trigger("tick", "0 */10 * * * *"), 100);
-      yield* advance(605);
-      assert.deepStrictEqual(yield* seconds, [600]);
-      yield* advance(600);
-      assert.deepStrictEqual(yield* seconds, [600, 1200]);
-    }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth <= 4 ? "fails" : "arrives"))),
+  it.effect(
+    "is delivered again while its trigger cannot be reached, and the trigger continues from there",
+    () =>
+      Effect.gen(function* () {
+        yield* begin(trigger("tick", "0 */10 * * * *"), 100);
+        yield* advance(605);
+        assert.deepStrictEqual(yield* seconds, [600]);
+        yield* advance(600);
+        assert.deepStrictEqual(yield* seconds, [600, 1200]);
+      }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth <= 4 ? "fails" : "arrives"))),
   );
 
-  it.effect("is told by the next poll where its message was lost altogether", () =>
+  it.effect("is delivered by the next poll if its message was lost", () =>
     Effect.gen(function* () {
       yield* begin(trigger("tick", "30 */10 * * * *"), 100);
       yield* advance(640);
@@ -40,25 +42,23 @@ describe("a due instant", () => {
     }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth === 2 ? "is lost" : "arrives"))),
   );
 
-  it.effect(
-    "is fired in time where its schedule took a former one's place while that one is being told",
-    () =>
-      Effect.gen(function* () {
-        const held = yield* Latch.make();
-        const test = Effect.gen(function* () {
-          yield* begin(trigger("tick", "0 * * * * *"), 100);
-          yield* advance(62);
-          yield* push(trigger("tick", "*/20 * * * * *"));
-          yield* advance(5);
-          yield* held.open;
-          yield* advance(38);
-          assert.deepStrictEqual(yield* seconds, [80, 100]);
-        });
-        yield* over(test, (event, nth) => (isTimer(event) && nth === 1 ? held : "arrives"));
-      }),
+  it.effect("is fired in time if its schedule replaces another one that is being delivered", () =>
+    Effect.gen(function* () {
+      const held = yield* Latch.make();
+      const test = Effect.gen(function* () {
+        yield* begin(trigger("tick", "0 * * * * *"), 100);
+        yield* advance(62);
+        yield* push(trigger("tick", "*/20 * * * * *"));
+        yield* advance(5);
+        yield* held.open;
+        yield* advance(38);
+        assert.deepStrictEqual(yield* seconds, [80, 100]);
+      });
+      yield* over(test, (event, nth) => (isTimer(event) && nth === 1 ? held : "arrives"));
+    }),
   );
 
-  it.effect("is told no more once its project is archived", () =>
+  it.effect("is no longer delivered once its project is archived", () =>
     Effect.suspend(() => {
       let told = 0;
       const test = Effect.gen(function* () {
@@ -85,7 +85,7 @@ describe("a due instant", () => {
     ["removed", () => ""],
     ["given another schedule", (text: string) => text.replace("0 */10", "30 */10")],
   ] as const) {
-    it.effect(`is not fired where its trigger was ${name} between the instant and the claim [C18]`, () =>
+    it.effect(`is not fired if its trigger was ${name} between the instant and the claim [C18]`, () =>
       Effect.suspend(() => {
         const door = Latch.makeUnsafe(false);
         const text = trigger("tick", "0 */10 * * * *");
@@ -104,7 +104,7 @@ describe("a due instant", () => {
     );
   }
 
-  it.effect("has its row, failed with the reason, where the queue is full", () =>
+  it.effect("has its row, failed with the reason, if the queue is full", () =>
     Effect.gen(function* () {
       yield* begin(trigger("first", "0 */10 * * * *") + trigger("second", "1 */10 * * * *"), 0);
       yield* advance(1202);
@@ -120,7 +120,7 @@ describe("a due instant", () => {
 });
 
 describe("a changed schedule", () => {
-  it.effect("is taken up while the database gives nothing out for another project", () =>
+  it.effect("takes effect even if the database returns nothing for another project", () =>
     Effect.gen(function* () {
       yield* begin(trigger("tick", "0 */10 * * * *"), 100);
       yield* (yield* Projects).create(newProject(NUMBERED, { id: LOCKED, now: 0 }));

@@ -26,8 +26,8 @@ const opened = (
 const merged = (changes: readonly EnvironmentChange[]): EnvironmentChange["env"] =>
   Object.assign({}, ...changes.map(({ env }) => env)) as EnvironmentChange["env"];
 
-describe("what a sandbox is sent", () => {
-  test("is what is new, what is another version, and what is gone, and nothing else", () => {
+describe("the secrets that a sandbox receives", () => {
+  test("are the new, changed and removed ones, and nothing else", () => {
     const former = { revision: 3, versions: { SAME: 1, OTHER: 1, GONE: 2 } };
     const now = opened(6, { SAME: [1, "same"], OTHER: [2, "other"], NEW: [1, "new"] });
     expect(changesFrom(former, now)).toEqual([
@@ -35,12 +35,12 @@ describe("what a sandbox is sent", () => {
     ]);
   });
 
-  test("is the revision alone where a change was taken back", () => {
+  test("are only the revision if a change was reverted", () => {
     const former = { revision: 3, versions: { SAME: 1 } };
     expect(changesFrom(former, opened(5, { SAME: [1, "same"] }))).toEqual([{ revision: "5", env: {} }]);
   });
 
-  test("comes in several bodies where one could not hold it, the last with the revision", () => {
+  test("come in several bodies if one is too small, the last with the revision", () => {
     // A value of control characters is six times as long in JSON.
     const secrets = Object.fromEntries(
       Array.from({ length: 12 }, (_, index) => [`S${index}`, [1, "\u0001".repeat(64 * 1024)] as const]),
@@ -65,7 +65,7 @@ const put = Effect.fnUntraced(function* (projectId: string, name: string, userId
 });
 
 describe("a changed secret", () => {
-  it.effect("that came while another one was sent is sent next, and no poll is waited for", () =>
+  it.effect("that arrives during another one is sent next, without waiting for a poll", () =>
     Effect.gen(function* () {
       const { world, inPorts, script, begin, admit, untilSession } = yield* openActorsWorld();
       const { actors } = yield* begin;

@@ -27,7 +27,7 @@ const running = Effect.gen(function* () {
   const round = world
     .inPorts(sweep(OPTIONS))
     .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
-  // What was decided takes its time: the work is saved first.
+  // A decision takes its time: the work is saved first.
   const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
   return { world, activity, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
 });
@@ -41,7 +41,7 @@ const says = (
 };
 
 describe("a running session", () => {
-  it.effect("is hibernated once nobody has used it for the idle timeout, and not before", () =>
+  it.effect("is hibernated after the idle timeout without use, and not before", () =>
     Effect.gen(function* () {
       const { world, id, swept } = yield* running;
       yield* TestClock.adjust(IDLE_MS - 10_000);
@@ -54,7 +54,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("stays while somebody reaches into it", () =>
+  it.effect("stays while a user is connected to it", () =>
     Effect.gen(function* () {
       const { activity, id, swept } = yield* running;
       for (let hours = 0; hours < 3; hours += 1) {
@@ -67,7 +67,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("stays while its agent is at work, however long nobody asks for it", () =>
+  it.effect("stays while its agent works, however long without requests", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       const since = yield* Clock.currentTimeMillis;
@@ -77,7 +77,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is hibernated though its agent is at work when the turn has passed its ceiling", () =>
+  it.effect("is hibernated despite its working agent when the turn has passed its time limit", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       const since = yield* Clock.currentTimeMillis;
@@ -88,7 +88,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is not hibernated by the ceiling while somebody reaches into it", () =>
+  it.effect("is not hibernated by the time limit while a user is connected to it", () =>
     Effect.gen(function* () {
       const { world, activity, id, swept } = yield* running;
       const since = yield* Clock.currentTimeMillis;
@@ -99,7 +99,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is idle from the end of its agent's last turn on", () =>
+  it.effect("is idle from the end of its agent's last turn", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       yield* TestClock.adjust(IDLE_MS * 3);
@@ -110,7 +110,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is judged by requests alone where its runtime's turns are not known", () =>
+  it.effect("is judged by requests alone if its runtime's turns are unknown", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       says(world, { active: null });
@@ -119,7 +119,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("stays where its daemon does not answer: nothing is known of its agent", () =>
+  it.effect("stays if its daemon does not answer, because its agent's state is unknown", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       world.script.health = null;
@@ -128,7 +128,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("stays where a clock in its sandbox is ahead of time or says nonsense [A09]", () =>
+  it.effect("stays if a clock in its sandbox is fast or invalid [A09]", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       yield* TestClock.adjust(IDLE_MS);
@@ -139,7 +139,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is another node's to judge where that one has its sandbox", () =>
+  it.effect("is left to the other node that has its sandbox", () =>
     Effect.gen(function* () {
       const { world, activity, id } = yield* running;
       const { actors } = yield* world.begin;
@@ -152,7 +152,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("holds up no round where its provider never says how to reach it", () =>
+  it.effect("does not block a round if its provider never says how to reach it", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       yield* TestClock.adjust(IDLE_MS);
@@ -164,7 +164,7 @@ describe("a running session", () => {
 });
 
 describe("activity", () => {
-  it.effect("is forgotten of sessions that run no more, and begins with the node", () =>
+  it.effect("is forgotten for sessions that no longer run, and begins with the node", () =>
     Effect.gen(function* () {
       const activity = Context.get(yield* Layer.build(activityLayer), Activity);
       const begun = yield* Clock.currentTimeMillis;

@@ -1,4 +1,7 @@
-/** Repositories that a creation left to nobody, among those that are somebody's or are just being made. */
+/**
+ * Repositories that a failed creation left without a project, beside those of projects and those that are being
+ * created.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +38,7 @@ interface Shelf {
   readonly directory: string;
   readonly backend: GitBackend["Service"];
   readonly kept: KeptHere;
-  /** What the age of a repository is told by. */
+  /** The file whose age is the age of the repository. */
   readonly aged: string;
 }
 let hosted: Shelf;
@@ -126,14 +129,14 @@ const SHELVES = [
 ] as const;
 
 describe.each(SHELVES)("%s", (_, shelfOf) => {
-  it("that no project has is removed, with everything of it", async () => {
+  it("without a project is removed, with everything in it", async () => {
     const id = await leave(shelfOf());
     await looked();
     expect(isThere(shelfOf(), id)).toBe(false);
     expect(readdirSync(shelfOf().directory).filter((name) => name.includes(id))).toEqual([]);
   });
 
-  it("that a project has stays, however old it is", async () => {
+  it("of a project stays, however old it is", async () => {
     const id = await leave(shelfOf());
     await write(id);
     await looked();
@@ -142,7 +145,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     expect(isThere(shelfOf(), id)).toBe(true);
   });
 
-  it("that has just got its name stays: its row may be on its way still, from a writer that is gone", async () => {
+  it("that just got its name stays: a writer that is gone may still have sent its row", async () => {
     const id = await leave(shelfOf(), { isNew: true });
     await looked();
     expect(isThere(shelfOf(), id)).toBe(true);
@@ -151,7 +154,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     expect(isThere(shelfOf(), id)).toBe(false);
   });
 
-  it("that is being made stays, however long it waits for its row", async () => {
+  it("that is being created stays, however long it waits for its row", async () => {
     const shelf = shelfOf();
     const creations = await creationsOver([shelf.kept]);
     const { projectId, placed, mayWrite, making } = waiting(shelf);
@@ -165,7 +168,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     expect(isThere(shelf, projectId)).toBe(true);
   });
 
-  it("that is begun while a look lists what there is stays", async () => {
+  it("that is begun while a check lists the repositories stays", async () => {
     const shelf = shelfOf();
     const projectId = randomUUID();
     const placed = Deferred.makeUnsafe<void>();
@@ -184,7 +187,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     expect(isThere(shelf, projectId)).toBe(true);
   });
 
-  it("whose row is written while a look asks for rows stays", async () => {
+  it("whose row is written while a check reads the rows stays", async () => {
     const shelf = shelfOf();
     const left = await leave(shelf);
     const { projectId, placed, mayWrite, making } = waiting(shelf);
@@ -193,13 +196,13 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
     const creations = await creationsOver([shelf.kept], { ...projects, unheld });
     const maker = await run(Effect.forkScoped(creations.during(projectId, making)));
     await run(Deferred.await(placed));
-    // The rows were asked before this one was there; by the time of the answer nothing is under way any more.
+    // The rows were read before this one existed; by the time of the answer no creation is in progress any more.
     finish = Effect.andThen(Deferred.succeed(mayWrite, undefined), Fiber.await(maker));
     await run(creations.look);
     expect([isThere(shelf, projectId), isThere(shelf, left)]).toEqual([true, false]);
   });
 
-  it("of a creation that failed is not under way any more", async () => {
+  it("of a failed creation is no longer in progress", async () => {
     const shelf = shelfOf();
     const creations = await creationsOver([shelf.kept]);
     const projectId = randomUUID();
@@ -214,7 +217,7 @@ describe.each(SHELVES)("%s", (_, shelfOf) => {
 });
 
 describe("a hosted repository", () => {
-  it("that was somebody's stays where its row is gone: the database may be an older one", async () => {
+  it("that belonged to a project stays if its row is gone: the database may be an older one", async () => {
     const creations = await creationsOver([hosted.kept]);
     const projectId = randomUUID();
     await run(
@@ -233,7 +236,7 @@ describe("a hosted repository", () => {
     expect(isThere(hosted, projectId)).toBe(true);
   });
 
-  it("whose maker died after it wrote the row is taken for its project's by the next look", async () => {
+  it("whose creator died after it wrote the row is assigned to its project by the next check", async () => {
     const id = await leave(hosted);
     await write(id);
     await looked();
@@ -243,14 +246,14 @@ describe("a hosted repository", () => {
   });
 });
 
-it("a repository's age is counted from where it got its name, however long it was built", async () => {
+it("a repository's age is counted from its naming, however long it was built", async () => {
   const id = randomUUID();
   await run(builtInPlace(mirrors.directory, pathOf(mirrors, id), buildSlowly));
   await looked();
   expect(isThere(mirrors, id)).toBe(true);
 });
 
-it("what cannot be removed is left to the next look, and holds up nothing else", async () => {
+it("a repository that cannot be removed is left to the next check, and blocks nothing else", async () => {
   const left = [await leave(mirrors), await leave(mirrors)];
   let isStuck = true;
   const remove: KeptHere["remove"] = (repository) => {

@@ -1,6 +1,6 @@
 /**
- * An installation is backed up while it works, restored elsewhere and started there, with the programs that an operator
- * runs. Sandboxes are simulated: none of the old place is in the new one.
+ * An installation is backed up while it works, restored elsewhere and started there, with the programs that an
+ * operator runs. Sandboxes are simulated: the new place has no sandbox of the old one.
  */
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -57,7 +57,7 @@ let place: Installation;
 let life: Life;
 let projectId = "";
 let file = "";
-/** What every delivery was answered before the backup began, and who ran then. */
+/** The answer to every delivery before the backup began, and the sessions that ran at that time. */
 let answered: RequestLog;
 let ranBefore: readonly string[] = [];
 
@@ -124,7 +124,7 @@ afterAll(async () => {
 
 describe("a backup of a running service under load", () => {
   it(
-    "is one file that only its owner may read, and holds no secret's plaintext [S10]",
+    "is one file that only its owner may read, and contains no secret in plain text [S10]",
     async () => {
       expect(await backupUnderLoad()).toContain("It contains the master key");
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -165,7 +165,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "leaves the sandboxes where they were: their sessions are lost in the new place, and run on in the old one",
+    "does not move sandboxes: their sessions are lost in the restored service and continue in the original",
     async () => {
       await eventually(async () => {
         const sessions = (await sessionsOf(life, projectId)) as readonly {
@@ -186,7 +186,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "has what was accepted before it: each delivery once, what waited starts, counters and rows agree [I1, I4, I5]",
+    "has everything accepted before it: each delivery once, queued ones start, counters and rows agree [I1, I4, I5]",
     async () => {
       expect(unaccounted(answered, await ledgerOf(life, projectId))).toEqual([]);
       const { said, counted, waiting } = await countedOf(life, [projectId]);
@@ -201,7 +201,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "has its triggers, and its secrets open there",
+    "has its triggers, and its secrets can be decrypted there",
     async () => {
       const listing = (await life.call("GET", `/v1/projects/${projectId}/triggers`)) as {
         readonly triggers: readonly { readonly slug: string; readonly last_fired_at: string | null }[];
@@ -221,7 +221,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "of a service that is stopped needs no service, and what takes an installation over keeps its id",
+    "of a stopped installation needs no running service, and the restored installation keeps its id",
     async () => {
       expect(await installationId(place.dataDir)).not.toBe(await installationId(old.dataDir));
       expect(await oldLife.end("SIGTERM")).toBe(0);
@@ -250,7 +250,7 @@ const manifestOfBackup = async (): Promise<Record<string, unknown>> => {
   throw new Error("the backup is empty");
 };
 
-/** Why a restore into a new place is refused; nothing of it may be left. */
+/** The reason why a restore into a new place is refused; it must leave no files. */
 const refusalOf = async (
   from: string,
   dataDir = path.join(old.directory, "nothing-here"),
@@ -263,7 +263,7 @@ const refusalOf = async (
 
 describe("a restore", () => {
   it(
-    "refuses a file that is cut off, wherever that is",
+    "refuses a file that is cut off at any position",
     async () => {
       const { size } = statSync(file);
       const cut = path.join(old.directory, "cut.tar.gz");
@@ -277,7 +277,7 @@ describe("a restore", () => {
   );
 
   it(
-    "refuses a file in which anything was changed",
+    "refuses a file with any modification",
     async () => {
       const damaged = path.join(old.directory, "damaged.tar.gz");
       const bytes = readFileSync(file);
@@ -291,7 +291,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("refuses what is no backup", async () => {
+  it("refuses a file that is not a backup", async () => {
     const text = path.join(old.directory, "text");
     await writeFile(text, "no archive at all");
     expect(await refusalOf(text)).toContain("it is not a backup of this service");
@@ -300,7 +300,7 @@ describe("a restore", () => {
     );
   });
 
-  it("refuses a backup of a newer version, and says of what", async () => {
+  it("refuses a backup of a newer version, and names the version", async () => {
     const manifest = await manifestOfBackup();
     const newer = JSON.stringify({ ...manifest, format: 2, more: true });
     expect(await refusalOf(await archiveOf("format.tar.gz", { "backup.json": newer }))).toContain(
@@ -314,7 +314,7 @@ describe("a restore", () => {
   });
 
   it(
-    "leaves nothing where it fails in the middle",
+    "leaves nothing behind if it fails half-way",
     async () => {
       const manifest = JSON.stringify(await manifestOfBackup());
       const rows = JSON.stringify(["(no row of this table)"]);
@@ -324,7 +324,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("writes over nothing: not a directory in use, nor one that holds anything", async () => {
+  it("overwrites nothing: neither a directory in use nor one that is not empty", async () => {
     expect(await refusalOf(file, place.dataDir)).toMatch(/is in use by the service with process id \d+/);
     expect(await refusalOf(file, old.dataDir)).toContain("is not empty");
   });

@@ -110,7 +110,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
       expect(await prune()).toEqual({ branches: [gone], dry_run: false });
       expect(await tips()).not.toContain(sessionId());
       expect(await prune()).toEqual({ branches: [], dry_run: false });
-      // What was merged is shown as before.
+      // Merged commits are shown as before.
       const { commits } = await life.call("GET", `${projectPath()}/change-requests/1`);
       expect(commits).toMatchObject([{ subject: "Proposed" }]);
     },
@@ -118,7 +118,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
   );
 
   it(
-    "makes accounts, users and tokens and sets tiers, beside the running service and its own database",
+    "creates accounts, users and tokens and sets tiers, beside the running service and its own database",
     async () => {
       const { id: account } = await fromClone("admin", "account", "create", "second");
       const { accounts } = await fromClone("admin", "account", "list");
@@ -153,7 +153,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
   );
 
   it(
-    "finds the database also when no service runs, and none where there is none",
+    "also finds the database if no service runs, and reports a missing one",
     async () => {
       await session.stop();
       isUp = false;

@@ -1,6 +1,7 @@
 /**
  * Refresh, changed secrets and saving over real parts (api.md 3, 5 and 7): the service as a process, the daemon in a
- * sandbox, the agent runtime. What a daemon refuses is proven in test/daemon; here, that it holds from end to end.
+ * sandbox, the agent runtime. test/daemon proves the daemon's refusals; these tests prove that they hold from end to
+ * end.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -137,7 +138,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
   }, TEST_MS);
 
   it(
-    "picks up what others pushed to its branch, refreshed through the API, its runtime with it",
+    "gets others' commits on its branch through a refresh over the API, and its runtime does as well",
     async () => {
       const before = inRepository("rev-parse", sessionId);
       const pushed = pushFromElsewhere({ "theirs.txt": "from elsewhere\n" });
@@ -209,7 +210,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
   );
 
   it(
-    "has its work saved when it is stopped, and finds it again after a restart",
+    "has its work saved when it is stopped, and restored after a restart",
     async () => {
       await after("echo 'not committed' > left-behind.txt", 5186);
       const branch = inRepository("rev-parse", sessionId);

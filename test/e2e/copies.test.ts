@@ -33,7 +33,7 @@ const copy = (from: string, to: string): void => {
   execFileSync("cp", ["-a", from, to]);
 };
 
-describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of its original", () => {
+describe.runIf(sandboxesStartHere)("a copy of an installation on the same machine as the original", () => {
   let original: Installation;
   let life: Life;
   let projectId = "";
@@ -109,7 +109,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
   );
 
   it(
-    "that was copied file by file is refused while the original runs, and while it is stopped",
+    "that was copied file by file is refused, both while the original runs and while it is stopped",
     async () => {
       const copied = await place();
       copy(original.dataDir, copied.dataDir);
@@ -129,7 +129,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the machine of 
   );
 
   it(
-    "that was copied file by file is an installation of its own without the file installation-id",
+    "that was copied file by file without the file installation-id is an independent installation",
     async () => {
       const copied = await place();
       expect(await life.end("SIGTERM")).toBe(0);

@@ -1,6 +1,6 @@
 /**
- * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is killed"),
- * one after another in one data directory. A sender goes on as real ones do; what is there in the end is asked of the API.
+ * Kill -9 at each named step of fire, drain and answer (threats.md "Steps before and after which the process is
+ * killed"), one after another in one data directory. A sender goes on as real ones do; the API shows the final state.
  */
 import { mkdtempSync } from "node:fs";
 import path from "node:path";
@@ -123,7 +123,7 @@ const send = async (prefix: string, restarted: Promise<void>): Promise<void> => 
   for (const [id, answers] of await sender.send()) log.set(id, answers);
 };
 
-/** What is said of the account is what there is; waiting fires are the queue. */
+/** The account's counters equal its rows; waiting fires equal the queue. */
 const expectTrueCounters = async (projectIds: readonly string[]): Promise<void> => {
   const { said, counted, waiting } = await countedOf(service.life, projectIds);
   expect(said).toEqual(counted);
@@ -178,7 +178,7 @@ describe("a service that is killed over a repository", () => {
   };
 
   it(
-    "at branch.cut starts the session on the branch that is there [I7, I8, G12]",
+    "at branch.cut starts the session on the existing branch [I7, I8, G12]",
     async () => {
       const { died, restarted } = await service.arm("branch.cut");
       const created = Promise.allSettled([service.life.call("POST", `/v1/projects/${pid}/sessions`, {})]);
@@ -194,7 +194,7 @@ describe("a service that is killed over a repository", () => {
   );
 
   it(
-    "at push.written has the push, and tells the change request's readers of it",
+    "at push.written has the push, and notifies readers of the change request",
     async () => {
       await commitTo("pushed");
       await gitOk(work, "push", "--quiet", remote(), "HEAD");
@@ -221,7 +221,7 @@ describe("a service that is killed over a repository", () => {
   );
 
   it.each(pointsPassedBy("a merge"))(
-    "at %s of a merge finishes it after the restart, and nobody asks again [I17]",
+    "at %s of a merge finishes the merge after the restart, without another request [I17]",
     async (point) => {
       const head = await commitTo(point);
       await gitOk(work, "push", "--quiet", remote(), "HEAD");
@@ -247,7 +247,7 @@ describe("a service that is killed over a repository", () => {
 
 describe("a service that is killed", () => {
   it.each(pointsPassedBy("a webhook that fires"))(
-    "at %s by a webhook that fires keeps what it accepted and starts none twice [I4, I5, W33, W40]",
+    "at %s by a webhook that fires keeps what it accepted and starts nothing twice [I4, I5, W33, W40]",
     async (point) => {
       const { died, restarted } = await service.arm(point);
       const sent = send(`${point}-fires`, restarted);
@@ -259,7 +259,7 @@ describe("a service that is killed", () => {
   );
 
   it.each(pointsPassedBy("a webhook that waits"))(
-    "at %s by a webhook that waits keeps what it accepted and starts none twice [I4, I5, W35]",
+    "at %s by a webhook that waits keeps what it accepted and starts nothing twice [I4, I5, W35]",
     async (point) => {
       await filled(service.life, hooks, CAP);
       const { died, restarted } = await service.arm(point);

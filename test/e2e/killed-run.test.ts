@@ -1,4 +1,4 @@
-/** What a test run or a benchmark that is killed with -9 leaves on the machine: nothing. */
+/** A test run or a benchmark that is killed with -9 leaves nothing on the machine. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -50,7 +50,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
   const sandboxOf = (id: string) => life.call("GET", `/v1/projects/${projectId}/sessions/${id}/sandbox`);
 
   it(
-    "reaches running after the service was killed while it was provisioning, and its prompt is taken once",
+    "reaches running after the service was killed during provisioning, and its prompt is delivered once",
     async () => {
       const id = await create({ initial_prompt: "write kept.txt: once" });
       await life.end("SIGKILL");
@@ -65,7 +65,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
   );
 
   it(
-    "goes on when the service ends in order and starts again, and leaves nothing behind when it is stopped",
+    "continues when the service shuts down and starts again, and leaves nothing behind when it is stopped",
     async () => {
       const id = await create({});
       await life.session(projectId, id, ["running"]);
@@ -86,7 +86,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
   );
 
   it(
-    "fails as lost, frees its slot and is cleared away when its sandbox dies",
+    "fails as lost, frees its slot and is cleaned up when its sandbox dies",
     async () => {
       const id = await create({});
       await life.session(projectId, id, ["running"]);

@@ -120,7 +120,7 @@ describe("a start without the right master key", () => {
   const file = (name = "") => path.join(installation.dataDir, `master-key${name}`);
 
   it(
-    "is refused where the file is missing, names what to do, and makes no other key [S08]",
+    "is refused if the file is missing, says what to do, and creates no other key [S08]",
     async () => {
       const aside = path.join(installation.directory, "aside");
       renameSync(file(), aside);
@@ -137,7 +137,7 @@ describe("a start without the right master key", () => {
   );
 
   it(
-    "is refused where the file or the setting holds another one, and says which [S08]",
+    "is refused if the file or the setting has another key, and names it [S08]",
     async () => {
       const wrong = randomBytes(32).toString("hex");
       const right = keyIn(installation);
@@ -180,7 +180,7 @@ describe("a start without the right master key", () => {
 
 describe("a rotation of the master key", () => {
   it(
-    "seals everything with a new key, previous values of secrets too, and the former one opens nothing",
+    "encrypts everything with a new key, also previous values of secrets, and the old key decrypts nothing",
     async () => {
       const replacement = "the canary's replacement";
       const installation = await place();
@@ -211,7 +211,7 @@ describe("a rotation of the master key", () => {
   );
 
   it(
-    "that is killed at any step leaves a service that starts and opens everything [S09]",
+    "that is killed at any step leaves a service that starts and decrypts everything [S09]",
     async () => {
       const installation = await place();
       let life = await started(installation, SIMULATED);
@@ -237,7 +237,7 @@ describe("a rotation of the master key", () => {
   );
 
   it(
-    "to a key that the operator keeps starts with one of the two after a kill, and says when it is done [S09]",
+    "to a key that the operator keeps starts with one of the two after a kill, and reports its end [S09]",
     async () => {
       const installation = await place();
       const former = randomBytes(32).toString("hex");
@@ -267,7 +267,7 @@ describe("a rotation of the master key", () => {
   );
 
   it(
-    "waits for the services of a given database to be stopped",
+    "waits until the services of an external database are stopped",
     async () => {
       const DATABASE_URL = await Effect.runPromise(Scope.provide(freshDatabase("empty"), scope));
       const former = randomBytes(32).toString("hex");
@@ -286,7 +286,7 @@ describe("a rotation of the master key", () => {
     TEST_MS,
   );
 
-  it("knows every column that holds sealed values", () => {
+  it("covers every column with encrypted values", () => {
     const schema = readFileSync(path.join(import.meta.dirname, "../../migrations/schema.sql"), "utf8");
     const found = [...schema.matchAll(/CREATE TABLE (\w+) \(([^;]*)\);/g)].flatMap(
       ([, table, columns = ""]) =>
@@ -296,7 +296,7 @@ describe("a rotation of the master key", () => {
   });
 
   it.runIf(sandboxesStartHere)(
-    "leaves running sessions at work: their sandboxes keep their tokens",
+    "does not disturb running sessions: their sandboxes keep their tokens",
     async () => {
       const installation = await place();
       const settings = {

@@ -27,7 +27,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
   afterAll(() => installation.close(), TEST_MS);
 
   it(
-    "gets an answer of the managed gateway, and its work is on the branch",
+    "gets an answer from the managed gateway, and its work is on the branch",
     async () => {
       const life = await installation.start();
       try {
@@ -49,7 +49,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
   );
 
   it(
-    "says in session and log that the gateway refused the key",
+    "reports in session and log that the gateway refused the key",
     async () => {
       const stub = new ModelStub();
       const settings = { PLATFORM_LLM_BASE_URL: await stub.start(), PLATFORM_LLM_MODEL: "unauthorized" };
@@ -74,7 +74,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
   );
 
   it(
-    "is refused where there is no model at all",
+    "is refused if no model is available",
     async () => {
       const life = await installation.start({ PLATFORM_LLM_BASE_URL: "", PLATFORM_LLM_TIERS: "[]" });
       try {

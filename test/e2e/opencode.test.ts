@@ -84,7 +84,7 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
     events.leave();
   });
 
-  it("has a terminal that answers what is typed, at the size it is given, until it is left", async () => {
+  it("has a terminal that answers its input, at the given size, until it is closed", async () => {
     const { id } = await session.call("POST", "runtime/pty", {
       command: "/bin/sh",
       title: "typed in by a test",

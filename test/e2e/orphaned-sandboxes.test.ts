@@ -73,7 +73,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     await installation.close();
   };
 
-  describe("and is silent", () => {
+  describe("that is silent", () => {
     beforeAll(() => begin({ PLATFORM_SANDBOX_ORPHAN_MS: "8000" }), TEST_MS);
     afterAll(end, TEST_MS);
     it(
@@ -108,7 +108,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     afterAll(end, TEST_MS);
 
     it(
-      "finds nothing of a service that runs, and ends nothing of it",
+      "does not list or end anything of a running service",
       async () => {
         expect(await orphans(installation.dataDir, "--end")).toEqual([]);
         expect(await orphans(runDir, "--end")).toEqual([]);
@@ -119,7 +119,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     );
 
     it(
-      "lists what a killed service left, leaves it to a start, and ends it when it is told to",
+      "lists what a killed service left, leaves it to the next start, and ends it on request",
       async () => {
         const server = postmaster(installation);
         await life.end("SIGKILL");

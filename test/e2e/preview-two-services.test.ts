@@ -63,7 +63,7 @@ const link = async (token = TOKEN) => {
   return { host, target: `${pathname}${search}` };
 };
 
-it("opens a link once, however often it is pressed at both at once", async () => {
+it("opens a link once, despite concurrent clicks on both services", async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const { host, target } = await link();
     const presses = [here, there, here, there].map((life) => visit(life, target, { host }));
@@ -73,7 +73,7 @@ it("opens a link once, however often it is pressed at both at once", async () =>
   }
 });
 
-it("takes at the one the cookie that the other gave, until its token is revoked at either", async () => {
+it("accepts the other service's cookie, until its token is revoked on either", async () => {
   for (const [opener, revoker] of [
     [here, there],
     [there, here],

@@ -128,7 +128,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       socket.terminate();
     });
 
-    it("carries pings and pongs of either end", async () => {
+    it("carries pings and pongs in both directions", async () => {
       const socket = await connected(await way());
       const ponged = once(socket, "pong") as Promise<[Buffer]>;
       const told = once(socket, "message") as Promise<[Buffer]>;
@@ -138,7 +138,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       socket.terminate();
     });
 
-    it("carries codes and reasons of a close, whoever closes", async () => {
+    it("carries codes and reasons of a close from either end", async () => {
       const address = await way();
       const theirs = await connected(address);
       const heard = once(theirs, "close") as Promise<[number, Buffer]>;
@@ -154,7 +154,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       after.terminate();
     });
 
-    it("hands on neither token nor cookie", async () => {
+    it("passes on neither token nor cookie", async () => {
       const { url, headers } = await way();
       const socket = await connected({ url, headers: { ...headers, "x-own": "kept" } });
       const came = JSON.parse(String(await echoed(socket, "headers"))) as Record<string, string>;
@@ -177,7 +177,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
     afterAll(() => browser.close());
 
     it(
-      "shows what Vite serves from the dashboard on, and a change of its source without a reload",
+      "shows Vite's page from the dashboard, and a source change without a reload",
       async () => {
         const { context, page: dashboard } = await newPage(browser);
         const signIn = await life.call("POST", "/dashboard/links", {});

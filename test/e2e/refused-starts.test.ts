@@ -17,7 +17,7 @@ afterAll(() => installation.close());
 
 describe("a start is refused", () => {
   it(
-    "without a reachable Postgres, naming DATABASE_URL and the host, and not the password",
+    "without a reachable Postgres, and the message names DATABASE_URL and the host but not the password",
     async () => {
       const DATABASE_URL = "postgres://user:canary@127.0.0.1:1/platform";
       const refusal = await installation
@@ -32,7 +32,7 @@ describe("a start is refused", () => {
   );
 
   it(
-    "where files of the embedded database are gone, naming them and PLATFORM_DATA_DIR",
+    "if files of the embedded database are missing, and the message names them and PLATFORM_DATA_DIR",
     async () => {
       const life = await installation.start(SIMULATED);
       await life.end("SIGTERM");
@@ -47,7 +47,7 @@ describe("a start is refused", () => {
   );
 
   it.runIf(isRoot)(
-    "on a full disk, naming the directory and PLATFORM_DATA_DIR",
+    "on a full disk, and the message names the directory and PLATFORM_DATA_DIR",
     async () => {
       const small = path.join(installation.directory, "small");
       mkdirSync(small);
@@ -67,7 +67,7 @@ describe("a start is refused", () => {
 
 describe("the first token", () => {
   it(
-    "is in a file that only its owner may read where no person looks on, and not in the log [I16]",
+    "is in a file that only its owner may read if there is no terminal, and not in the log [I16]",
     async () => {
       const place = await Installation.open();
       try {

@@ -1,7 +1,7 @@
 /**
- * The relay over real parts (api.md 3 and 7): a client, the service as a process, the daemon in a sandbox, and behind it
- * the agent runtime or a server that the agent started. What a daemon refuses is proven in test/daemon; here, that it
- * holds from one end to the other.
+ * The relay over real parts (api.md 3 and 7): a client, the service as a process, the daemon in a sandbox, and behind
+ * it the agent runtime or a server that the agent started. test/daemon proves the daemon's refusals; these tests
+ * prove that they hold from end to end.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -208,7 +208,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     }
   }, TEST_MS);
 
-  it("asks for a token that reaches the project, upgrades included [X09, T05]", async () => {
+  it("requires a token with access to the project, also for upgrades [X09, T05]", async () => {
     for (const below of ["runtime/session", `ports/${PORT}/counted`]) {
       for (const headers of [{}, UPGRADE]) {
         expect(await refusal(below, { token: null, headers })).toEqual([401, "unauthorized"]);
@@ -218,7 +218,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await counted()).toMatchObject({ begun: 0 });
   });
 
-  it("keeps the platform's own ports shut and says where nothing listens [X02]", async () => {
+  it("blocks the platform's own ports and reports ports where nothing listens [X02]", async () => {
     for (const port of [8000, 4096, 3128]) {
       expect(await refusal(`ports/${port}/`)).toEqual([403, "port_blocked"]);
       expect(await refusal(`ports/${port}/`, { headers: UPGRADE })).toEqual([403, "port_blocked"]);
@@ -231,7 +231,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     const events = await stream("runtime/event");
     expect(events.response.headers["content-type"]).toContain("text/event-stream");
     await expect.poll(events.text, POLL).toContain("server.connected");
-    // What comes now was caused after the first event had been read.
+    // Later events were caused after the first event had been read.
     expect(events.text()).not.toContain("a title of this test");
     const { id } = await json("runtime/session", { title: "a title of this test" });
     await expect.poll(events.text, POLL).toContain("a title of this test");
@@ -241,7 +241,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await json("abort", {})).toEqual({ aborted: false });
   });
 
-  it("hands neither the caller's token nor the daemon's context on [X10, X11]", async () => {
+  it("passes on neither the caller's token nor the daemon's context [X10, X11]", async () => {
     const secrets = [TOKEN, "x-platform-user-context", "x_platform_user_context", "forged"];
     const headers = {
       "X-Platform-User-Context": "forged",
@@ -264,7 +264,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect([status, headers["content-length"], text]).toEqual([200, "12345", ""]);
   });
 
-  it("carries a large upload and holds a large download back until it is read [X15]", async () => {
+  it("carries a large upload and holds a large download back until the client reads it [X15]", async () => {
     const call = open(`ports/${PORT}/download/${LARGE_BYTES}`);
     call.end();
     const download = await responseOf(call);
@@ -278,7 +278,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await sha256(download)).toBe(whole);
   });
 
-  it("passes trailers on both ways, and takes an upload that waits for 100 Continue", async () => {
+  it("passes trailers on in both directions, and accepts an upload that waits for 100 Continue", async () => {
     const call = open(`ports/${PORT}/upload`, {
       method: "POST",
       headers: { expect: "100-continue", trailer: "x-mine", "transfer-encoding": "chunked" },
@@ -293,7 +293,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(response.trailers).toEqual({ "x-bytes": "4" });
   });
 
-  it("joins a WebSocket's two ends, and closes each with the other", async () => {
+  it("connects a WebSocket's two ends, and closes each with the other", async () => {
     const before = await counted();
     const { response, socket } = await webSocket(`ports/${PORT}/socket`, "early");
     expect(String(await take(socket, 5))).toBe("early");
@@ -308,7 +308,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("ends at the server what a client leaves", async () => {
+  it("ends requests at the server when the client leaves", async () => {
     const before = await counted();
     const left = await Promise.all([stream(`ports/${PORT}/stream`), stream(`ports/${PORT}/stream`)]);
     await expect.poll(() => left.map(({ text }) => text()), POLL).toEqual(Array(2).fill("data: first\n\n"));
@@ -317,7 +317,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("leaves nothing open for clients that went before their request was decided", async () => {
+  it("leaves nothing open for clients that left before the decision on their request", async () => {
     const before = await counted();
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
@@ -333,7 +333,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("ends a handshake that its client leaves before the server agrees", async () => {
+  it("ends a handshake if its client leaves before the server agrees", async () => {
     const before = await counted();
     const call = open(`ports/${PORT}/silent`, { headers: UPGRADE });
     call.on("error", () => undefined);
@@ -356,12 +356,12 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await ask("runtime/session")).status, POLL).toBe(200);
     const session = await life.call("GET", `/v1/projects/${projectId}/sessions/${sessionId}`);
     expect(session["status"]).toBe("running");
-    // What the killed runtime had started may have gone with it: the next one starts it again.
+    // The processes of the killed runtime may have ended with it: the next one starts them again.
     await prompt(SERVE);
     await expect.poll(async () => (await ask(`ports/${PORT}/counted`)).status, POLL).toBe(200);
   });
 
-  it("ends what is open when the session stops, and refuses from then on [X09]", async () => {
+  it("ends open connections when the session stops, and refuses new ones from then on [X09]", async () => {
     const events = await stream("runtime/event");
     await expect.poll(events.text, POLL).toContain("server.connected");
     const { socket } = await webSocket(`ports/${PORT}/socket`);

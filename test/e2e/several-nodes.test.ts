@@ -183,7 +183,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   }, TEST_MS);
 
   it(
-    "relay requests and upgraded connections to sandboxes of either, through either",
+    "relay requests and upgraded connections to sandboxes of either node, through either node",
     async () => {
       for (const owner of [first, second]) {
         const [session = ""] = await sessionsOn(owner);
@@ -201,7 +201,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "cut what a token opened, at either and through either, when it is revoked at either [T03]",
+    "cut a token's connections on both nodes when it is revoked on either [T03]",
     async () => {
       for (const revoker of [first, second]) {
         const made = await first.life.call("POST", "/v1/tokens", { name: "to be revoked" });
@@ -225,7 +225,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "tell the same log of a sandbox, through either",
+    "return the same log of a sandbox, through either node",
     async () => {
       for (const owner of [first, second]) {
         const [session = ""] = await sessionsOn(owner);
@@ -240,7 +240,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "serve git for a repository that the other one has, and read and compare in it",
+    "serve git for the other node's repository, and read and compare in it",
     async () => {
       const { directory } = second.installation;
       await gitOk(directory, "clone", "--quiet", remote(second), "clone");
@@ -268,7 +268,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "lose nothing when one stands still and goes on: its actors answer through the other one meanwhile",
+    "lose nothing when one stands still and continues: its actors answer on the other one meanwhile",
     async () => {
       const [kept = "", stopped = ""] = await sessionsOn(first);
       const there = await sessionsOn(second);
@@ -290,7 +290,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "say 503 for what a killed one has, and find its sandboxes adopted at its return",
+    "answer 503 for a killed node's sessions, and adopt its sandboxes at its return",
     async () => {
       const [session = ""] = await sessionsOn(second);
       const there = await sessionsOn(second);
@@ -321,7 +321,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "start and stop all there is through one after the other was killed, and fail what the other one had [I9, I10]",
+    "start and stop everything through one node after the other was killed, and fail the killed node's sessions [I9, I10]",
     async () => {
       await spread(2);
       const [mine, lost] = await Promise.all([sessionsOn(first), sessionsOn(second)]);
@@ -347,7 +347,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   );
 
   it(
-    "remove what is left of a dead one's sandboxes at its return",
+    "remove a dead node's remaining sandboxes at its return",
     async () => {
       expect(orphans.flatMap(directoriesOf)).toHaveLength(orphans.length);
       second.life = await second.installation.start(settings);

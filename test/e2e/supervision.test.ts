@@ -1,6 +1,6 @@
 /**
- * What becomes of a session when something in its sandbox is killed, on real parts: the service as a process, a sandbox
- * with its daemon, and an agent runtime that leaves processes behind.
+ * The result for a session when something in its sandbox is killed, on real parts: the service as a process, a
+ * sandbox with its daemon, and an agent runtime that leaves processes behind.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 20 };
 const SETTINGS = {
-  // It is there after the checkout: the runtime's first start fails, and is made good.
+  // The file exists after the checkout: the runtime's first start fails, and a later one succeeds.
   PLATFORM_AGENT_COMMAND: "node /workspace/runtime-server.mjs",
   PLATFORM_AGENT_ADAPTER: "plain",
 };
@@ -104,7 +104,7 @@ const startEverything = async (): Promise<void> => {
   expect((await status("running", "failed"))["status"]).toBe("running");
 };
 
-describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () => {
+describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
   beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     // Sandboxes outlive the service: none may stay behind, however the tests went.
@@ -133,7 +133,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
     for (const secret of [token, password]) expect(await log()).not.toContain(secret);
   });
 
-  it("lets its agent push and fetch with a password that git puts nowhere [G04, G05]", async () => {
+  it("lets its agent push and fetch with a password that git stores nowhere [G04, G05]", async () => {
     const [, password = ""] = /^password=(.+)$/m.exec(await runtime("/look")) ?? [];
     const answer = await runtime(`/push?word=${encodeURIComponent(password)}`);
     expect(answer).not.toContain(password);
@@ -155,7 +155,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
   });
 
   it(
-    "starts a killed runtime again, with its last lines in health and nothing left of its group [R12]",
+    "restarts a killed runtime, with its last lines in health and no process of its group left [R12]",
     async () => {
       const sandbox = await sandboxId();
       await runtime("/leave");
@@ -183,7 +183,7 @@ describe.runIf(sandboxesStartHere)("a sandbox in which something is killed", () 
   );
 
   it(
-    "ends with its daemon: all processes gone, the session failed, its log kept and followed into the next boot",
+    "ends with its daemon: all processes end, the session fails, its log is kept and continued by the next boot",
     async () => {
       const sandbox = await sandboxId();
       const reader = await follow();

@@ -1,6 +1,7 @@
 /**
- * Two services, each with its own data directory, on one database: two nodes. Who may admit what, once and by the newest
- * state, is the database's to say, whoever owns which actor. What belongs to a node, and nodes that die: several-nodes.test.ts.
+ * Two services, each with its own data directory, on one database: two nodes. The database decides who may admit
+ * what, once and by the newest state, regardless of which node owns which actor. several-nodes.test.ts covers
+ * resources of one node, and nodes that die.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
@@ -128,7 +129,7 @@ const ROUNDS = Array.from({ length: 10 }, (_, round) => round);
 
 describe("two services on one database", () => {
   it(
-    "fire each due instant once between them [R10, I2, I3]",
+    "fire each due instant exactly once [R10, I2, I3]",
     async () => {
       await instantAhead(there, ticks);
       const [firstMs = 0] = await instantsOf(there, ticks);
@@ -140,7 +141,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "make one session of a delivery that comes to both at once [W33, I5]",
+    "create one session for a delivery that reaches both at once [W33, I5]",
     async () => {
       await isTaken(there);
       const pairs = await Promise.all(
@@ -160,7 +161,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "take a webhook at once for a project that the other one has just made",
+    "accept a webhook at once for a project that the other one just created",
     async () => {
       for (const round of ROUNDS) {
         const project = await here.project(fresh);
@@ -174,7 +175,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "take no webhook by a secret that the other one has replaced, and soon one by the new [W31]",
+    "refuse a webhook with a secret that the other one replaced, and soon accept the new secret [W31]",
     async () => {
       for (const round of ROUNDS) {
         const former = secret;
@@ -187,7 +188,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "take no webhook for a project that the other one has paused, and soon again when it goes on [W29]",
+    "refuse webhooks for a project that the other one paused, and soon accept them when it resumes [W29]",
     async () => {
       for (const triggers_paused of ROUNDS.flatMap(() => [true, false])) {
         await here.call("PATCH", `/v1/projects/${hooks}`, { triggers_paused });
@@ -199,7 +200,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "take no webhook for a trigger that a manifest read by the other one has disabled [W29, M19]",
+    "refuse webhooks for a trigger that is disabled in a manifest read by the other one [W29, M19]",
     async () => {
       for (const default_branch of ["off", "main", "off", "main"]) {
         await here.call("PATCH", `/v1/projects/${hooks}`, { default_branch });
@@ -211,7 +212,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "start what waits through the one when slots are freed through the other [R08, I12]",
+    "start queued fires on one when slots are freed on the other [R08, I12]",
     async () => {
       await emptied(here, [hooks, ticks]);
       const held = await filled(here, hooks, CAP);
@@ -233,7 +234,7 @@ describe("two services on one database", () => {
   );
 
   it(
-    "refuse with the same error at the cap, whichever of them has the session's actor [I1]",
+    "refuse with the same error at the cap, whichever one has the session's actor [I1]",
     async () => {
       const [stopped = ""] = await filled(here, hooks, 1);
       await stopSession(here, hooks, stopped);
@@ -248,7 +249,7 @@ describe("two services on one database", () => {
   );
 });
 
-/** What is wrong between the answers of the two services to the same deliveries. */
+/** The differences between the two services' answers to the same deliveries. */
 const disagreements = (logs: readonly RequestLog[]): readonly string[] => {
   const found: string[] = [];
   for (const id of new Set(logs.flatMap((log) => [...log.keys()]))) {
@@ -263,9 +264,9 @@ const disagreements = (logs: readonly RequestLog[]): readonly string[] => {
   return found;
 };
 
-describe("a service that stands still and goes on", () => {
+describe("a service that stands still and continues", () => {
   it(
-    "has let go of what it was about to commit, and the other one has taken it [R11, I5, I18]",
+    "gave up its unfinished commit, which the other one took over [R11, I5, I18]",
     async () => {
       const { reached } = await here.arm({ point: "admission.written", signal: "SIGSTOP" });
       const late = deliver(here, "late");
@@ -282,7 +283,7 @@ describe("a service that stands still and goes on", () => {
   );
 
   it(
-    "in the middle of traffic has lost and doubled nothing, and what it does late counts no more [R11, I2, I3, I4, I5, I12, I18]",
+    "under traffic has lost and duplicated nothing, and its late actions have no effect [R11, I2, I3, I4, I5, I12, I18]",
     async () => {
       await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: false });
       const held = await filled(here, hooks, 5);

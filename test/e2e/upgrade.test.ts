@@ -1,4 +1,4 @@
-/** What a start does to the schema: the real program, several of it, on one database. */
+/** Schema changes at start: several processes of the real program on one database. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ const settings = (url: string) => ({
 });
 const MASTER_KEY = randomBytes(32).toString("hex");
 
-/** A start that is to be refused: how it ends, and what it says. */
+/** A start that must be refused: its exit code and its message. */
 const refusal = async ({ directory, dataDir }: Installation, url: string) => {
   const child = spawn(process.execPath, [MAIN], {
     cwd: directory,
@@ -63,7 +63,7 @@ const refusal = async ({ directory, dataDir }: Installation, url: string) => {
 
 describe("an upgrade", () => {
   it(
-    "is done once by two services that start at the same time, and both serve",
+    "runs once for two services that start at the same time, and both serve",
     async () => {
       const url = await database("empty");
       const lives: Life[] = await Promise.all(
@@ -90,7 +90,7 @@ describe("an upgrade", () => {
   );
 
   it(
-    "by a newer version is not undone: an older one refuses the start in a sentence, and changes nothing",
+    "by a newer version is not undone: an older one refuses to start with a message, and changes nothing",
     async () => {
       const url = await database("migrated");
       await query(url, "INSERT INTO schema_migrations (name, checksum) VALUES ('9999_later.sql', 'later')");

@@ -1,7 +1,8 @@
 /**
- * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server keeps
- * (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the tables say the same, and
- * nothing lies about. test/git/external-kills.ts has the backend alone; what is hosted is in fault-points.test.ts.
+ * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server
+ * keeps (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the
+ * tables say the same, and no temporary file is left. test/git/external-kills.ts has the backend alone;
+ * fault-points.test.ts covers hosted repositories.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -53,7 +54,7 @@ afterEach(() => {
 });
 
 const remote = (): string => `${service.life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${pid}.git`;
-/** What the server has under the name; empty where it has nothing. */
+/** The server's commit under the name; empty if the ref does not exist. */
 const tip = async (ref: string): Promise<string> =>
   (await git(bare, "rev-parse", "--verify", "--quiet", ref)).stdout.trim();
 
@@ -120,7 +121,7 @@ const propose = async (branch: string): Promise<string> => {
 
 describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
   it(
-    "of a new branch starts the session on it, at the commit that its row names [I7, I8, G12]",
+    "of a new branch starts the session on it, at the commit of its row [I7, I8, G12]",
     async () => {
       const known = new Set((await sessionsOf(service.life, pid)).map(({ id }) => id));
       await killedAt(moment, () => service.life.call("POST", `/v1/projects/${pid}/sessions`, {}));
@@ -151,7 +152,7 @@ const merges = (): Promise<string> => gitOk(bare, "rev-list", "--count", "--merg
 
 describe("a service that is killed over another server's repository", () => {
   it.each<Moment>([...MOMENTS, "merge.made"])(
-    "at %s of a merge merges once after the restart, and nobody asks again [I17]",
+    "at %s of a merge merges once after the restart, without another request [I17]",
     async (moment) => {
       const { head, main, request } = await proposal();
       const before = Number(await merges());
@@ -175,7 +176,7 @@ describe("a service that is killed over another server's repository", () => {
 
 describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
   it(
-    "of a push to a session's branch lets it be pushed again, and the request shows it [G12]",
+    "of a push to a session's branch allows the push again, and the request shows it [G12]",
     async () => {
       const [session] = await sessionsOf(service.life, pid);
       const branch = session?.id ?? "";
@@ -202,9 +203,9 @@ describe.each(MOMENTS)("a service that is killed over another server's repositor
   );
 });
 
-describe("what is left of all these lives", () => {
+describe("after all these kills", () => {
   it(
-    "is no quarantine, no pack half fetched, no lock, and no process",
+    "no quarantine, no partial pack, no lock and no process is left",
     async () => {
       // The last one began right after a push was killed: what lay there was too young to be swept at once.
       await soon(() => expect(leftovers()).toEqual([]));

@@ -13,7 +13,7 @@ describe(`a service that is killed twenty times, WEBHOOK_KILLS_SEED=${seed}`, ()
   });
   afterAll(() => service.close());
 
-  it("loses no webhook that it accepted, starts none twice, and leaves no process behind [W33, W35, W40, I4, I5]", async () => {
+  it("loses no webhook that it accepted, starts nothing twice, and leaves no process behind [W33, W35, W40, I4, I5]", async () => {
     const { log, unanswered } = await service.survive({ deliveries: DELIVERIES, kills: 20, seed });
     const { waiting, ...ledger } = await service.ledger();
 

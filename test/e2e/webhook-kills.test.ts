@@ -15,7 +15,7 @@ describe(`a service that is killed while webhooks arrive, WEBHOOK_KILLS_SEED=${s
   afterAll(() => service.close(), TEST_MS);
 
   it(
-    "loses no webhook that it accepted, starts none twice, and leaves no process behind [W33, W35, W40, I4, I5]",
+    "loses no webhook that it accepted, starts nothing twice, and leaves no process behind [W33, W35, W40, I4, I5]",
     async () => {
       const { log, unanswered } = await service.survive({ deliveries: DELIVERIES, kills: 3, seed });
       const { waiting, ...ledger } = await service.ledger();

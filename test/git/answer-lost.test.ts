@@ -27,7 +27,7 @@ const backend = <A, E>(use: (hosted: GitBackend["Service"]) => Effect.Effect<A, 
 
 const standIn = (script: string): void => gitStandIn(root, script);
 
-describe("a branch that git made without saying so", () => {
+describe("a branch that git creates without reporting it", () => {
   const repository = { projectId: randomUUID() };
   let tip = "";
   beforeAll(async () => {
@@ -39,14 +39,14 @@ describe("a branch that git made without saying so", () => {
     backend((hosted) => Effect.result(hosted.createBranch(repository, { branch, commit: tip })));
   const made = (branch: string) => backend((hosted) => hosted.branchTip(repository, branch));
 
-  it("is looked up and counts as made [G12]", async () => {
+  it("counts as created after a lookup [G12]", async () => {
     const branch = randomUUID();
     standIn(`"$REAL" "$@"; code=$?; case " $* " in *" update-ref "*) exit 1 ;; esac; exit $code`);
     expect((await attempt(branch))._tag).toBe("Success");
     expect(await made(branch)).toBe(tip);
   });
 
-  it("does not count as made where git failed indeed [G12]", async () => {
+  it("does not count as created if git really failed [G12]", async () => {
     const branch = randomUUID();
     standIn(`case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
     expect((await attempt(branch))._tag).toBe("Failure");
@@ -55,7 +55,7 @@ describe("a branch that git made without saying so", () => {
 });
 
 describe("a password in an import's address", () => {
-  it("reaches no git, no host and no message: the address is refused [G04]", async () => {
+  it("is refused before it reaches git, the host or a message [G04]", async () => {
     const trace = join(root, "trace");
     standIn(`printf '%s\\n' "$*" >> '${trace}'; env >> '${trace}'; exec "$REAL" "$@"`);
     let heard = 0;

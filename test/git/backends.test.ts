@@ -33,7 +33,7 @@ const two = Effect.gen(function* () {
 
 const upstream = { source: { kind: "git", url: "https://example.org/a.git" }, credential: null } as const;
 
-it.live("asks of every repository the backend of its kind, from its making on", () =>
+it.live("use the backend of the repository's kind for every operation, including its creation", () =>
   Effect.gen(function* () {
     const { backend, hosted, git, kinds, endpoint: http } = yield* two;
     const [here, there] = [randomUUID(), randomUUID()];
@@ -49,7 +49,7 @@ it.live("asks of every repository the backend of its kind, from its making on", 
   }).pipe(Effect.scoped),
 );
 
-it.live("knows no repository of a project that is not there, nor of a kind that nobody keeps", () =>
+it.live("find no repository for an unknown project or an unknown kind", () =>
   Effect.gen(function* () {
     const { backend, kinds } = yield* two;
     const projectId = randomUUID();

@@ -91,11 +91,11 @@ afterAll(async () => {
 const listing = (server: GitServer) =>
   git(world.root, "ls-remote", server.url(projectId, "person"), "refs/heads/main");
 
-it("is what every node goes by at once, also where the former one has just been refused", async () => {
+it("takes effect on every node at once, even if the previous one was just refused", async () => {
   world.server.password = "canary-renewed";
   const main = await gitOk(join(world.upstreams, `${projectId}.git`), "rev-parse", "main");
   for (const { kept, server } of nodes) {
-    // The mirror is not there yet, so that a clone has to ask.
+    // The mirror does not exist yet, so a clone has to ask.
     expect((await listing(server)).code).not.toBe(0);
     const refused = await run(Effect.flip(kept.backend.branchTip({ projectId }, "main")));
     expect(refused.code).toBe("refused");
@@ -112,7 +112,7 @@ it("is what every node goes by at once, also where the former one has just been 
   }
 });
 
-it("leaves nothing to the former one, which the server still takes", async () => {
+it("ends access with the previous one, although the server still accepts it", async () => {
   const former = world.server.password;
   await renew("canary-wrong");
   for (const { kept } of nodes) {

@@ -1,6 +1,6 @@
 /**
- * What the worlds of repositories that are kept elsewhere have in common: a directory of each one's own, and projects whose
- * repository is made at its server first, as somebody else would have.
+ * The common parts of the worlds of external repositories: a separate directory for each one, and projects whose
+ * repository is created at its server first, as another user would do.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";

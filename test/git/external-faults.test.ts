@@ -1,4 +1,4 @@
-/** The `git` backend against servers that fail, lead astray or flood, and what becomes of their credentials. */
+/** The `git` backend against servers that fail, lead astray or flood, and the safety of their credentials. */
 import { execFileSync } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -71,7 +71,7 @@ describe("a server that fails", () => {
     ["says 401 to what was a good password", { kind: "status", status: 401 }, "refused"],
     ["says 403", { kind: "status", status: 403 }, "refused"],
     ["says 404", { kind: "status", status: 404 }, "refused"],
-  ] as const)("and %s is told by whether that passes", async (_, fault, code) => {
+  ] as const)("and %s is reported by whether that passes", async (_, fault, code) => {
     world.server.fault = () => fault;
     for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
       const error = await failure(call);
@@ -81,7 +81,7 @@ describe("a server that fails", () => {
     }
   });
 
-  it.each([401, 403])("and says %i in the middle of a call has refused the credential", async (status) => {
+  it.each([401, 403])("and says %i during a call has refused the credential", async (status) => {
     world.server.fault = (target) => (isPost(target) ? { kind: "status", status } : null);
     for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
       const error = await failure(call);
@@ -99,7 +99,7 @@ describe("a server that fails", () => {
     ["of one line", page],
     ["of many lines", page.replaceAll(">", ">\n")],
     ["that is empty", ""],
-  ])("and shows a page %s instead of git is no empty repository", async (_, text) => {
+  ])("and shows a page %s instead of git is not an empty repository", async (_, text) => {
     const told = {
       code: "refused",
       message: expect.stringContaining("answered with a web page, not with git"),
@@ -122,7 +122,7 @@ describe("a server that fails", () => {
     expect(await run(backend.branchTip(repository, "main"))).toBe(base);
   });
 
-  it("and never answers is given up, and all who waited for one fetch are told together", async () => {
+  it("and never answers is given up, and all callers that waited for the same fetch get the error together", async () => {
     world.server.fault = () => ({ kind: "hang" });
     const heard = world.server.heard.length;
     const calls = Array.from({ length: 5 }, () => failure(world.backend.branchTip(repository, "main")));
@@ -132,7 +132,7 @@ describe("a server that fails", () => {
 
   const mebibytes = 1024 ** 2;
 
-  it("with refs without end is stopped by the memory that git may take", async () => {
+  it("with endless refs is stopped by the memory limit of git", async () => {
     await bounded({ memoryBytes: 64 * mebibytes, fileBytes: mebibytes }, (own) =>
       Effect.gen(function* () {
         expect(yield* own.backend.branchTip(repository, "main")).toBe(base);
@@ -146,7 +146,7 @@ describe("a server that fails", () => {
     );
   });
 
-  it("with a pack that is too large is stopped, and leaves nothing of it [G08]", async () => {
+  it("with a pack that is too large is stopped, and no part of the pack stays [G08]", async () => {
     const bare = join(world.upstreams, `${repository.projectId}.git`);
     const large = execFileSync("git", ["hash-object", "-w", "--stdin"], {
       cwd: bare,
@@ -170,7 +170,7 @@ describe("a server that fails", () => {
     );
   });
 
-  it("takes a branch without saying so: it is found there, and counts as made [G12]", async () => {
+  it("accepts a branch without reporting it: a lookup finds it, and it counts as made [G12]", async () => {
     const branch = randomUUID();
     world.server.fault = (target) => (target.endsWith("/git-receive-pack") ? { kind: "mute" } : null);
     await run(cut(branch));
@@ -190,8 +190,8 @@ describe("a server that fails", () => {
   });
 });
 
-describe("a server that leads elsewhere", () => {
-  it("is not followed, and the other one is told nothing [G03]", async () => {
+describe("a server that redirects or that has a private address", () => {
+  it("is not followed, and the other server receives nothing [G03]", async () => {
     const other = await startUpstream(world.upstreams);
     try {
       const location = `${other.origin}/${repository.projectId}.git/info/refs?service=git-upload-pack`;
@@ -209,7 +209,7 @@ describe("a server that leads elsewhere", () => {
     ["https://localhost/a.git", /is private/],
     ["ext::id", /must have the form https/],
     ["file:///etc", /must have the form https/],
-  ])("by its address %s is not spoken to [G03]", async (url, reason) => {
+  ])("is not contacted at its address %s [G03]", async (url, reason) => {
     const upstream = { source: { kind: "git", url }, credential: null } as const;
     const error = await run(
       Effect.flip(
@@ -257,7 +257,7 @@ const processes = (): string =>
     .join("\n");
 
 describe("a credential", () => {
-  it("is told to its own server alone, whoever asks [G04]", () => {
+  it("is sent to its own server alone, regardless of who asks [G04]", () => {
     const tell = passwordTeller({ kind: "password", username: "c@i", password: "pw" }, "https://h:8443");
     expect(tell("Username for 'https://h:8443': ")).toBe("c@i");
     expect(tell("Password for 'https://c%40i@h:8443': ")).toBe("pw");
@@ -288,7 +288,7 @@ describe("a credential", () => {
     }
   });
 
-  it("is in no process that runs while its server takes its time [G05]", async () => {
+  it("is in no process that runs while its server is slow [G05]", async () => {
     const { promise: seen, resolve } = Promise.withResolvers<string>();
     // The password has been sent when the server lets a request in.
     world.server.fault = () => {
@@ -300,7 +300,7 @@ describe("a credential", () => {
     expect(await seen).not.toContain(world.server.password);
   });
 
-  it("that is wrong is refused without a word of it", async () => {
+  it("that is wrong is refused with a message that does not quote it", async () => {
     const upstream = world.upstreamOf(repository.projectId);
     const credential = { kind: "password", username: "ci", password: "canary-wrong" } as const;
     const own = { projectId: randomUUID(), importFrom: null, defaultBranch: null };

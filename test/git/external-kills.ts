@@ -86,7 +86,7 @@ const agreement = async () => {
 };
 
 const killsAt = (step: string, fault: Fault | null): void => {
-  it("leaves a branch that is made by the next one [G12]", async () => {
+  it("leaves a branch that the next process creates [G12]", async () => {
     const make = { branch: randomUUID(), commit: base };
     const life = begin(make);
     killAt(life, step, fault);
@@ -98,7 +98,7 @@ const killsAt = (step: string, fault: Fault | null): void => {
     await agreement();
   });
 
-  it("leaves a push that is made, or made again, as a whole [G12]", async () => {
+  it("leaves a push that is complete or that can be repeated as a whole [G12]", async () => {
     const session = randomUUID();
     await run(world.backend.createBranch({ projectId }, { branch: session, commit: base }));
     const serve = async (): Promise<[ChildProcess, string]> => {

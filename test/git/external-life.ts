@@ -10,7 +10,7 @@ export interface LifeOrder {
   readonly directory: string;
   readonly upstream: Upstream;
   readonly projectId: string;
-  /** A branch to make, or the session whose pushes are to be served; the endpoint's address is then printed. */
+  /** A branch to create, or the session whose pushes must be served; the endpoint's address is then printed. */
   readonly make: { readonly branch: string; readonly commit: string } | { readonly serve: string };
 }
 

@@ -83,7 +83,7 @@ beforeEach(async () => {
 });
 
 describe("a push", () => {
-  it("is at the server when it is acknowledged, and in the mirror", async () => {
+  it("is on the server and in the mirror when it is acknowledged", async () => {
     const head = await commit("change.txt");
     await gitOk(work, "push", "--quiet", "origin", "HEAD");
     expect(await tip(there, `refs/heads/${session}`)).toBe(head);
@@ -92,7 +92,7 @@ describe("a push", () => {
     expect(await tip(there, `refs/wip/${session}`)).toBe(head);
   });
 
-  it("is judged by the ref policy before a word of it goes to the server [G09]", async () => {
+  it("is checked by the ref policy before the server hears of it [G09]", async () => {
     await commit("change.txt");
     const heard = world.server.heard.length;
     const before = await objects();
@@ -103,7 +103,7 @@ describe("a push", () => {
     expect(await objects()).toBe(before);
   });
 
-  it("of several refs is refused for those that its server refuses, with the server's words", async () => {
+  it("of several refs is refused for those that the server refuses, with the server's words", async () => {
     hook("update", 'case "$1" in */no*) echo "not on my watch"; exit 1 ;; esac');
     const head = await commit("change.txt");
     const pushed = await git(work, "push", url(person), "HEAD:refs/heads/yes", "HEAD:refs/heads/no");
@@ -116,7 +116,7 @@ describe("a push", () => {
     }
   });
 
-  it("that its server refuses leaves no object here", async () => {
+  it("that the server refuses leaves no object in the mirror", async () => {
     hook("pre-receive", "echo closed for today; exit 1");
     await commit("change.txt");
     const before = await objects();
@@ -127,7 +127,7 @@ describe("a push", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("that is atomic is made at its server as a whole or not at all", async () => {
+  it("that is atomic is applied at the server as a whole or not at all", async () => {
     hook("update", 'case "$1" in */no*) exit 1 ;; esac');
     const head = await commit("change.txt");
     const refs = ["HEAD:refs/heads/yes", "HEAD:refs/heads/no"];
@@ -140,7 +140,7 @@ describe("a push", () => {
     expect([await tip(there, "a"), await tip(there, "b")]).toEqual([head, head]);
   });
 
-  it("may delete and rewind what the policy lets a person delete and rewind", async () => {
+  it("may delete and rewind the refs that the policy lets a user delete and rewind", async () => {
     await commit("change.txt");
     await gitOk(work, "push", "--quiet", url(person), "HEAD:refs/heads/topic");
     await gitOk(work, "push", "--quiet", "--force", url(person), "HEAD~1:refs/heads/topic");
@@ -149,7 +149,7 @@ describe("a push", () => {
     for (const bare of [there, mirror]) expect(await tip(bare, "topic")).toBe("");
   });
 
-  it("from where the branch is no longer is told to fetch", async () => {
+  it("from a tip that the branch no longer has is told to fetch", async () => {
     const head = await commit("change.txt");
     const aside = await gitOk(work, "commit-tree", "-m", "Aside", "-p", "HEAD~1", "HEAD~1^{tree}");
     await gitOk(work, "push", "--quiet", there, `${aside}:refs/heads/elsewhere`);
@@ -191,7 +191,7 @@ describe("a push", () => {
     for (const bare of [there, mirror]) expect(await gitOk(bare, "show-ref")).toBe(before);
   });
 
-  it("and a fetch leave refs alone whose names are not taken here [G01]", async () => {
+  it("and a fetch leave refs alone whose names this service does not accept [G01]", async () => {
     const head = await gitOk(there, "rev-parse", "main");
     const names = [
       "refs/heads/\xff\xfe",
@@ -226,7 +226,7 @@ describe("a push", () => {
     ).toEqual({ defaultBranch: "main" });
   });
 
-  it("of a name that means something on a command line is not passed on", async () => {
+  it("is not passed on if a ref's name means something on a command line", async () => {
     const to = await commit("change.txt");
     const commands = [{ from: "0".repeat(40), to, ref: "refs/tags/x:refs/heads/main" }];
     expect(await beginPush({ commands, work, url: url(person) })()).toContain(
@@ -244,8 +244,8 @@ const attempt = async () => {
   return { code, stderr, head, before };
 };
 
-describe("a server that fails in a push", () => {
-  it("after it took it, is asked: the push is acknowledged [G12]", async () => {
+describe("a server that fails during a push", () => {
+  it("after it accepted the push is asked again: the push is acknowledged [G12]", async () => {
     world.server.fault = (target) => (isPush(target) ? { kind: "mute" } : null);
     const { code, head } = await attempt();
     expect(code).toBe(0);
@@ -256,7 +256,7 @@ describe("a server that fails in a push", () => {
     ["dies in the middle", { kind: "die", afterBytes: 100 }],
     ["says 500", { kind: "status", status: 500 }],
     ["never answers", { kind: "hang" }],
-  ])("and %s has not got it: it is refused, and nothing stays here [G12]", async (_, fault) => {
+  ])("and %s does not have the push: it is refused, and no object stays here [G12]", async (_, fault) => {
     world.server.fault = (target) => (isPush(target) ? fault : null);
     const { code, stderr, head, before } = await attempt();
     expect(code).not.toBe(0);
@@ -268,7 +268,7 @@ describe("a server that fails in a push", () => {
     expect(await tip(there, `refs/heads/${session}`)).toBe(head);
   });
 
-  it("and is gone altogether: nobody says that it was pushed, or that it was not", async () => {
+  it("and stays away leaves the result open: the push is reported neither as done nor as failed", async () => {
     let pushing = false;
     world.server.fault = (target) => {
       pushing ||= isPush(target);
@@ -281,7 +281,7 @@ describe("a server that fails in a push", () => {
 });
 
 describe("a clone", () => {
-  it("sees at once what others pushed to the server", async () => {
+  it("sees at once the commits that others pushed to the server", async () => {
     const head = await commit("change.txt");
     await gitOk(work, "push", "--quiet", there, "HEAD:refs/heads/others");
     await gitOk(work, "fetch", "--quiet", "origin");
@@ -291,7 +291,7 @@ describe("a clone", () => {
     expect((await git(work, "rev-parse", "--verify", "origin/others")).code).not.toBe(0);
   });
 
-  it("sees the session's branch that another node has just made, however fresh the mirror is here", async () => {
+  it("sees a session branch that another node just created, even if the local mirror is fresh", async () => {
     const nodeScope = Effect.runSync(Scope.make());
     const node = makeExternalWorld({
       upstreams: world.known,
@@ -313,7 +313,7 @@ describe("a clone", () => {
     }
   });
 
-  it("of many at once costs the server one or two transfers", async () => {
+  it("costs the server one or two transfers, even with many clones at once", async () => {
     await commit("change.txt");
     await gitOk(work, "push", "--quiet", there, "HEAD:refs/heads/others");
     const heard = world.server.heard.length;
@@ -325,7 +325,7 @@ describe("a clone", () => {
     expect(packs.length).toBeLessThan(12);
   });
 
-  it("from a server that is away is refused with a sentence, 503", async () => {
+  it("is refused with 503 and a message if the server is unreachable", async () => {
     world.server.fault = () => ({ kind: "status", status: 500 });
     const { code, stderr } = await git(work, "fetch", "origin");
     expect(code).not.toBe(0);
@@ -333,7 +333,7 @@ describe("a clone", () => {
     expect(stderr).toContain("503");
   });
 
-  it("finds its mirror again where it was lost", async () => {
+  it("restores the mirror if it was lost", async () => {
     rmSync(mirror, { recursive: true });
     await gitOk(work, "fetch", "--quiet", "origin");
     expect(await tip(mirror, `refs/heads/${session}`)).not.toBe("");

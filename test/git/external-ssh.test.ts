@@ -69,7 +69,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
     privateKey,
     knownHosts: "[127.0.0.1]:2222 ssh-ed25519 AAAA\n",
   } as const;
-  it("is given the key and the known hosts as files of its own, the checked address, and no other way in", async () => {
+  it("gets the key and the known hosts as its own files, the checked address, and no other way in", async () => {
     sshStandIn("calls");
     const url = `ssh://git@127.0.0.1:2222${world.upstreams}/${repository.projectId}.git`;
     const reached = Effect.scoped(
@@ -116,7 +116,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
     }
   });
 
-  it("that cannot get in is told by its own words", async () => {
+  it("reports its own message if it cannot connect", async () => {
     const bin = join(world.root, "bin-refusing");
     mkdirSync(bin);
     writeFileSync(
@@ -140,7 +140,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
     });
   });
 
-  it("leaves no key behind: what a dead service left is swept at the next start", async () => {
+  it("leaves no key behind: the next start removes the files of a dead service", async () => {
     const left = join(world.mirrors, `.key-${randomUUID()}`);
     mkdirSync(left);
     writeFileSync(join(left, "key"), privateKey);

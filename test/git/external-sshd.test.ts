@@ -16,7 +16,7 @@ import { hasSshd, type Sshd, startSshd } from "./sshd.ts";
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
 
-describe.skipIf(!hasSshd)("a repository that ssh leads to", () => {
+describe.skipIf(!hasSshd)("a repository over ssh", () => {
   let directory = "";
   let sshd: Sshd | undefined;
   let world: ExternalWorld;
@@ -53,7 +53,7 @@ describe.skipIf(!hasSshd)("a repository that ssh leads to", () => {
     return project;
   };
 
-  it("has its branches made, moved and merged there", async () => {
+  it("creates, moves and merges branches on the server", async () => {
     const project = await created();
     const at = join(world.upstreams, `${project.projectId}.git`);
     const base = await run(world.backend.resolveBase(project, "main"));
@@ -68,7 +68,7 @@ describe.skipIf(!hasSshd)("a repository that ssh leads to", () => {
     expect(await gitOk(at, "rev-parse", "refs/heads/main")).toBe(work);
   });
 
-  it("takes a key that lost its last line end on the way", async () => {
+  it("accepts a key that lost its final line break", async () => {
     const whole = credential;
     credential = {
       kind: "ssh_key",
@@ -99,7 +99,7 @@ describe.skipIf(!hasSshd)("a repository that ssh leads to", () => {
       /[Hh]ost key/,
     ],
     [
-      "is not spoken to where nothing is known of its server's key",
+      "is not contacted if its server's key is unknown",
       ({ privateKey }: Sshd) => ({ privateKey, knownHosts: "[127.0.0.2]:22 ssh-ed25519 AAAA\n" }),
       /[Hh]ost key/,
     ],

@@ -32,7 +32,7 @@ const mirror = Effect.gen(function* () {
   };
 });
 
-it.effect("what was fetched within the age that is wanted is not fetched again", () =>
+it.effect("a fetch within the wanted age is not repeated", () =>
   Effect.gen(function* () {
     const { asked, count } = yield* mirror;
     yield* asked(2000);
@@ -48,7 +48,7 @@ it.effect("what was fetched within the age that is wanted is not fetched again",
 );
 
 it.effect(
-  "what was fetched by a clock that has been set back since is not fresh until that hour comes again",
+  "a fetch with a later time than the clock's, which was set back, is not fresh until that time comes again",
   () =>
     Effect.gen(function* () {
       const { asked, count } = yield* mirror;
@@ -62,7 +62,7 @@ it.effect(
     }),
 );
 
-it.effect("a failure is of those who asked before it began, and of nobody who comes after it", () =>
+it.effect("a failure reaches only the callers that asked before it began", () =>
   Effect.gen(function* () {
     const { asked, count, answers } = yield* mirror;
     const [begun, going] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];

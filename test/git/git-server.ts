@@ -1,6 +1,6 @@
 /**
- * A server of the tests' own that mounts the smart-HTTP functions as the service does: it reads the path, takes the
- * password for who is asking, and streams. What it heard (targets, passwords, headers) is kept for assertions.
+ * A server for the tests that mounts the smart-HTTP functions as the service does: it reads the path, takes the
+ * password for the user, and streams. It records the targets, passwords and headers of requests for assertions.
  */
 import * as NodeStream from "@effect/platform-node/NodeStream";
 import * as Effect from "effect/Effect";

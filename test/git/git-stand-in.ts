@@ -1,4 +1,6 @@
-/** A program in git's place, for what git does too seldom: to fail, to be too late, to say nothing of what it did. */
+/**
+ * A program in git's place that does what git does too seldom: it fails, it is late, or it does not report its work.
+ */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

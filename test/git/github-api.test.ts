@@ -57,7 +57,7 @@ const fail = (start: string, times: number, fault: ApiFault): void => {
 };
 
 describe("a branch's tip", () => {
-  it("costs nothing where it did not move, and is new where it did", async () => {
+  it("costs nothing if it did not change, and is read again if it did", async () => {
     const before = await tipOf();
     const { remaining } = host.limit;
     expect(await tipOf()).toBe(before);
@@ -70,7 +70,7 @@ describe("a branch's tip", () => {
     expect(await tipOf()).toBe(tip);
   });
 
-  it("is not told to another credential from what one was told", async () => {
+  it("is not given to another credential from the cache of the first one", async () => {
     await tipOf();
     world.credential = { kind: "token", token: host.token() };
     await tipOf();
@@ -83,7 +83,7 @@ describe("a branch's tip", () => {
     ["a page instead of JSON", { kind: "status", status: 200, body: "<html>canary</html>" }],
     ["JSON of another form", { kind: "status", status: 200, body: '{"ref":["canary"]}' }],
     ["more bytes than it can have", { kind: "status", status: 200, body: " ".repeat(1_100_000) }],
-  ])("is asked for again after %s, and given up after three times", async (_, fault) => {
+  ])("is requested again after %s, and given up after three tries", async (_, fault) => {
     fail(ref, 2, fault);
     expect(await tipOf()).toBe(tip);
     expect(host.calls(ref)).toHaveLength(3);
@@ -98,13 +98,13 @@ describe("a branch's tip", () => {
   it.each<[number, string, string, number?]>([
     [401, '{"message":"Bad credentials"}', "rejects the credential (401)"],
     [403, '{"message":"Resource not accessible by integration"}', "Check its permissions"],
-    // Which of the two is not there is asked once more.
+    // A missing repository or commit: one more request tells which.
     [404, '{"message":"Not Found"}', "does not have this repository", 2],
     [409, '{"message":"Git Repository is empty."}', "An empty repository needs a first commit"],
     [301, "{}", "has moved (301)"],
     [451, '{"message":"Repository access blocked"}', "It says: Repository access blocked"],
   ])(
-    "is refused with a sentence about %i, which nobody asks again",
+    "is refused with a message about %i and without another try",
     async (status, body, sentence, calls = 1) => {
       host.fault = () => ({
         kind: "status",
@@ -120,7 +120,7 @@ describe("a branch's tip", () => {
     },
   );
 
-  it("is refused without the token where the host repeats it, and without what steers a terminal [G05]", async () => {
+  it("is refused without the token that the host repeats, and without control characters [G05]", async () => {
     const { token } = world.credential as { token: string };
     const message = `No\u001b[31m ${token} here${"!".repeat(500)}`;
     host.fault = () => ({ kind: "status", status: 403, body: JSON.stringify({ message }) });
@@ -142,7 +142,7 @@ describe("the host's limits", () => {
     expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon" }, noon)).toBeNull();
   });
 
-  it("close the door when they are used up, until the instant named by the host's clock", async () => {
+  it("stop all requests when they are used up, until the time that the host names", async () => {
     host.limit = { remaining: 1, reset: Math.floor(new Date().getTime() / 1000) + 3600 };
     expect(await tipOf()).toBe(tip);
     const error = await failure(backend.branchTip(repository, "main"));
@@ -157,7 +157,7 @@ describe("the host's limits", () => {
   it.each([
     [403, { "retry-after": "1" }, "{}"],
     [429, { "retry-after": "1" }, "{}"],
-  ])("are waited for where they end soon, by a call of any kind: %i", async (status, headers, body) => {
+  ])("are waited for if they end soon, by a call of any kind: %i", async (status, headers, body) => {
     const branch = randomUUID();
     fail(refs, 1, { kind: "status", status, headers, body });
     await run(backend.createBranch(repository, { branch, commit: tip }));
@@ -169,7 +169,7 @@ describe("the host's limits", () => {
     [429, {}, "{}"],
     [403, {}, '{"message":"You have exceeded a secondary rate limit. Please wait."}'],
     [403, { "retry-after": "60" }, "{}"],
-  ])("are told where they last: %i with %j", async (status, headers, body) => {
+  ])("are reported if they last: %i with %j", async (status, headers, body) => {
     fail(ref, 1, { kind: "status", status, headers, body });
     const error = await failure(backend.branchTip(repository, "main"));
     expect(error.message).toContain("The rate limit of the code host is used up");
@@ -192,14 +192,14 @@ describe("a branch", () => {
     expect(await tipOf(branch)).toBe(tip);
   });
 
-  it("is not called made where it was not [G12]", async () => {
+  it("is not reported as made if it was not [G12]", async () => {
     const branch = randomUUID();
     fail(refs, 9, { kind: "die" });
     expect((await failure(make(branch))).code).toBe("unavailable");
     expect(await tipOf(branch)).toBeNull();
   });
 
-  it("is refused in the host's words where its rules forbid it, and where there is no such commit", async () => {
+  it("is refused in the host's words if its rules forbid it, or if the commit does not exist", async () => {
     host.protect = () => true;
     const refused = await failure(make(randomUUID()));
     expect([refused.code, refused.message]).toEqual([
@@ -213,7 +213,7 @@ describe("a branch", () => {
 describe("a pull request", () => {
   const request = { headRef: "long", baseRef: "main", title: "t".repeat(300), body: "b".repeat(70_000) };
 
-  it("is cut to what the host takes, and refused in the host's words where it is refused", async () => {
+  it("is cut to the host's limits, and a refusal has the host's words", async () => {
     const next = await gitOk(bare, "commit-tree", `${tip}^{tree}`, "-p", tip, "-m", "Long");
     await gitOk(bare, "update-ref", "refs/heads/long", next);
     expect(await run(world.pulls.create(repository, request))).toMatchObject({ number: 1, head: next });
@@ -226,7 +226,7 @@ describe("a pull request", () => {
     expect([error.code, error.message]).toEqual(["refused", expect.stringContaining("Drafts are off.")]);
   });
 
-  it("is not opened twice where the answer was lost, and found by its branch", async () => {
+  it("is not opened twice if the answer was lost: it is found by its branch", async () => {
     const next = await gitOk(bare, "commit-tree", `${tip}^{tree}`, "-p", tip, "-m", "Lost");
     await gitOk(bare, "update-ref", "refs/heads/lost", next);
     const calls = `POST /repos/${OWNER}/${repository.projectId}/pulls`;
@@ -248,7 +248,7 @@ describe("an app's token", () => {
     world.credential = asApp(host);
   });
 
-  it("is minted once for all who ask at the same time, for the one repository", async () => {
+  it("is created once for all concurrent callers, for the one repository", async () => {
     await run(
       Effect.all(
         Array.from({ length: 20 }, () => backend.branchTip(repository, "main")),
@@ -261,7 +261,7 @@ describe("an app's token", () => {
     expect(new Set(host.calls(ref).map(({ token }) => token))).toEqual(new Set(host.minted));
   });
 
-  it("is renewed once where the host does not take it any more, over the API and over git", async () => {
+  it("is renewed once if the host no longer accepts it, over the API and over git", async () => {
     await tipOf();
     host.tokens.delete(host.minted[0] ?? "");
     expect(await tipOf()).toBe(tip);
@@ -271,7 +271,7 @@ describe("an app's token", () => {
     expect([files.commits, host.minted.length]).toEqual([[], 3]);
   });
 
-  it("is not minted again and again where the host takes none", async () => {
+  it("is not created again and again if the host accepts none", async () => {
     host.fault = (call) => (call.startsWith("GET") ? { kind: "status", status: 401 } : null);
     const error = await failure(backend.branchTip(repository, "main"));
     expect([error.code, host.minted.length]).toEqual(["refused", 2]);
@@ -282,7 +282,7 @@ describe("an app's token", () => {
     [401, "rejects the app's id and private key"],
     [404, "does not have this installation"],
     [422, "has no access to the repository"],
-  ])("is not to be had: %i is told", async (status, sentence) => {
+  ])("is unavailable: %i is reported", async (status, sentence) => {
     fail(calls, 9, { kind: "status", status, body: '{"message":"Because."}' });
     const error = await failure(backend.branchTip(repository, "main"));
     expect([error.code, error.message]).toEqual(["refused", expect.stringContaining(sentence)]);
@@ -306,16 +306,16 @@ const impatient = Effect.gen(function* () {
   ]);
 });
 
-it.each(["hang", "slow"] as const)("gives a host up that does not answer in time: %s", async (kind) => {
+it.each(["hang", "slow"] as const)("gives up on a host that does not answer in time: %s", async (kind) => {
   host.fault = () => ({ kind });
   const errors = await Effect.runPromise(Effect.scoped(impatient));
   expect(errors.map(({ code }) => code)).toEqual(Array(3).fill("unavailable"));
   expect(errors[0]?.message).toContain("did not answer within 0.1 s");
-  // What may have been done is not done twice, unless that is harmless.
+  // A request that may have taken effect is not repeated, unless the repetition is harmless.
   expect(["GET", "POST"].map((method) => host.calls(method).length)).toEqual([3, 4]);
 });
 
-it.effect("mints an app's token anew before the old one expires", () =>
+it.effect("creates a new app token before the old one expires", () =>
   Effect.gen(function* () {
     yield* TestClock.setTime(Date.UTC(2026, 10, 20, 12));
     let mints = 0;
@@ -343,7 +343,7 @@ it.effect("mints an app's token anew before the old one expires", () =>
   }),
 );
 
-describe("a private address that nobody allowed", () => {
+describe("a private address that is not allowed", () => {
   it.each([
     ["http", (port: string) => `http://localhost:${port}`],
     ["a literal", () => "https://[::1]"],
@@ -358,7 +358,7 @@ describe("a private address that nobody allowed", () => {
     expect(host.heard).toEqual([]);
   });
 
-  it("is not dialled where a name leads to it [G03]", async () => {
+  it("is not dialled if a name resolves to it [G03]", async () => {
     const url = `${host.apiUrl.replace("127.0.0.1", "localhost")}/x`;
     const request = {
       method: "GET",

@@ -1,4 +1,4 @@
-/** What the `github` backend promises of its own, beside what every backend does (src/git/github/backend.ts). */
+/** The promises of the `github` backend beyond those of every backend (src/git/github/backend.ts). */
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ const branchAtHost = async (branch: string): Promise<string> => {
 };
 
 describe("a token", () => {
-  it("that may only read is refused at once, where an app says nothing of it", async () => {
+  it("is refused at once if it may only read, also for an app that does not report it", async () => {
     host.mayPush = () => false;
     const request = (credential: Upstream["credential"]) => ({
       projectId: randomUUID(),
@@ -80,7 +80,7 @@ describe("a token", () => {
     expect(await run(world.bare.create(request(asApp(host))))).toEqual({ defaultBranch: "main" });
   });
 
-  it("that git is refused with and no other is to be had for is not tried again", async () => {
+  it("that git is refused with is not tried again if no other one is available", async () => {
     world.credential = { kind: "token", token: host.token() };
     host.tokens.delete((world.credential as { token: string }).token);
     const error = await failure(backend.compare(repository, { base: "main", head: "main" }));
@@ -89,15 +89,15 @@ describe("a token", () => {
     expect(host.gitKnocks).toBe(2);
   });
 
-  it("is no question where something else failed", async () => {
+  it("is not renewed after an unrelated failure", async () => {
     const asked = { commit: "e".repeat(40), path: "a", maxBytes: 10 };
     expect((await failure(backend.readFile(repository, asked))).code).toBe("git_failed");
     expect(host.heard).toEqual([]);
   });
 
-  it("that the host takes no more is renewed for a client's fetch", async () => {
+  it("that the host no longer accepts is renewed for a client's fetch", async () => {
     host.tokens.delete(host.minted.at(-1) ?? "");
-    // What was fetched a moment ago would do for a client.
+    // A fetch of a moment ago would be fresh enough for a client.
     rmSync(mirror, { recursive: true });
     const answer = await run(world.endpoint.advertise(fetching()));
     expect([answer.status, existsSync(mirror)]).toEqual([200, true]);
@@ -108,13 +108,13 @@ describe("a token", () => {
   });
 });
 
-describe("a branch that the host has made", () => {
-  it("is in the mirror before anybody is told", async () => {
+describe("a branch that the host has created", () => {
+  it("reaches the mirror before any caller gets the answer", async () => {
     await run(backend.createBranch(repository, { branch: "made", commit: base }));
     expect(await tip(mirror, "made")).toBe(base);
   });
 
-  it("is made, whether or not the mirror could follow", async () => {
+  it("counts as made, whether or not the mirror could follow", async () => {
     host.servesGit = false;
     await run(backend.createBranch(repository, { branch: "alone", commit: base }));
     expect([await tip(bare, "alone"), await tip(mirror, "alone")]).toEqual([base, ""]);
@@ -133,7 +133,7 @@ describe("a merge that the host's rules refuse to a push", () => {
     chmodSync(hook, 0o755);
   });
 
-  it("is made by the open pull request of that very commit into that very branch", async () => {
+  it("is made by the open pull request of that commit into that branch", async () => {
     const [other, head] = [await branchAtHost("other"), await branchAtHost("work")];
     await gitOk(bare, "update-ref", "refs/heads/side", base);
     for (const [from, into] of [
@@ -150,13 +150,13 @@ describe("a merge that the host's rules refuse to a push", () => {
     expect(other).not.toBe(head);
   });
 
-  it("is refused in the host's words where none is open", async () => {
+  it("is refused in the host's words if no pull request is open", async () => {
     const error = await failure(merge(await branchAtHost("work")));
     expect([error.code, error.message]).toEqual(["refused", expect.stringContaining("use a pull request")]);
     expect(await tip(bare, "main")).toBe(base);
   });
 
-  it("is the only one that pull requests are asked for", async () => {
+  it("is the only merge that uses pull requests", async () => {
     expect((await failure(merge("e".repeat(40)))).code).toBe("unknown_ref");
     expect(host.calls(api("GET", "/pulls"))).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe("a project of another kind", () => {
     find: () => Effect.succeed({ ...upstream, defaultBranch: "main" }),
   };
 
-  it("is none of its repositories, and nothing is asked of the host", async () => {
+  it("is not one of the backend's repositories, and the host gets no request", async () => {
     const allowHosts = ["127.0.0.1"];
     const directory = join(world.root, "others");
     const opened = githubRepositories({

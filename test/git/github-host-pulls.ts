@@ -31,7 +31,7 @@ export const said = (status: number, message: string, errors: readonly unknown[]
 });
 export const notFound = said(404, "Not Found");
 
-/** What a ref points to; null where there is none. */
+/** The commit of a ref, or null if it does not exist. */
 export const tipOf = async (bare: string, ref: string): Promise<string | null> => {
   const { code, stdout } = await git(bare, "rev-parse", "--verify", "--quiet", ref);
   return code === 0 ? stdout.trim() : null;

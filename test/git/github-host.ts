@@ -1,6 +1,6 @@
 /**
- * A code host as its public API description has it, over bare repositories of the test's own: the API and git's
- * `http-backend` show the same refs. What it does wrong is a test's to say, request by request.
+ * A code host as its public API description has it, over bare repositories of the test: the API and git's
+ * `http-backend` show the same refs. A test chooses its faults, request by request.
  */
 import { createHash, generateKeyPairSync, randomBytes, verify } from "node:crypto";
 import { once } from "node:events";

@@ -1,4 +1,6 @@
-/** What git says in version 2 before it is asked for anything, which the service says in its place from the second time on. */
+/**
+ * Git's greeting in version 2 before the first request, which the service sends in its place from the second time on.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +58,7 @@ describe("the greeting of version 2", () => {
   it.each([
     ["says nothing", "exit 128"],
     ["breaks off", `printf '000eversion 2\\n0015agent=git/2'; exit 128`],
-  ])("is asked for again after a git that %s", async (_name, first) => {
+  ])("is requested again after a git process that %s", async (_name, first) => {
     const starts = counted(first);
     const endpoint = smartHttp({ directory: scene.directory });
     expect(await greeting(endpoint)).not.toMatch(/0000$/);
@@ -64,7 +66,7 @@ describe("the greeting of version 2", () => {
     expect(starts()).toBe(2);
   });
 
-  it("is no answer to who speaks an older version", async () => {
+  it("is not sent to a client that speaks an older version", async () => {
     const endpoint = smartHttp({ directory: scene.directory });
     await greeting(endpoint);
     expect(await greeting(endpoint, "version=1")).toContain("refs/heads/main");

@@ -52,7 +52,7 @@ const source = async (): Promise<string> => {
   return path;
 };
 
-/** Lets the looks of the sweep go by until this is gone; nobody tells of a look's end. */
+/** Lets the rounds of the sweep pass until this is gone; no signal tells the end of a round. */
 const lookedAt = Effect.fnUntraced(function* (path: string) {
   while (existsSync(path)) {
     yield* TestClock.adjust("10 seconds");
@@ -86,7 +86,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("builds beside the place: of many calls at once one repository is left, and nothing else", () =>
+  live("builds in a separate place: of many concurrent calls one repository is left, and nothing else", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const request = { projectId: randomUUID(), importFrom: null, defaultBranch: null };
@@ -149,7 +149,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("says clearly why an import cannot be done, and leaves nothing of it [G13]", () =>
+  live("explains why an import is impossible, and leaves no part of it [G13]", () =>
     Effect.gen(function* () {
       const empty = fresh("empty");
       yield* Effect.promise(() => gitOk(empty, "init", "--quiet"));
@@ -173,7 +173,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("resolves no tag that leads to something else than a commit", () =>
+  live("resolves no tag that points to anything other than a commit", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const from = yield* Effect.promise(source);
@@ -185,7 +185,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.live("sweeps at start what a dead service left, and nothing that may be in use", () =>
+  it.live("removes at start the files of a dead service, and no file that may be in use", () =>
     Effect.gen(function* () {
       const own = fresh("swept");
       const start = Effect.flatMap(GitBackend, (hosted) =>
@@ -207,7 +207,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.effect("sweeps later what was young at start, and nothing that was made since", () =>
+  it.effect("removes later the files that were too young at start, and no newer ones", () =>
     Effect.gen(function* () {
       const own = fresh("swept-later");
       const bare = join(own, `${randomUUID()}.git`);
@@ -227,7 +227,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  it.effect("sweeps on where something cannot be removed", () =>
+  it.effect("continues the sweep if a file cannot be removed", () =>
     Effect.gen(function* () {
       const own = fresh("swept-on");
       const objects = join(own, `${randomUUID()}.git`, "objects");
@@ -248,7 +248,7 @@ describe("the hosted backend", () => {
     }),
   );
 
-  live("cuts 32 session branches at once", () =>
+  live("creates 32 session branches at once", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;
       const { projectId } = yield* importing(yield* Effect.promise(source));

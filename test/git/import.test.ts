@@ -16,7 +16,7 @@ import { freshDirectory, scene, tip, useScene } from "./scene.ts";
 
 useScene();
 beforeEach(() => {
-  scene.policies.set("", readerPolicy); // whoever brings no password may read
+  scene.policies.set("", readerPolicy); // clients without a password may read
 });
 
 const portOf = (address: string): string => address.split(":")[1] ?? "";
@@ -34,7 +34,7 @@ const importInto = (directory: string, importFrom: string, allowHosts: readonly 
 };
 
 describe("an import over the network", () => {
-  it("brings the branches of a host that the operator allows", async () => {
+  it("fetches the branches of a host that the operator allows", async () => {
     const from = `http://${scene.server.address}${pathOf()}`;
     const imported = await importInto(freshDirectory("imported"), from, ["127.0.0.1"]);
     const bare = imported._tag === "Success" ? imported.success : imported.failure.message;
@@ -42,7 +42,7 @@ describe("an import over the network", () => {
     expect(await gitOk(bare, "config", "--local", "--list")).not.toContain(scene.server.address);
   });
 
-  it("does not reach a host that nobody allowed [G03]", async () => {
+  it("does not reach a host that is not allowed [G03]", async () => {
     const heard = scene.server.heard.length;
     const from = `http://${scene.server.address}${pathOf()}`;
     const refused = await importInto(freshDirectory("refused"), from, []);
@@ -66,7 +66,7 @@ describe("an import over the network", () => {
     expect(scene.server.heard).toHaveLength(heard);
   });
 
-  it("dials the address that was looked up, whatever the name says by then [G03]", async () => {
+  it("dials the address that was looked up, even if the name resolves to another one by then [G03]", async () => {
     const port = portOf(scene.server.address);
     const listed = await Effect.runPromise(
       runGit({
@@ -79,7 +79,7 @@ describe("an import over the network", () => {
     expect(listed.stdout.toString("utf8")).toContain(await tip("refs/heads/main"));
   });
 
-  it("lets git speak no protocol that was not asked for [G03]", async () => {
+  it("does not let git speak a protocol that was not requested [G03]", async () => {
     for (const address of [`http://${scene.server.address}${pathOf()}`, scene.bare, "ext::sh -c id"]) {
       // oxlint-disable-next-line no-await-in-loop -- one after another
       const refused = await Effect.runPromise(

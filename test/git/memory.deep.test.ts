@@ -15,7 +15,10 @@ import { gitOk } from "./git-client.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 import { TEST_MS } from "../support/patience.ts";
 
-/** Above what it has when it has just started: bytes on their way, and those that nobody has collected yet. A body that is held has five hundred. */
+/**
+ * Above its memory right after the start: bytes in transfer, and uncollected ones. A body that is held in memory has
+ * five hundred.
+ */
 const BOUND_MIB = 250;
 const MIB = 1024 ** 2;
 const SLOW_MIB = 20;
@@ -116,7 +119,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     commit = await gitOk(source, "rev-parse", "main");
   });
 
-  it("takes a push of 500 MiB within its bound", async () => {
+  it("receives a push of 500 MiB within its memory limit", async () => {
     const grown = await grownBy(`push, ${kind}`, () =>
       gitOk(source, "push", "--quiet", remote(pid), "main:refs/heads/large"),
     );
@@ -124,7 +127,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     expect(grown).toBeLessThan(BOUND_MIB);
   });
 
-  it("gives a clone of 500 MiB within its bound", async () => {
+  it("serves a clone of 500 MiB within its memory limit", async () => {
     const clone = path.join(root, `clone-${kind}.git`);
     mkdirSync(clone);
     const grown = await grownBy(`clone, ${kind}`, () =>
@@ -135,7 +138,7 @@ describe.each(KINDS)("the service, with a repository of the kind %s", (kind) => 
     expect(grown).toBeLessThan(BOUND_MIB);
   });
 
-  it("holds little for a reader of 1 MiB a second", async () => {
+  it("holds little memory for a client that reads 1 MiB a second", async () => {
     let bytes = 0;
     const grown = await grownBy(`slow reader, ${kind}`, async () => {
       bytes = await fetchSlowly(pid, commit);

@@ -96,7 +96,7 @@ describe("a conflict", () => {
 });
 
 describe("a merge commit", () => {
-  it("is the platform's, over the branch and then the head, and its message is taken as it is", async () => {
+  it("has the platform as its author, the branch and then the head as parents, and the given message", async () => {
     const message = "--amend -m x\n\n# no comment\n\n  $(id) `id` 'quoted' \u00fc\u{1f600}";
     expect(await merge(message)).toMatchObject({ _tag: "Success", success: { outcome: "merged", base } });
     const commit = await tip();
@@ -108,7 +108,7 @@ describe("a merge commit", () => {
     expect(await gitOk(bare, "fsck", "--strict", "--no-dangling")).toBe("");
   });
 
-  it("moves its branch alone: no other ref, not HEAD, and no lock stays", async () => {
+  it("moves its branch alone: it changes no other ref and no HEAD, and leaves no lock", async () => {
     await gitOk(bare, "tag", "v1", fork);
     const refs = () => gitOk(bare, "for-each-ref", "--format=%(refname) %(objectname)");
     const before = await refs();
@@ -119,7 +119,7 @@ describe("a merge commit", () => {
   });
 });
 
-/** Before git moves `main`, somebody else does, once for each commit. @returns a file with a line for each move asked for. */
+/** Before git moves `main`, another writer does, once for each commit. @returns a file with a line for each requested move. */
 const overtakenBy = async (...commits: readonly string[]): Promise<string> => {
   const log = join(root, randomUUID());
   const moves = commits.map((commit, index) => `${index}) "$REAL" update-ref ${MAIN} ${commit} ;;`);
@@ -135,8 +135,8 @@ const overtakenBy = async (...commits: readonly string[]): Promise<string> => {
   return log;
 };
 
-describe("a branch that moves while a merge into it is being made", () => {
-  it("keeps what came in between: the merge is worked out again for the new tip", async () => {
+describe("a branch that moves during a merge into it", () => {
+  it("keeps the new commits: the merge is computed again for the new tip", async () => {
     const between = await write("aside", base, { "README.md": "one\n", main: "main\n", aside: "aside\n" });
     const log = await overtakenBy(between);
     expect(await merge()).toMatchObject({ success: { outcome: "merged", base: between } });
@@ -147,7 +147,7 @@ describe("a branch that moves while a merge into it is being made", () => {
     expect(await gitOk(bare, "ls-tree", "--name-only", commit)).toBe("README.md\naside\nmain\nwork");
   });
 
-  it("is not taken forward over what came in between", async () => {
+  it("is not fast-forwarded over the new commits", async () => {
     await gitOk(bare, "update-ref", MAIN, fork);
     const between = await write("aside", fork, { "README.md": "one\n", aside: "aside\n" });
     await overtakenBy(between);
@@ -155,14 +155,14 @@ describe("a branch that moves while a merge into it is being made", () => {
     expect(await parents(await tip())).toEqual([between, head]);
   });
 
-  it("may come to conflict with the head by that", async () => {
+  it("may conflict with the head because of the new commits", async () => {
     const between = await write("aside", base, { "README.md": "one\n", main: "main\n", work: "theirs\n" });
     await overtakenBy(between);
     expect(await merge()).toMatchObject({ success: { outcome: "conflict", base: between, paths: ["work"] } });
     expect(await tip()).toBe(between);
   });
 
-  it("without end is left as it is, with a word about it", async () => {
+  it("again and again is left as it is, with an error message", async () => {
     const moves: string[] = [];
     for (let onto = base; moves.length < 10; onto = moves.at(-1) ?? base) {
       // oxlint-disable-next-line no-await-in-loop -- each is made from the one before
@@ -175,14 +175,14 @@ describe("a branch that moves while a merge into it is being made", () => {
   });
 });
 
-describe("a merge that git made without saying so", () => {
-  it("is looked up and counts as made [G12]", async () => {
+describe("a merge that git makes without reporting it", () => {
+  it("counts as made after a lookup [G12]", async () => {
     gitStandIn(root, `"$REAL" "$@"; code=$?; case " $* " in *" update-ref "*) exit 1 ;; esac; exit $code`);
     expect(await merge()).toMatchObject({ success: { outcome: "merged", base, commit: await tip() } });
     expect(await parents(await tip())).toEqual([base, head]);
   });
 
-  it("does not count as made where git failed indeed [G12]", async () => {
+  it("does not count as made if git really failed [G12]", async () => {
     gitStandIn(root, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
     expect(await merge()).toMatchObject({ _tag: "Failure", failure: { code: "git_failed" } });
     expect(await tip()).toBe(base);
@@ -192,7 +192,7 @@ describe("a merge that git made without saying so", () => {
 /** Twenty lines like no others. */
 const lines = (from: number): string => Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
 
-it("takes a directory that was moved to two places for a conflict, and names it", async () => {
+it("treats a directory that was moved to two places as a conflict, and names it", async () => {
   const [a, b, c] = [lines(0), lines(100), lines(200)];
   fork = await write("main", null, { "dir/a": a, "dir/b": b });
   head = await write("work", fork, { "dir/a": a, "dir/b": b, "dir/c": c });
@@ -203,7 +203,7 @@ it("takes a directory that was moved to two places for a conflict, and names it"
   expect(compared).toMatchObject({ mergeable: false, conflicts: ["dir"] });
 });
 
-it("takes a list of conflicts that is too long to be read for a conflict", async () => {
+it("treats a list of conflicts that is too long to read as a conflict", async () => {
   gitStandIn(root, `"$REAL" "$@"; case " $* " in *" merge-tree "*) head -c 17000000 /dev/zero ;; esac`);
   expect(await merge()).toMatchObject({ success: { outcome: "conflict", base } });
   expect(await tip()).toBe(base);

@@ -52,7 +52,7 @@ afterEach(() => void vi.unstubAllEnvs());
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("a merged branch", () => {
-  it("is told of by a dry run, and goes with the next one, alone", async () => {
+  it("is reported by a dry run, and the next run removes it and no other branch", async () => {
     expect(await remove("merged", { isDryRun: true })).toMatchObject({ success: "removed" });
     expect(await branches()).toContain("merged");
     expect(await remove("merged")).toMatchObject({ success: "removed" });
@@ -61,7 +61,7 @@ describe("a merged branch", () => {
     expect(await remove("merged")).toMatchObject({ success: "absent" });
   });
 
-  it("stays where it has a commit that the other has not, or the other is not there", async () => {
+  it("stays if it has commits that the other branch lacks, or if the other branch does not exist", async () => {
     for (const branch of ["unmerged", "pushed-after"]) {
       expect(await remove(branch)).toMatchObject({ success: "unmerged" });
       expect(await remove(branch, { into: "gone" })).toMatchObject({ success: "unmerged" });
@@ -69,7 +69,7 @@ describe("a merged branch", () => {
     expect(await branches()).toEqual(["main", "pushed-after", "unmerged"]);
   });
 
-  it("stays with what was pushed to it after it was looked at", async () => {
+  it("stays with the commits that were pushed to it after the check", async () => {
     const tip = await gitOk(bare, "rev-parse", "main");
     const later = await commit("Pushed meanwhile", tip);
     await gitOk(bare, "update-ref", "refs/heads/raced", tip);
@@ -81,7 +81,7 @@ describe("a merged branch", () => {
     await gitOk(bare, "update-ref", "-d", "refs/heads/raced");
   });
 
-  it("is looked for in this machine's repositories alone", async () => {
+  it("is searched for in this machine's repositories alone", async () => {
     expect(await remove("merged", {}, randomUUID())).toMatchObject({
       failure: { code: "unknown_repository" },
     });

@@ -1,4 +1,4 @@
-/** What credentials may write, in a project whose default branch is `main`. */
+/** The refs that credentials may write, in a project whose default branch is `main`. */
 import * as Effect from "effect/Effect";
 import type { Protection, WritePolicy } from "../../src/git/server/ref-policy.ts";
 

@@ -1,4 +1,4 @@
-/** What is said of a push that was taken, in the talk that its other hooks had before. */
+/** The message about an accepted push, in the protocol that its other hooks use before. */
 import { PassThrough } from "node:stream";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -10,7 +10,7 @@ const NOBODY_SAID = null;
 const said = (channel: PassThrough): string | null =>
   (channel.read() as Buffer | null)?.toString() ?? NOBODY_SAID;
 
-it.effect("says nothing before its hook asks, however long the push takes", () =>
+it.effect("writes nothing before the hook asks, however long the push takes", () =>
   Effect.gen(function* () {
     const channel = new PassThrough();
     const written = pushListener(() => Effect.succeed(["Well done."]));
@@ -23,7 +23,7 @@ it.effect("says nothing before its hook asks, however long the push takes", () =
   }),
 );
 
-it.effect("says that it is over where nobody has words in time", () =>
+it.effect("reports the end if there is no message in time", () =>
   Effect.gen(function* () {
     const channel = new PassThrough();
     const written = pushListener(() => Effect.never);

@@ -70,7 +70,7 @@ describe("the write policy", () => {
     expect(refusal ?? "Allowed.").toMatch(/^\S.*\.$/);
   });
 
-  it("lets the initial commit alone be replaced, and not be deleted", () => {
+  it("lets only the initial commit be replaced, and does not let the branch be deleted", () => {
     const replace = { ref: "refs/heads/main", oldCommit: initialCommit, newCommit: b, fastForward: false };
     const fresh = { ...main, mayReplaceInitialCommit: true };
     expect(judgeRefUpdate(user, fresh, replace)).toBeNull();
@@ -80,7 +80,7 @@ describe("the write policy", () => {
       expect(judgeRefUpdate(user, fresh, { ref: "refs/heads/main", ...course })).not.toBeNull();
   });
 
-  it("lets no session write a default branch that is named like it", () => {
+  it("lets no session write a default branch that has the session branch's name", () => {
     const protection = { ...main, defaultBranches: [sessionId] };
     const forward = { ref: `refs/heads/${sessionId}`, ...courses.forward };
     expect(judgeRefUpdate(session, protection, forward)).toContain("cannot push to the default branch");
@@ -88,8 +88,8 @@ describe("the write policy", () => {
   });
 });
 
-describe("what is said of a push that was taken", () => {
-  it("is no verdict, and puts no control character on the pusher's terminal", () => {
+describe("the message about an accepted push", () => {
+  it("is not a verdict, and puts no control character on the pusher's terminal", () => {
     expect(sayings(["See \u001b[2J", "accept"])).toBe("say See ?[2J\nsay accept\nover\n");
   });
 });
@@ -106,10 +106,10 @@ const judgeOf = (
   };
 };
 
-describe("the judge of a push", () => {
+describe("the push policy hook", () => {
   const branch = `refs/heads/${sessionId}`;
 
-  it("drops a push of which no ref may be written, naming every reason once", () => {
+  it("rejects a push without any writable ref, and names every reason once", () => {
     const judge = judgeOf(session);
     expect(judge(`ref ${absent} ${b} other refs/heads/main`)).toBeNull();
     expect(judge(`ref ${a} ${absent} other ${branch}`)).toBeNull();
@@ -120,7 +120,7 @@ describe("the judge of a push", () => {
     );
   });
 
-  it("lets a push with a good ref through and answers for each ref", () => {
+  it("lets a push with an allowed ref through and answers for each ref", () => {
     const judge = judgeOf(session);
     judge(`ref ${absent} ${b} other refs/heads/main`);
     judge(`ref ${a} ${b} forward ${branch}`);
@@ -129,7 +129,7 @@ describe("the judge of a push", () => {
     expect(judge(`update ${absent} ${b} other refs/heads/main`)).toMatch(/^say .+\nrefuse\n$/);
   });
 
-  it("refuses what was not announced exactly so, and what it cannot read", () => {
+  it("refuses refs that were not announced exactly, and input that it cannot read", () => {
     const judge = judgeOf(session);
     judge(`ref ${a} ${b} forward ${branch}`);
     judge("end");
@@ -143,14 +143,14 @@ describe("the judge of a push", () => {
     for (const line of strange) expect(judge(line), line).toMatch(/refuse\n$/);
   });
 
-  it("keeps a refusal whatever is announced after it", () => {
+  it("keeps a refusal regardless of later announcements", () => {
     const judge = judgeOf(session);
     for (const course of ["other", "forward"]) judge(`ref ${a} ${b} ${course} ${branch}`);
     expect(judge("end")).toMatch(/refuse\n$/);
     expect(judge(`update ${a} ${b} other ${branch}`)).toMatch(/refuse\n$/);
   });
 
-  it("asks which branch is the default one at the end of a push and at each of its refs", () => {
+  it("asks for the default branch at the end of a push and at each of its refs", () => {
     let now = main;
     const judge = judgeOf(user, () => Effect.succeed(now));
     const next = `${a} ${b} other refs/heads/next`;
@@ -167,7 +167,7 @@ describe("the judge of a push", () => {
     expect(late(`update ${next}`)).toMatch(/refuse\n$/);
   });
 
-  it("refuses where nobody can say which branch is the default one", () => {
+  it("refuses the push if the default branch is unknown", () => {
     const judge = judgeOf(user, () =>
       Effect.fail(new GitError({ code: "unavailable", message: "Push again." })),
     );

@@ -48,7 +48,7 @@ describe("running git", () => {
     }
   });
 
-  it.live("gives git none of the service's environment and none of the machine's settings [G03]", () =>
+  it.live("gives git no variable of the service's environment and no setting of the machine [G03]", () =>
     Effect.gen(function* () {
       process.env["PLATFORM_CANARY"] = "canary";
       const { stdout } = yield* runGit({ repository, args: ["-c", "alias.env=!env", "env"] });
@@ -86,7 +86,7 @@ describe("running git", () => {
     }),
   );
 
-  it.live("ends git and its children when whoever waits is interrupted", () =>
+  it.live("ends git and its children when the caller is interrupted", () =>
     Effect.gen(function* () {
       const pidFile = join(repository, "pid");
       const alias = `alias.wait=!echo $$ >${pidFile}; cat`;
@@ -102,7 +102,7 @@ describe("running git", () => {
     }),
   );
 
-  it.live("gives up at the deadline and says so", () =>
+  it.live("stops at the deadline and reports it", () =>
     Effect.gen(function* () {
       const alias = "alias.wait=!sleep 60";
       const error = yield* Effect.flip(runGit({ repository, args: ["-c", alias, "wait"], deadlineMs: 50 }));
@@ -110,7 +110,7 @@ describe("running git", () => {
     }),
   );
 
-  it.live("keeps no more output than asked for", () =>
+  it.live("keeps only as much output as the caller wants", () =>
     Effect.gen(function* () {
       const alias = "alias.flood=!yes";
       const { stdout, truncated } = yield* runGit({
@@ -122,7 +122,7 @@ describe("running git", () => {
     }),
   );
 
-  it.live("fails with git's own words, without the path of this machine", () =>
+  it.live("fails with git's own words, without a path of this machine", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(runGit({ repository, args: ["cat-file", "-t", "nothing"] }));
       expect(Exit.isFailure(exit)).toBe(true);

@@ -73,7 +73,7 @@ export const freshDirectory = (name: string): string => {
 /** The repository's address with a password in it. */
 export const url = (password: string): string => scene.server.url(scene.projectId, password);
 
-/** What a ref of the repository points to; empty where there is none. */
+/** The commit of a ref of the repository; empty if it does not exist. */
 export const tip = (ref: string): Promise<string> =>
   git(scene.bare, "rev-parse", "--verify", "--quiet", ref).then(({ stdout }) => stdout.trim());
 
@@ -105,7 +105,7 @@ const setUp = async (): Promise<void> => {
   await gitOk(scene.work, "checkout", "--quiet", "-B", session, `origin/${session}`);
 };
 
-/** Makes the scene anew before each test of the file. */
+/** Makes a new scene before each test of the file. */
 export const useScene = (): void => {
   beforeAll(async () => {
     scene.root = mkdtempSync(join(tmpdir(), "smart-http-"));

@@ -16,7 +16,7 @@ const probe = async (target: string): Promise<number> => {
   return answer.status;
 };
 
-describe("reading", () => {
+describe("a read", () => {
   it.each([["0"], ["1"], ["2"]])("clones with protocol version %s", async (version) => {
     const into = freshDirectory("clone");
     await gitOk(into, "-c", `protocol.version=${version}`, "clone", "--quiet", url(scene.session), ".");
@@ -58,7 +58,7 @@ describe("reading", () => {
     expect(scene.server.heard.some(({ encoding }) => encoding === "gzip")).toBe(true);
   });
 
-  it("lets a reader clone and not push, and tells why", async () => {
+  it("lets a reader clone but not push, and says why", async () => {
     await gitOk(freshDirectory("reader"), "clone", "--quiet", url(scene.reader), ".");
     await commit("x");
     const pushed = await git(scene.work, "push", url(scene.reader), "HEAD");
@@ -66,7 +66,7 @@ describe("reading", () => {
     expect(pushed.stderr).toContain("This credential can read but cannot push.");
   });
 
-  it("knows no repository of another name and serves no file of one", async () => {
+  it("finds no repository of another name and serves no file over plain HTTP", async () => {
     const base = `/v1/git/${scene.projectId}.git`;
     expect(await probe(`/v1/git/${randomUUID()}.git/info/refs?service=git-upload-pack`)).toBe(404);
     expect(await probe(`${base}/info/refs`)).toBe(403);
@@ -79,7 +79,7 @@ describe("reading", () => {
 describe("the path of a request", () => {
   const pid = "0190a5a0-0000-7000-8000-000000000001";
 
-  it("is one of the smart protocol's three, or the file protocol's, or none of ours", () => {
+  it("is one of the smart protocol's three, one of the file protocol's, or unknown", () => {
     const advertise = { projectId: pid, kind: "advertise" };
     expect(parseGitPath(`/v1/git/${pid}.git/info/refs?service=git-upload-pack`)).toEqual({
       ...advertise,

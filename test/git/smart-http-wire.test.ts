@@ -1,4 +1,4 @@
-/** What no git client does: bodies, aborts and names that are meant to harm, against the smart-HTTP functions. */
+/** Requests that no git client sends: harmful bodies, aborts and names, against the smart-HTTP functions. */
 import { randomBytes } from "node:crypto";
 import { readdirSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
@@ -67,8 +67,8 @@ const gits = (): string[] =>
 const quarantines = (): string[] =>
   readdirSync(join(scene.bare, "objects")).filter((name) => name.startsWith("tmp_objdir"));
 
-describe("the wire", () => {
-  it("refuses a body that is not what the path says, or packed in another way", async () => {
+describe("the wire protocol", () => {
+  it("refuses a body that does not match its path, or that has an unknown encoding", async () => {
     const wrongType = await post("git-upload-pack", { "content-type": "text/plain" }, Buffer.from("0000"));
     expect(wrongType.status).toBe(415);
     const wrongPacking = await post("git-upload-pack", { "content-encoding": "br" }, Buffer.from("0000"));
@@ -85,7 +85,7 @@ describe("the wire", () => {
     expect(scene.server.ends.slice(before)).toContain("broken");
   });
 
-  it("is not led astray by a ref name with a line end in it [G09]", async () => {
+  it("is not confused by a ref name that contains a line break [G09]", async () => {
     const main = await tip("refs/heads/main");
     const wild = `refs/heads/${scene.session}\n${absent} ${main} refs/heads/${scene.session}`;
     const command = packet(`${absent} ${main} ${wild}\0report-status\n`);
@@ -98,28 +98,31 @@ describe("the wire", () => {
     expect(await tip("refs/heads/main")).toBe(main);
   });
 
-  it.each([["\r"], ["\u2028"], ["\n"]])("takes %j in a ref name for no line end [G09]", async (separator) => {
-    const before = await tip("refs/heads/main");
-    const after = await commit("after.txt");
-    await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
-    const branch = `refs/heads/${scene.session}`;
-    const announced = `${after} ${before} forward ${branch}`;
-    const smuggled = `${absent} ${before} refs/heads/x${separator}ref ${announced}`;
-    const rewind = `${after} ${before} ${branch}`;
-    for (const [first, second] of [
-      [rewind, smuggled],
-      [smuggled, rewind],
-    ]) {
-      const commands = `${packet(`${first}\0report-status\n`)}${packet(`${second}\n`)}0000`;
-      // oxlint-disable-next-line no-await-in-loop -- one after another
-      const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(commands), emptyPack]));
-      // oxlint-disable-next-line no-await-in-loop -- one after another
-      expect(await answer.text()).not.toContain("ok refs/");
-    }
-    expect(await tip(branch)).toBe(after);
-  });
+  it.each([["\r"], ["\u2028"], ["\n"]])(
+    "does not take %j in a ref name for a line break [G09]",
+    async (separator) => {
+      const before = await tip("refs/heads/main");
+      const after = await commit("after.txt");
+      await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+      const branch = `refs/heads/${scene.session}`;
+      const announced = `${after} ${before} forward ${branch}`;
+      const smuggled = `${absent} ${before} refs/heads/x${separator}ref ${announced}`;
+      const rewind = `${after} ${before} ${branch}`;
+      for (const [first, second] of [
+        [rewind, smuggled],
+        [smuggled, rewind],
+      ]) {
+        const commands = `${packet(`${first}\0report-status\n`)}${packet(`${second}\n`)}0000`;
+        // oxlint-disable-next-line no-await-in-loop -- one after another
+        const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(commands), emptyPack]));
+        // oxlint-disable-next-line no-await-in-loop -- one after another
+        expect(await answer.text()).not.toContain("ok refs/");
+      }
+      expect(await tip(branch)).toBe(after);
+    },
+  );
 
-  it("ends git when the client goes away in the middle of a push, and keeps nothing of it", async () => {
+  it("ends git when the client disconnects during a push, and stores no part of the push", async () => {
     const stored = await objects();
     const main = await tip("refs/heads/main");
     const [host = "", port = ""] = scene.server.address.split(":");
@@ -136,7 +139,7 @@ describe("the wire", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("ends git when no byte moves for the idle time", async () => {
+  it("ends git when no byte arrives within the idle time", async () => {
     const hasty = await startGitServer(smartHttp({ directory: scene.directory, idleMs: 50 }), scene.policies);
     const [host = "", port = ""] = hasty.address.split(":");
     const socket = connect(Number(port), host);
@@ -147,7 +150,7 @@ describe("the wire", () => {
     await hasty.close();
   });
 
-  it("ends a push that takes too long, however steadily its bytes come, and keeps nothing of it [G08]", async () => {
+  it("ends a push that takes too long, even at a steady rate, and stores no part of it [G08]", async () => {
     const stored = await objects();
     const hasty = await startGitServer(
       smartHttp({ directory: scene.directory, maxPushMs: 500 }),
@@ -170,7 +173,7 @@ describe("the wire", () => {
     await hasty.close();
   });
 
-  it("refuses a kilobyte that would unpack to half a gigabyte at once, and keeps nothing of it [G08]", async () => {
+  it("refuses at once a kilobyte that would unpack to half a gigabyte, and stores no part of it [G08]", async () => {
     const stored = await objects();
     const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
     const bomb = deltaBomb(512);
@@ -181,7 +184,7 @@ describe("the wire", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("leaves no quarantine of a push whose git is at work when it is ended [G08]", async () => {
+  it("leaves no quarantine of a push that is ended while its git process runs [G08]", async () => {
     const push = Effect.gen(function* () {
       const args = ["receive-pack", "--stateless-rpc", scene.bare];
       const running = yield* spawnGit({ repository: null, args, stopBy: "hang-up", hangUpMs: 10 });
@@ -194,7 +197,7 @@ describe("the wire", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("ends git and the connection when a reader stops reading", async () => {
+  it("ends git and the connection when the client stops reading", async () => {
     const hasty = await startGitServer(
       smartHttp({ directory: scene.directory, idleMs: 3000 }),
       scene.policies,
@@ -219,7 +222,7 @@ describe("the wire", () => {
     await hasty.close();
   });
 
-  it("leaves no credential in the repository it serves or in what it answers [G05]", async () => {
+  it("leaves no credential in the repository or in its answers [G05]", async () => {
     await commit("change.txt");
     const pushed = await git(scene.work, "push", "--verbose", "origin", "HEAD", "HEAD:refs/heads/main");
     const canary = scene.person;

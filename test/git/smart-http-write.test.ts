@@ -15,12 +15,12 @@ import { beginPush } from "./slow-push.ts";
 
 useScene();
 
-describe("writing", () => {
+describe("a write", () => {
   it.each([
     ["refs/heads/a", "refs/heads/b"],
     ["--atomic", "refs/heads/a", "refs/heads/b"],
   ])(
-    "moves no ref once its credential has ended, though all of the push is there: %s [T03]",
+    "moves no ref after its credential ended, even if the whole push has arrived: %s [T03]",
     async (...args) => {
       const refs = args.filter((arg) => arg.startsWith("refs/"));
       const http = smartHttp({ directory: scene.directory });
@@ -61,7 +61,7 @@ describe("writing", () => {
     expect(pushed.stderr).toContain(`remote: This session can push only to its own branch ${scene.session}`);
   });
 
-  it("refuses the bad refs of a push and takes the good ones [G09]", async () => {
+  it("refuses the forbidden refs of a push and accepts the others [G09]", async () => {
     const head = await commit("change.txt");
     const pushed = await git(
       scene.work,
@@ -78,7 +78,7 @@ describe("writing", () => {
     expect(pushed.stderr).toMatch(/\[remote rejected\] HEAD -> main \(hook declined\)/);
   });
 
-  it("takes nothing of an atomic push with a bad ref", async () => {
+  it("accepts no ref of an atomic push with a forbidden ref", async () => {
     const before = await tip(`refs/heads/${scene.session}`);
     await commit("change.txt");
     const pushed = await git(
@@ -93,7 +93,7 @@ describe("writing", () => {
     expect(await tip(`refs/heads/${scene.session}`)).toBe(before);
   });
 
-  it("takes an atomic push of several good refs", async () => {
+  it("accepts an atomic push of several allowed refs", async () => {
     const head = await commit("change.txt");
     await gitOk(
       scene.work,
@@ -112,7 +112,7 @@ describe("writing", () => {
     ]);
   });
 
-  it("takes from a mirror push what a person may write and deletes no session's branch [G09]", async () => {
+  it("accepts from a mirror push the refs that a user may write, and deletes no session branch [G09]", async () => {
     await gitOk(scene.work, "branch", "feature");
     const [main, branch] = await Promise.all([tip("refs/heads/main"), tip(`refs/heads/${scene.session}`)]);
     const stranger = freshDirectory("stranger");
@@ -125,7 +125,7 @@ describe("writing", () => {
     expect([await tip("refs/heads/main"), await tip(`refs/heads/${scene.session}`)]).toEqual([main, branch]);
   });
 
-  it("takes a save again and again, each over the one before", async () => {
+  it("accepts saves one after the other, each replaces the one before", async () => {
     await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
     await commit("one.txt");
     await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
@@ -153,7 +153,7 @@ describe("writing", () => {
     expect(await tip(`refs/heads/${scene.session}`)).toBe(await gitOk(shallow, "rev-parse", "HEAD"));
   });
 
-  it("takes a push of several megabytes", async () => {
+  it("accepts a push of several megabytes", async () => {
     const noise = Array.from(
       { length: 200_000 },
       (_, n) => `${n} ${(n * 2_654_435_761) % 4_294_967_296}\n`,
@@ -165,7 +165,7 @@ describe("writing", () => {
     );
   });
 
-  it("lets the first commit of a new repository be replaced where that is allowed, once", async () => {
+  it("lets the first commit of a new repository be replaced once if this is allowed", async () => {
     const fresh = randomUUID();
     await backend((hosted) => hosted.create({ projectId: fresh, importFrom: null, defaultBranch: "main" }));
     const address = scene.server.url(fresh, scene.person);
@@ -188,7 +188,7 @@ describe("writing", () => {
     ["a branch that is named like a ref", "refs/heads/refs/heads/main"],
     ["a tag that is named like HEAD", "refs/tags/HEAD"],
     ["a branch that is named @", "refs/heads/@"],
-  ])("makes no ref of %s [G01]", async (_, ref) => {
+  ])("creates no ref of %s [G01]", async (_, ref) => {
     const to = await commit("change.txt");
     const push = { commands: [{ from: absent, to, ref }], work: scene.work, url: url(scene.person) };
     const before = await gitOk(scene.bare, "show-ref");
@@ -196,7 +196,7 @@ describe("writing", () => {
     expect(await gitOk(scene.bare, "show-ref")).toBe(before);
   });
 
-  it("refuses damaged objects and keeps nothing of them [G06]", async () => {
+  it("refuses damaged objects and stores none [G06]", async () => {
     const stored = await objects();
     const tree = await gitOk(scene.work, "write-tree");
     const text = `tree ${tree}\nauthor A <a@b> 1 +0000\ncommitter broken\n\nbad\n`;
@@ -227,7 +227,7 @@ describe("writing", () => {
     }
   });
 
-  it("takes no push at all while its hooks cannot run", async () => {
+  it("accepts no push while its hooks cannot run", async () => {
     const elsewhere = join(scene.root, randomUUID());
     mkdirSync(elsewhere);
     await gitOk(

@@ -35,7 +35,7 @@ describe("the source of an import", () => {
     "",
   ];
 
-  it.live.each(refused)("refuses %j [G03]", (text) =>
+  it.live.each(refused)("is refused: %j [G03]", (text) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(checkSource(text, []));
       expect(error.code).toBe("import_failed");
@@ -43,7 +43,7 @@ describe("the source of an import", () => {
     }),
   );
 
-  it.live("takes a public address over https, and a path the caller has allowed [G03]", () =>
+  it.live("may be a public address over https, or a path that the caller has allowed [G03]", () =>
     Effect.gen(function* () {
       expect(yield* checkSource("https://8.8.8.8/a/b.git", [])).toEqual({
         protocol: "https",
@@ -59,7 +59,7 @@ describe("the source of an import", () => {
   );
 
   it.live(
-    "takes an inner host over http where the operator allows it, and dials what was looked up [G03]",
+    "may be an internal host over http if the operator allows it, and the looked-up address is dialled [G03]",
     () =>
       Effect.gen(function* () {
         const source = yield* checkSource("http://localhost:3000/x.git", ["localhost"]);

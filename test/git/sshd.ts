@@ -1,4 +1,4 @@
-/** A real sshd on the loopback, with keys of its own, that lets one key in as whoever runs the tests. */
+/** A real sshd on the loopback, with its own keys, that lets one key in as the user who runs the tests. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const makeKey = (directory: string, name: string): { readonly secret: string; re
   return { secret: readFileSync(file, "utf8"), open: readFileSync(`${file}.pub`, "utf8") };
 };
 
-/** @param directory an empty one of its own, which nobody else may write into. */
+/** @param directory a separate empty one, which no other user may write into. */
 export const startSshd = async (directory: string): Promise<Sshd> => {
   if (process.getuid?.() === 0) mkdirSync(PRIVILEGE_SEPARATION, { recursive: true, mode: 0o755 });
   const [host, known, stranger] = ["host", "known", "stranger"].map((name) => makeKey(directory, name));

@@ -9,7 +9,7 @@ import { afterAll, expect, it } from "vitest";
 const root = mkdtempSync(join(tmpdir(), "start-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-it("is refused with git older than 2.38, which it names, and leaves nothing behind [G14]", async () => {
+it("is refused with git older than 2.38, names the version, and leaves nothing behind [G14]", async () => {
   writeFileSync(join(root, "git"), "#!/bin/sh\necho git version 2.37.9\n");
   chmodSync(join(root, "git"), 0o755);
   const data = join(root, "data");

@@ -1,6 +1,6 @@
 /**
- * A git server as others run one: git's own `http-backend` behind a small HTTP server that wants a name and a password.
- * What it does wrong is a test's to say, request by request.
+ * A git server as others run one: git's own `http-backend` behind a small HTTP server that requires a name and a
+ * password. A test chooses its faults, request by request.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ export interface UpstreamServer {
   readonly username: string;
   /** The one that is let in from now on. */
   password: string;
-  /** It asks nobody for a password. */
+  /** It requires no password. */
   isPublic: boolean;
   /** Targets of the requests that were let in, in their order. */
   readonly heard: string[];

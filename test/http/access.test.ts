@@ -36,7 +36,7 @@ const everyone = {
   sandbox: "in",
 } as const;
 
-/** api.md 1 as a table: what a route asks for → what becomes of each kind of token. */
+/** api.md 1 as a table: the power that a route requires → the answer to each kind of token. */
 const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   nothing: everyone,
   self: good({
@@ -160,7 +160,7 @@ const callOf = (route: Route): Call => {
 
 const fateOf = (route: Route, kind: TokenKind): Fate => {
   const fate = callOf(route).fates?.[kind] ?? FATES[route.power ?? "nothing"]?.[kind];
-  if (fate === undefined) throw new Error(`the table knows nothing of the power ${route.power}`);
+  if (fate === undefined) throw new Error(`the table has no row for the power ${route.power}`);
   return fate;
 };
 
@@ -170,7 +170,7 @@ const kinds = Object.keys(everyone) as TokenKind[];
 
 describe("every route", () => {
   it.each(ROUTES.map((route) => [nameOf(route), route] as const))(
-    "%s lets in whom it should and refuses the others [T01] [T02] [T05]",
+    "%s admits the intended tokens and refuses the others [T01] [T02] [T05]",
     async (_, route) => {
       for (const kind of kinds) {
         const answer = await call(route, kind);
@@ -185,7 +185,7 @@ describe("every route", () => {
     },
   );
 
-  it("is in this table, and nothing else is", () => {
+  it("is in this table, and the table has no other route", () => {
     expect(Object.keys(calls).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
   });
 });
@@ -222,14 +222,14 @@ const expectAlike = async (
   expect(new Set(texts).size).toBe(1);
 };
 
-describe("somebody else's id", () => {
+describe("another account's id", () => {
   const inProjects = ROUTES.filter(
     ({ pattern, power }) => pattern.includes(":pid") && power !== "clone" && power !== null,
   );
   const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
 
   it.each(inProjects.map((route) => [nameOf(route), route] as const))(
-    "in %s is answered as an id of nothing [T05]",
+    "in %s is answered like an unknown id [T05]",
     async (_, route) => {
       const ids = [cast.pid, randomUUID()].map((pid) => ({ pid, sid: cast.sid }));
       await expectAlike(route, cast.tokens.foreign, ids);
@@ -237,7 +237,7 @@ describe("somebody else's id", () => {
   );
 
   it.each(inSessions.map((route) => [nameOf(route), route] as const))(
-    "in %s is none under another project, the account's own too [T05]",
+    "in %s is unknown under another project, also one of its own account [T05]",
     async (_, route) => {
       const ids = [cast.sid, cast.triggerSid, randomUUID()].map((sid) => ({ pid: cast.elsewhere, sid }));
       await expectAlike(route, cast.tokens.user, ids);
@@ -246,7 +246,7 @@ describe("somebody else's id", () => {
 });
 
 describe("a refusal", () => {
-  it("of git asks for a password, and only where one could help", async () => {
+  it("of git asks for a password only if a password could help", async () => {
     const target = `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`;
     const asked = await cast.service.request("GET", target, { token: null });
     expect([asked.status, asked.headers["www-authenticate"]]).toEqual([
@@ -260,7 +260,7 @@ describe("a refusal", () => {
   });
 
   it.each(["Bearer", "Bearer ", "Basic eDp5", "bearer\tx", "Bearer a b", "Token x", "Bearer platform_pat_x"])(
-    "answers the header %j as it answers no header",
+    "answers the header %j like a missing header",
     async (authorization) => {
       const none = await cast.service.request("GET", "/v1/me", { token: null });
       const answer = await cast.service.request("GET", "/v1/me", { token: null, headers: { authorization } });
@@ -270,7 +270,7 @@ describe("a refusal", () => {
 });
 
 describe("a stopped session", () => {
-  it("takes its tokens with it: all of them are dead at once [T03]", async () => {
+  it("ends all its tokens at once [T03]", async () => {
     const ended = await newFeatureSession(cast);
     const before = await cast.service.request("GET", `/v1/projects/${cast.pid}`, { token: ended.cliToken });
     expect(before.status).toBe(200);
@@ -279,7 +279,7 @@ describe("a stopped session", () => {
     expect(after.status).toBe(401);
   });
 
-  it("gets no clone credential any more [G10]", async () => {
+  it("gets no more clone credentials [G10]", async () => {
     const ended = await newFeatureSession(cast);
     const ask = (pid: string) =>
       cast.service.request("GET", `/v1/projects/${pid}/git/clone-credential`, { token: ended.serviceKey });

@@ -1,4 +1,4 @@
-/** A boot that fails with whatever bytes the agent runtime wrote last: the session fails all the same, and says why. */
+/** A boot that fails with arbitrary last bytes of the agent runtime: the session fails, and gives the reason. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {
@@ -21,7 +21,7 @@ afterAll(() => service.close());
 const activeSessions = async (): Promise<unknown> =>
   (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
 
-it("fails the session with a readable message where the daemon's text holds NUL and half an emoji [I22]", async () => {
+it("fails the session with a readable message if the daemon's text contains NUL and half an emoji [I22]", async () => {
   service.daemon.become({ failed: "the runtime ended: \0 no fuel 🚀 cut \ud83d" });
   const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
   const sid = String(fields(expectStatus(answer, 201))["id"]);

@@ -36,7 +36,7 @@ afterAll(async () => {
   await service.close();
 });
 
-it("lets no cache keep an answer that holds a credential", async () => {
+it("lets no cache keep an answer that contains a credential", async () => {
   const sid = session.split("/").at(-1) ?? "";
   const sandboxToken = (await sandboxEnvironment(service, sid))["PLATFORM_TOKEN"] ?? "";
   const answers = [
@@ -62,11 +62,11 @@ it.each([
   ["GET", "/v1/nowhere"],
   ["DELETE", "/v1/me"],
   ["GET", "/metrics"],
-])("nor any other of the service's own: %s %s", async (method, target) => {
+])("and no cache keeps any other answer of the service: %s %s", async (method, target) => {
   expect((await service.request(method, target)).headers["cache-control"]).toBe("no-store");
 });
 
-it("leaves the answers of apps as they are", async () => {
+it("leaves the caching of apps' answers unchanged", async () => {
   const cached = await service.request("GET", `${session}/ports/3000/cached`);
   expect([cached.text, cached.headers["cache-control"]]).toEqual(["app", "max-age=60"]);
   const plain = await service.request("GET", `${session}/ports/3000/plain`);

@@ -8,11 +8,11 @@ export type Fate = "in" | 401 | 403 | 404;
 
 /** A request that does what its route is for. */
 export interface Call {
-  /** Path from the version on; made anew for each caller, so that one may destroy what it names. */
+  /** Path from the version on; made for each caller, so that a call may destroy the object that it names. */
   readonly target: (kind: TokenKind) => string | Promise<string>;
   readonly body?: (kind: TokenKind) => unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What somebody who is let in is answered. */
+  /** The statuses for a caller with access. */
   readonly answers: readonly number[];
   /** Without a project in the path each token sees what is its own. */
   readonly fates?: Partial<Record<TokenKind, Fate>>;
@@ -25,7 +25,7 @@ const ownThings = { elsewhere: "in", foreign: "in" } as const;
 
 /** The calls, by method and pattern of their route. */
 export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
-  /** A session to lose for whoever is let in; anybody else names one that must stay. */
+  /** A session to lose for a caller with access; other callers name one that must stay. */
   const spare = (kind: TokenKind): Promise<string> =>
     WORKERS.has(kind) ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
   /** A change request with work of its own, in the same way. */
@@ -161,7 +161,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "POST /v1/webhooks/projects/:pid/:slug": {
       target: () => `/v1/webhooks/projects/${cast.pid}/push`,
-      // Bearer tokens mean nothing here: without a signature nobody fires.
+      // Bearer tokens mean nothing here: a fire needs a signature.
       answers: [401],
     },
     "GET /v1/git/:repository/info/refs": {
@@ -192,7 +192,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /docs/guide/:kind/:group/:page": at("/docs/guide/use/sessions/nothing", 404),
     "GET /": at("/", 200),
     "GET /dashboard/open": at("/dashboard/open?code=none", 303),
-    // Signing in takes a token in the body, and this one is none.
+    // Signing in takes a token in the body, and this one is invalid.
     "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
     "GET /dashboard/session": at("/dashboard/session", 401),
     "DELETE /dashboard/session": at("/dashboard/session", 204),

@@ -81,7 +81,7 @@ describe("a change request", () => {
     expect(fields(await service.request("GET", at("/1")))["head_commit"]).toBe(shown["head_commit"]);
   });
 
-  it("is one a branch: another is 409 while it is open", async () => {
+  it("is unique for a branch: another is 409 while it is open", async () => {
     expect((await open({ head_ref: "feature" })).status).toBe(201);
     expect(seen(await open({ head_ref: "feature" }))).toEqual([409, "already_open"]);
     const raced = `raced-${pid}`;
@@ -93,7 +93,7 @@ describe("a change request", () => {
     ]);
   });
 
-  it("says with which files it conflicts", async () => {
+  it("names the files in conflict", async () => {
     await pushTo("left", { "README.md": "left\n" });
     await pushTo("right", { "README.md": "right\n" });
     await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_branch: "left" } });
@@ -124,7 +124,7 @@ describe("a change request", () => {
     expect(seen(await open(body))).toEqual([status, code]);
   });
 
-  it("that is not there is 404; lists are newest first, by status", async () => {
+  it("that does not exist is 404; lists are newest first, by status", async () => {
     expect(seen(await service.request("GET", at("/999")))).toEqual([404, "not_found"]);
     expect(seen(await service.request("GET", at("/999/diff")))).toEqual([404, "not_found"]);
     const numbers = listOf(await service.request("GET", at()), "change_requests").map(({ number }) =>
@@ -137,7 +137,7 @@ describe("a change request", () => {
 });
 
 describe("a trigger's token", () => {
-  it("proposes its own session's branch alone", async () => {
+  it("can propose only its own session's branch", async () => {
     const answer = await deliver(service, `${pid}/push`);
     const sid = String(fields(expectStatus(answer, 202))["session_id"]);
     await reached(service, pid, sid, "running");
@@ -154,7 +154,7 @@ describe("a trigger's token", () => {
     expect(read.status).toBe(200);
   });
 
-  it("naming its own branch as a ref proposes its session", async () => {
+  it("that names its own branch as a ref proposes its session", async () => {
     const sid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
     await reached(service, pid, sid, "running");
     const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";

@@ -15,7 +15,7 @@ let listener: Listener;
 let begun: PromiseWithResolvers<void>;
 let release: PromiseWithResolvers<void>;
 
-/** As the relay passes on a daemon's answer: before the body is there, and without an end to the connection. */
+/** As the relay passes on a daemon's answer: before the body exists, and without an end to the connection. */
 const early = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (request.url !== "/early") return false;
   response.end("done");
@@ -77,7 +77,7 @@ describe("a connection", () => {
     expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  it("that keeps its half open after a refused upgrade is closed all the same", async () => {
+  it("that keeps its side open after a refused upgrade is closed", async () => {
     const socket = connect({ port: listener.port, host: "127.0.0.1", allowHalfOpen: true });
     socket.write(UPGRADE);
     // A half that is only closed on our side would take these for ever.
@@ -86,17 +86,20 @@ describe("a connection", () => {
     clearInterval(going);
   });
 
-  it.each(["/early", "/routed"])("that goes on with a body %s never reads is ended [W18]", async (path) => {
-    release.resolve();
-    // A client that hears the end of the answer and goes on all the same.
-    const socket = connect({ port: listener.port, host: "127.0.0.1", allowHalfOpen: true });
-    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`);
-    const trickle = setInterval(() => socket.write("x"), 100);
-    expect(await textOf(socket)).toContain("done");
-    clearInterval(trickle);
-  });
+  it.each(["/early", "/routed"])(
+    "that continues to send a body that %s never reads is ended [W18]",
+    async (path) => {
+      release.resolve();
+      // A client that hears the end of the answer and goes on all the same.
+      const socket = connect({ port: listener.port, host: "127.0.0.1", allowHalfOpen: true });
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`);
+      const trickle = setInterval(() => socket.write("x"), 100);
+      expect(await textOf(socket)).toContain("done");
+      clearInterval(trickle);
+    },
+  );
 
-  it("with a request in flight is answered before the listener has drained", async () => {
+  it("with a request in progress is answered before the listener has drained", async () => {
     const socket = await open();
     socket.write("GET /x HTTP/1.1\r\nhost: x\r\n\r\n");
     await begun.promise;

@@ -42,7 +42,7 @@ const browser = async (token = service.token) => {
 };
 
 describe("the page", () => {
-  it("may run its own files alone, and be framed by nobody [T08]", async () => {
+  it("may run its own files alone, and cannot be framed [T08]", async () => {
     for (const target of ["/", "/index.js", "/style.css"]) {
       const answer = await service.request("GET", target, { token: null });
       if (answer.status === 404) continue;
@@ -61,7 +61,7 @@ describe("the page", () => {
     }
   });
 
-  it("shows no file but the page's own", async () => {
+  it("serves only the page's own files", async () => {
     for (const target of [
       "/package.json",
       "/..%2fpackage.json",
@@ -75,7 +75,7 @@ describe("the page", () => {
 });
 
 describe("signing in", () => {
-  it("takes a user's token, and leaves a cookie that scripts and other sites cannot use", async () => {
+  it("accepts a user's token, and leaves a cookie that scripts and other sites cannot use", async () => {
     const answer = expectStatus(await signIn(service.token), 200);
     const line = cookieLine(answer);
     for (const rule of ["HttpOnly", "SameSite=Strict", "Path=/"]) expect(line).toContain(rule);
@@ -84,7 +84,7 @@ describe("signing in", () => {
     expect(answer.text).not.toContain(service.token);
   });
 
-  it("takes no token that lives in a sandbox, and none that is unknown", async () => {
+  it("accepts no token of a sandbox, and no unknown one", async () => {
     const pid = await makeProject(service);
     const sid = await runSession(service, pid);
     const environment = await sandboxEnvironment(service, sid);
@@ -121,12 +121,12 @@ describe("signing in", () => {
     }
   });
 
-  it("a link is made with a user's token, not with the cookie [T08]", async () => {
+  it("a link is created with a user's token, not with the cookie [T08]", async () => {
     const { ask, csrf } = await browser();
     expect(seen(await ask("POST", "/dashboard/links", { "x-csrf-token": csrf }))).toEqual([403, "forbidden"]);
   });
 
-  it("ends at signing out", async () => {
+  it("ends at sign-out", async () => {
     const { ask } = await browser();
     const answer = await ask("DELETE", "/dashboard/session");
     expect(cookieLine(answer)).toMatch(/^platform_dashboard=;.*Max-Age=0/);
@@ -134,7 +134,7 @@ describe("signing in", () => {
 });
 
 describe("the cookie", () => {
-  it("reads without more, and changes nothing without the page's own header [T08]", async () => {
+  it("reads without a header, and changes nothing without the page's own header [T08]", async () => {
     const { ask, csrf } = await browser();
     expect((await ask("GET", "/v1/me")).status).toBe(200);
     const body = { name: "made by the page", repository: { kind: "hosted" } };
@@ -149,13 +149,13 @@ describe("the cookie", () => {
     expect((await ask("POST", "/v1/projects", { "x-csrf-token": csrf }, body)).status).toBe(201);
   });
 
-  it("goes with its own header alone, not with another browser's [T08]", async () => {
+  it("is valid with its own header alone, not with another browser's [T08]", async () => {
     const [mine, theirs] = [await browser(), await browser((await makeUserToken(service)).token)];
     const answer = await mine.ask("POST", "/v1/tokens", { "x-csrf-token": theirs.csrf }, { name: "t" });
     expect(seen(answer)).toEqual([403, "csrf_token_missing"]);
   });
 
-  it("is good for nothing once its token is deleted", async () => {
+  it("is invalid once its token is deleted", async () => {
     const { id, token } = await makeUserToken(service);
     const { ask } = await browser(token);
     expect((await ask("GET", "/v1/me")).status).toBe(200);
@@ -165,7 +165,7 @@ describe("the cookie", () => {
     expect(seen(await ask("GET", "/dashboard/session"))).toEqual([401, "unauthorized"]);
   });
 
-  it("cannot be made up: every changed or cut one is refused", async () => {
+  it("cannot be forged: every changed or cut one is refused", async () => {
     const { cookie } = await browser();
     const value = cookie.slice("platform_dashboard=".length);
     const [hash = "", at = "", mac = ""] = value.split(".");
@@ -194,7 +194,7 @@ describe("the cookie", () => {
     expect((await ask("GET", "/v1/me", { authorization: "Bearer nope" })).status).toBe(401);
   });
 
-  it("opens neither git nor the relay: those are for programs", async () => {
+  it("opens neither git nor the relay, which are for programs", async () => {
     const { ask, csrf } = await browser();
     const pid = await makeProject(service);
     const headers = { "x-csrf-token": csrf };
@@ -208,7 +208,7 @@ describe("the cookie", () => {
   });
 });
 
-it("behind https the cookie is sent over https alone", async () => {
+it("is sent over https alone if the service is behind https", async () => {
   const secure = await startTestService({ PLATFORM_PUBLIC_URL: "https://platform.example" });
   const body = { token: secure.token };
   const answer = await secure.request("POST", "/dashboard/session", { token: null, body });

@@ -64,7 +64,7 @@ const makeUpstream = async (branch: string): Promise<{ readonly bare: string; re
 };
 
 describe("a session's branch", () => {
-  it("does not become the default branch, and its session pushes on [G09] [I17]", async () => {
+  it("cannot become the default branch, and its session can still push [G09] [I17]", async () => {
     const pid = await makeProject(service, { files: {} });
     const sid = await runSession(service, pid);
     expect(seen(await patch(pid, sid))).toEqual(reserved);
@@ -75,7 +75,7 @@ describe("a session's branch", () => {
     expect(project["default_branch"]).toBe("main");
   });
 
-  it("does not become it while a project is made [G13]", async () => {
+  it("cannot become it while a project is created [G13]", async () => {
     const names = [randomUUID(), randomUUID().toUpperCase(), `wip/${randomUUID()}`];
     for (const name of names)
       expect(seen(await create({ kind: "hosted" }, { default_branch: name }))).toEqual(reserved);
@@ -89,14 +89,14 @@ describe("a session's branch", () => {
     expect(seen(await create(elsewhere.source))).toEqual(reserved);
   });
 
-  it("does not become it by refs/wip", async () => {
+  it("cannot become it by refs/wip", async () => {
     const pid = await makeProject(service, { files: {} });
     const sid = await runSession(service, pid);
     expect((await patch(pid, `refs/wip/${sid}`)).status).toBe(400);
     expect(seen(await patch(pid, `wip/${sid}`))).toEqual(reserved);
   });
 
-  it("that its upstream made the default branch later is not pushed to [G13] [I17]", async () => {
+  it("that its upstream later made the default branch gets no pushes [G13] [I17]", async () => {
     const { bare, source } = await makeUpstream("trunk");
     const pid = String(fields(expectStatus(await create(source), 201))["id"]);
     const sid = await runSession(service, pid);
@@ -126,11 +126,11 @@ const slowly = async (pid: string): Promise<void> => {
 };
 
 describe("a branch that becomes the default one during a push to it", () => {
-  it("is not written where the repository is hosted [G09] [I17]", async () => {
+  it("is not written if the repository is hosted [G09] [I17]", async () => {
     await slowly(await makeProject(service, { files: {} }));
   });
 
-  it("is not written where the repository is kept elsewhere [G09] [I17]", async () => {
+  it("is not written if the repository is external [G09] [I17]", async () => {
     const { bare, source } = await makeUpstream("main");
     const pid = String(fields(expectStatus(await create(source), 201))["id"]);
     await slowly(pid);
@@ -138,7 +138,7 @@ describe("a branch that becomes the default one during a push to it", () => {
   });
 });
 
-it("a branch that a server may take for the default one is not pushed to [G09]", async () => {
+it("a branch that a server may treat as the default one is not pushed to [G09]", async () => {
   const pid = await makeProject(service, { files: {} });
   const work = await clone(remote(pid), "main");
   await commitFiles(work, { "other.txt": "x\n" });

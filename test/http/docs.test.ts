@@ -1,4 +1,4 @@
-/** The page at `/docs` in a real browser: all of it is there, and the browser asks nobody else for anything. */
+/** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await service.close();
   });
 
-  it("shows every operation, asks no other address, and keeps to its own policy", async () => {
+  it("shows every operation, loads nothing from other hosts, and keeps to its own policy", async () => {
     const { page, complaints } = await newPage(browser);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));

@@ -16,7 +16,7 @@ afterAll(() => service.close());
 
 const MIB = 1024 * 1024;
 
-describe("an address that is none", () => {
+describe("an invalid address", () => {
   it.each([
     "/nothing",
     "/v1",
@@ -39,15 +39,15 @@ describe("an address that is none", () => {
     expect(refusal(await service.request("GET", target))).toEqual([404, "not_found"]);
   });
 
-  it.each(["/push/", "//push", "/push/extra", ""])("a webhook's with %j is 404 [W28]", async (rest) => {
+  it.each(["/push/", "//push", "/push/extra", ""])("of a webhook with %j is 404 [W28]", async (rest) => {
     const answer = await service.request("POST", `/v1/webhooks/projects/${pid}${rest}`, { body: "{}" });
     expect(refusal(answer)).toEqual([404, "not_found"]);
   });
 });
 
-describe("what is the daemon's own", () => {
+describe("a path of the daemon", () => {
   it.each(["platform/env", "platform", "platform/../platform/env", "platform?x", "proxy/8000/"])(
-    "%s is behind no relay [X06]",
+    "%s is not reachable through the relay [X06]",
     async (rest) => {
       const target = `/v1/projects/${pid}/sessions/${randomUUID()}/runtime/${rest}`;
       expect(refusal(await service.request("POST", target))).toEqual([404, "not_found"]);
@@ -111,7 +111,7 @@ describe("a body", () => {
     },
   );
 
-  it.each(["null", "[]", "1", '"x"', "true"])("that is no object, %s, is 400", async (text) => {
+  it.each(["null", "[]", "1", '"x"', "true"])("that is not an object, %s, is 400", async (text) => {
     expect(refusal(await create(text, json))).toEqual([400, "invalid_request"]);
   });
 
@@ -125,7 +125,7 @@ describe("a body", () => {
     expect(refusal(answer)).toEqual([415, "unsupported_media_type"]);
   });
 
-  it("larger than 1 MiB is 413, whether it says so or not, and ends the connection", async () => {
+  it("larger than 1 MiB is 413, with or without a length, and ends the connection", async () => {
     const text = JSON.stringify({ initial_prompt: "x".repeat(MIB) });
     const chunked = Readable.from([text.slice(0, MIB / 2), text.slice(MIB / 2)]);
     for (const body of [text, chunked]) {
@@ -143,7 +143,7 @@ describe("a body", () => {
     expect(refusal(answer)).toEqual([400, "invalid_request"]);
   });
 
-  it("says which fields are wrong, each with its path", async () => {
+  it("that is invalid is answered with each wrong field and its path", async () => {
     const answer = await create({ name: 5, metadata: "m", initial_prompt: "" });
     expect(refusal(answer)).toEqual([400, "invalid_request"]);
     const paths = issuesOf(answer).map(({ path }) => path);
@@ -175,7 +175,7 @@ describe("a body", () => {
     expect(fields(await service.request(method, at, { body }))["error"]).toBe(sentence);
   });
 
-  it("with thousands of mistakes is answered with a few of them", async () => {
+  it("with thousands of errors is answered with a few of them", async () => {
     const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field_${index}`, 1]));
     expect(issuesOf(await create(unknown))).toHaveLength(20);
   });
@@ -193,7 +193,7 @@ describe("a body", () => {
     ["a secret", "PUT", "/secrets/NAME", { value: "x", name: "OTHER" }],
     ["a change request", "POST", "/change-requests", { title: "t", head_ref: "main", status: "merged" }],
     ["a merge", "POST", "/change-requests/1/merge", { merged_by: randomUUID() }],
-  ])("with a field that %s does not take is 400 [T06]", async (_, method, rest, body) => {
+  ])("with a field that %s does not accept is 400 [T06]", async (_, method, rest, body) => {
     const answer = await service.request(method, `/v1/projects/${pid}${rest}`, { body });
     expect(refusal(answer)).toEqual([400, "invalid_request"]);
   });
@@ -239,7 +239,7 @@ describe("text that no store or environment can hold", () => {
     expect(refusal(await service.request(method, target, { body }))).toEqual([400, "invalid_request"]);
   });
 
-  it("96 KiB of prompt are counted in bytes, as the environment counts them", async () => {
+  it("a prompt of 96 KiB is counted in bytes, as the environment counts them", async () => {
     const tooLong = { initial_prompt: "€".repeat(33 * 1024) };
     expect(refusal(await create(tooLong))).toEqual([400, "invalid_request"]);
     expect((await create({ initial_prompt: "€".repeat(32 * 1024) })).status).toBe(201);
@@ -266,11 +266,11 @@ const NO_UUIDS = [
   "%0a",
   "018f4b1e-7c1a-7d3e-8f00-000000000000%0a",
 ];
-/** Escapes that are none: Node's own decoder throws on them. */
+/** Invalid escapes: Node's own decoder throws on them. */
 const BROKEN = ["%ff", "%E0%A4%A", "%", "%zz"];
 
-describe("an id that is none", () => {
-  it.each(NO_UUIDS)("%s is 400 wherever an id stands [W25]", async (id) => {
+describe("an invalid id", () => {
+  it.each(NO_UUIDS)("%s is 400 in every place of an id [W25]", async (id) => {
     const targets = [
       ["GET", `/v1/projects/${id}`],
       ["GET", `/v1/projects/${id}/events`],
@@ -303,7 +303,7 @@ describe("an id that is none", () => {
     expect(refusal(webhook)).toEqual([400, "malformed_request"]);
   });
 
-  it("is 400 for a token that is bound to a project too", async () => {
+  it("is also 400 for a token that is bound to a project", async () => {
     const made = await service.request("POST", "/v1/tokens", { body: { name: "bound", project_id: pid } });
     const token = String(fields(made)["token"]);
     expect((await service.request("GET", "/v1/projects/x", { token })).status).toBe(400);
@@ -350,7 +350,7 @@ describe("a list", () => {
     }
   });
 
-  it.each(lists)("%s takes 1 to 200 as its limit and nothing it does not know", async (pattern, plural) => {
+  it.each(lists)("%s accepts a limit from 1 to 200 and no unknown parameter", async (pattern, plural) => {
     const target = pattern.replace("PID", pid);
     for (const query of [
       "limit=0",
@@ -374,16 +374,16 @@ const asked = async (id: string) =>
   (await service.request("GET", "/v1/me", { headers: { "x-request-id": id } })).headers["x-request-id"];
 
 describe("x-request-id", () => {
-  it("comes back when it is sane", async () => {
+  it("is returned if it is valid", async () => {
     for (const id of ["a", "req-1.2_3", "x".repeat(128)]) expect(await asked(id)).toBe(id);
   });
 
-  it("is made anew where it is not", async () => {
+  it("is replaced if it is invalid", async () => {
     const uuid = /^[0-9a-f-]{36}$/;
     for (const id of ["", "a b", "a,b", "<x>", "x".repeat(129), "é"]) expect(await asked(id)).toMatch(uuid);
   });
 
-  it("stands in every answer, and differs from request to request", async () => {
+  it("is in every answer, and differs from request to request", async () => {
     const targets = ["/v1/me", "/nothing", "/healthz", "/", "/v1/projects/x", "/v1/projects/%ff", "/docs"];
     const ids = await Promise.all(
       targets.map(

@@ -43,13 +43,13 @@ const isStatus =
     dataOf(event).session_id === sid &&
     dataOf(event).data.status === status;
 
-/** What is told of a session's states, in the order of its coming. */
+/** The states in a session's events, in order of arrival. */
 const statusesOf = (reader: EventReader, sid: string): readonly unknown[] =>
   reader.events
     .filter((event) => event.event === "session.status" && dataOf(event).session_id === sid)
     .map((event) => dataOf(event).data.status);
 
-it("says at once where the reader stands, and nothing of before", async () => {
+it("state the reader's position at once, and no earlier event", async () => {
   await runSession(service, pid);
   const reader = await open("");
   expect([reader.status, reader.headers["content-type"], reader.headers["cache-control"]]).toEqual([
@@ -63,7 +63,7 @@ it("says at once where the reader stands, and nothing of before", async () => {
   reader.close();
 });
 
-it("tells a session's life in its order, each event once, each with an id of its own", async () => {
+it("report a session's life in order, each event once, each with its own id", async () => {
   const reader = await open("");
   await reader.until(({ event }) => event === "open");
   const sid = await runSession(service, pid);
@@ -85,7 +85,7 @@ it("tells a session's life in its order, each event once, each with an id of its
 const post = async (rest: string, body: Fields, status: number) =>
   expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests${rest}`, { body }), status);
 
-it("tells of a change request that was opened, closed or merged, by its number", async () => {
+it("report a change request that was opened, closed or merged, by its number", async () => {
   const reader = await open("");
   await reader.until(({ event }) => event === "open");
   const proposal = { title: "A feature", head_ref: "feature" };
@@ -104,7 +104,7 @@ it("tells of a change request that was opened, closed or merged, by its number",
   reader.close();
 });
 
-it("of one session tells nothing of another", async () => {
+it("of one session contain no event of another", async () => {
   const sid = await runSession(service, pid);
   const reader = await open(`/sessions/${sid}`);
   await reader.until(({ event }) => event === "open");
@@ -117,7 +117,7 @@ it("of one session tells nothing of another", async () => {
   reader.close();
 });
 
-it("resumes after any event without a gap and without a repetition", async () => {
+it("resume after any event without gaps or repetitions", async () => {
   const whole = await open("");
   await whole.until(({ event }) => event === "open");
   const sid = await runSession(service, pid);
@@ -139,7 +139,7 @@ it("resumes after any event without a gap and without a repetition", async () =>
   whole.close();
 });
 
-it("misses nothing of what happens between two readers", async () => {
+it("miss nothing that happens between two readers", async () => {
   const first = await open("");
   const { id } = await first.until(({ event }) => event === "open");
   first.close();
@@ -157,7 +157,7 @@ it("misses nothing of what happens between two readers", async () => {
 });
 
 it.each(["x", "999999999999999999.0", "0.0'", "-1.2", "1.2.3"])(
-  "starts over, and says so, after the id %j that none of its events has",
+  "start over, and say so, after the unknown id %j",
   async (id) => {
     const reader = await open("", id);
     expect(reader.status).toBe(200);
@@ -169,7 +169,7 @@ it.each(["x", "999999999999999999.0", "0.0'", "-1.2", "1.2.3"])(
   },
 );
 
-it("ends when its reader's token has ended [T03]", async () => {
+it("end when the reader's token has ended [T03]", async () => {
   const { id, token } = await makeUserToken(service);
   const reader = await open("", undefined, token);
   await reader.until(({ event }) => event === "open");
@@ -177,7 +177,7 @@ it("ends when its reader's token has ended [T03]", async () => {
   await eventually(() => expect(reader.ended()).toBe(true));
 });
 
-it("refuses a token's hundred-and-first stream, and lets it in again when one is closed", async () => {
+it("refuse a token's hundred-and-first stream, and accept it again when one is closed", async () => {
   const { token } = await makeUserToken(service);
   const readers = await Promise.all(Array.from({ length: 100 }, () => open("", undefined, token)));
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -192,7 +192,7 @@ it("refuses a token's hundred-and-first stream, and lets it in again when one is
   for (const reader of readers) reader.close();
 });
 
-it("serves many readers at once, all of them the same", async () => {
+it("serve the same events to many readers at once", async () => {
   const readers = await Promise.all(Array.from({ length: 20 }, () => open("")));
   await Promise.all(readers.map((reader) => reader.until(({ event }) => event === "open")));
   const sid = await runSession(service, pid);

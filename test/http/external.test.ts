@@ -77,8 +77,8 @@ const slugs = async (pid: string): Promise<readonly unknown[]> =>
 const tip = async (branch: string): Promise<string> =>
   (await git(bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`)).stdout.trim();
 
-describe("a project whose repository is kept at another git server", () => {
-  it("is made with the server's default branch and manifest, and shows no credential", async () => {
+describe("a project with an external repository", () => {
+  it("is created with the server's default branch and manifest, and shows no credential", async () => {
     const answer = expectStatus(await create(), 201);
     expect(fields(answer)).toMatchObject({
       repository: { kind: "git", url },
@@ -96,14 +96,14 @@ describe("a project whose repository is kept at another git server", () => {
     [400, "invalid_request", { password_file: "/etc/passwd" }],
     [422, "repository_refused", { password: "canary-wrong" }],
     [422, "repository_refused", { url: "/none" }],
-  ])("is refused with %i %s for %j, and nothing is kept of it", async (status, code, more) => {
+  ])("is refused with %i %s for %j, and no part of it is stored", async (status, code, more) => {
     const given = more["url"] === "/none" ? { url: `${upstream.origin}/none.git` } : more;
     const answer = await create(repository(given));
     expect([answer.status, fields(answer)["code"]]).toEqual([status, code]);
     expect(answer.text).not.toMatch(/canary/);
   });
 
-  it("is refused while its server is away, and where it has no branch", async () => {
+  it("is refused while its server is away, and if it has no branch", async () => {
     upstream.fault = () => ({ kind: "status", status: 503 });
     expect(fields(expectStatus(await create(), 422))["code"]).toBe("repository_unavailable");
     upstream.fault = () => null;
@@ -111,7 +111,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(fields(expectStatus(await create(), 422))["error"]).toContain("has no branch");
   });
 
-  it("carries a session from its branch to the merge, all of it at the server [I8] [I17]", async () => {
+  it("takes a session from its branch to the merge, all of it on the server [I8] [I17]", async () => {
     const pid = await makeExternal();
     const base = await tip("trunk");
     const sid = await runSession(service, pid);
@@ -143,7 +143,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(straight.stderr).toContain("can push only to its own branch");
     expect(await tip("trunk")).toBe(base);
 
-    // Meanwhile somebody else works at the server.
+    // Meanwhile another user works at the server.
     const aside = await change({ "aside.txt": "aside\n" });
     const opened = await service.request("POST", `/v1/projects/${pid}/change-requests`, {
       body: { title: "Work", session_id: sid },
@@ -156,7 +156,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(await gitOk(bare, "log", "-1", "--format=%P", "trunk")).toBe(`${aside} ${head}`);
   });
 
-  it("has its merge refused where its server protects the branch, with the server's words", async () => {
+  it("refuses a merge with the server's words if the server protects the branch", async () => {
     const pid = await makeExternal();
     const head = await (async () => {
       await gitOk(clone, "checkout", "--quiet", "-b", "topic");
@@ -182,7 +182,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(left["status"]).toBe("open");
   });
 
-  it("has a changed manifest seen by the reconcile, which no merge or push told of", async () => {
+  it("gets a changed manifest by reconciliation, without notice from a merge or push", async () => {
     const pid = await makeExternal();
     const commit = await change({ "platform.toml": webhookEntry("pushed-elsewhere") });
     await eventually(async () => expect(await slugs(pid)).toEqual(["pushed-elsewhere"]));
@@ -190,7 +190,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(project["manifest"]).toMatchObject({ commit, error: null });
   });
 
-  it("answers 503 where its server is away, and makes no session row", async () => {
+  it("answers 503 if its server is away, and creates no session row", async () => {
     const pid = await makeExternal();
     upstream.fault = () => ({ kind: "status", status: 500 });
     const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
@@ -200,7 +200,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(sessions).toEqual([]);
   });
 
-  it("finds a branch that was made before the service died in between, and takes no other's [G11]", async () => {
+  it("finds a branch that was created before the service died, and takes over no other [G11]", async () => {
     const pid = await makeExternal();
     const base = await tip("trunk");
     const [branch, foreign] = [randomUUID(), randomUUID()];
@@ -217,7 +217,7 @@ describe("a project whose repository is kept at another git server", () => {
     expect(await cut(foreign)).toMatchObject({ _tag: "Failure", failure: { code: "branch_conflict" } });
   });
 
-  it("leaves its credential in no table, log or file of the service's, but sealed [S06] [G05]", async () => {
+  it("stores its credential in no table, log or file of the service, except encrypted [S06] [G05]", async () => {
     await makeExternal();
     expect(await everyRow(service)).toContain(url);
     await expectNowhere(service, upstream.password);

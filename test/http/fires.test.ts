@@ -60,7 +60,7 @@ const push = (body: string | Uint8Array, headers: Readonly<Record<string, string
   deliver(service, `${pid}/push`, { body, headers });
 
 describe("one fire", () => {
-  it("is shown with what it came with and the prompt it became", async () => {
+  it("is shown with its request and its rendered prompt", async () => {
     const headers = { "user-agent": "sender/1", "x-forwarded-for": "10.0.0.1", "x-github-delivery": "seen" };
     const fire = await fireOf(await push('{"n": 7}', headers));
     expect(fire).toMatchObject({
@@ -79,7 +79,7 @@ describe("one fire", () => {
     expect(fire["prompt"]).toBe((fire["session"] as Fields)["initial_prompt"]);
   });
 
-  it("of bytes that are no text is shown in base64, and a large one comes back whole", async () => {
+  it("with bytes that are not text is shown in base64, and a large one comes back whole", async () => {
     const bytes = Uint8Array.from([0xff, 0x00, 0xfe]);
     const binary = await fireOf(await push(bytes));
     expect(binary["request"]).toMatchObject({ body: "/wD+", encoding: "base64" });
@@ -94,7 +94,7 @@ describe("one fire", () => {
     expect(JSON.parse(String((fire["request"] as Fields)["body"]))).toEqual(body);
   });
 
-  it("of another project, or of none, is not there [T05]", async () => {
+  it("of another project, or of none, is not found [T05]", async () => {
     const fire = await fireOf(await push("{}"));
     for (const target of [
       at(`/fires/${String(fire["id"])}`, elsewhere),
@@ -127,8 +127,8 @@ describe("one fire", () => {
   });
 });
 
-describe("firing again", () => {
-  it("what a webhook brought starts a session of the same prompt, with the least power, in a row that names the first", async () => {
+describe("a replay", () => {
+  it("of a webhook starts a session with the same prompt, with the least power, in a row that names the first", async () => {
     const headers = { "user-agent": "sender/2", "x-platform-delivery": "again" };
     const first = await fireOf(await push('{"n": 1}', headers));
     const second = await fireOf(await replay(first["id"]));
@@ -150,7 +150,7 @@ describe("firing again", () => {
     expect((await fireOf(await replay(second["id"])))["replay_of"]).toBe(second["id"]);
   });
 
-  it("what a person said says it again, in the name of whoever repeats it", async () => {
+  it("of a manual fire repeats its message, in the name of the caller", async () => {
     const body = { text: "hello", source: "chat" };
     const first = await fireOf(await service.request("POST", at("/triggers/push/fire"), { body }));
     const second = await fireOf(await replay(first["id"]));
@@ -158,7 +158,7 @@ describe("firing again", () => {
     expect(String(second["prompt"]).split("|")[2]).toBe("hello");
   });
 
-  it("with a message over the limits of one that is sent is refused", async () => {
+  it("with a message over the limits of a new one is refused", async () => {
     const body = { text: "hello", source: "chat" };
     const first = await fireOf(await service.request("POST", at("/triggers/push/fire"), { body }));
     for (const message of [
@@ -181,7 +181,7 @@ describe("firing again", () => {
     expect(ledger.filter(({ replay_of: of }) => of === first["id"])).toEqual([]);
   });
 
-  it("a due instant names that instant, and takes nothing from the schedule", async () => {
+  it("of a due instant names that instant, and does not change the schedule", async () => {
     const tick = await eventually(async () => {
       const [fire] = listOf(await service.request("GET", at("/triggers/tick/fires?status=fired")), "fires");
       expect(fire).toBeDefined();
@@ -197,13 +197,13 @@ describe("firing again", () => {
     });
   });
 
-  it("is possible after a failure, once the template is mended", async () => {
+  it("is possible after a failure, once the template is corrected", async () => {
     const [failed] = listOf(await service.request("GET", at("/triggers/huge/fires")), "fires");
     const still = await replay(failed?.["id"]);
     expect([still.status, fields(still)["code"]]).toEqual([500, "prompt_too_large"]);
   });
 
-  it("is refused where the request was too large to be stored, or belongs to a repeated delivery", async () => {
+  it("is refused if the request was too large to be stored, or belongs to a repeated delivery", async () => {
     const body = randomBytes(1_100_000);
     const fire = await fireOf(await push(body, { "x-platform-delivery": "large" }));
     expect(fire["request"]).toBe(null);
@@ -229,7 +229,7 @@ describe("at the cap", () => {
   const send = (n: number) => deliver(full, `${project}/push`, { body: JSON.stringify({ n }) });
   const queue = async () => listOf(await full.request("GET", "/v1/queue"), "queue");
 
-  it("a waiting fire shows its prompt and its place, is not fired again, and can be cancelled once", async () => {
+  it("a waiting fire shows its prompt and its position, cannot be fired again, and can be cancelled once", async () => {
     const sid = await runSession(full, project);
     expect(fields(await send(1))["status"]).toBe("queued");
     expect(fields(await send(2))["status"]).toBe("queued");
@@ -260,7 +260,7 @@ describe("at the cap", () => {
     expect(fields(await ask("GET", `/fires/${first}`))["status"]).toBe("cancelled");
   });
 
-  it("the metrics say what waits and what lives", async () => {
+  it("the metrics count waiting fires and live sessions", async () => {
     expect(fields(await send(3))["status"]).toBe("queued");
     const answer = expectStatus(await full.request("GET", "/metrics"), 200);
     expect(answer.headers["content-type"]).toMatch(/^text\/plain/);

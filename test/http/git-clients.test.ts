@@ -58,7 +58,7 @@ const commit = async (dir: string, name: string): Promise<string> => {
 const onAuthFailure = () => ({ cancel: true });
 
 describe("isomorphic-git", () => {
-  it("clones, commits, pushes to its session's branch and fetches, asked for its password", async () => {
+  it("clones, commits, pushes to its session's branch and fetches, when asked for its password", async () => {
     const sid = await runSession(service, pid);
     const { dir, onAuth, asked } = await cloned(await mintPassword(service, pid, sid), sid);
     expect(readFileSync(path.join(dir, "docs/guide.md"), "utf8")).toBe("guide\n");
@@ -79,7 +79,7 @@ describe("isomorphic-git", () => {
     expect(existsSync(path.join(dir, "feature.txt"))).toBe(true);
   });
 
-  it("is refused what git is refused, in the same words", async () => {
+  it("is refused in the same cases as git, with the same words", async () => {
     const sid = await runSession(service, pid);
     const { dir, onAuth } = await cloned(await mintPassword(service, pid, sid), sid);
     await commit(dir, "refused.txt");
@@ -115,7 +115,7 @@ describe("git", () => {
     expect(await gitOk(two, "rev-parse", "HEAD")).toBe(await tip(sid));
   });
 
-  it("makes a mirror, keeps it up to date, and says what was removed", async () => {
+  it("makes a mirror, keeps it up to date, and reports removed refs", async () => {
     const mirror = place();
     await pushFiles(service, pid, { branch: "passing", files: { "passing.txt": "x\n" } });
     await gitOk(mirror, "clone", "--quiet", "--mirror", remote(service.token), ".");
@@ -127,7 +127,7 @@ describe("git", () => {
     expect(await gitOk(mirror, "branch", "--list", "passing")).toBe("");
   });
 
-  it("clones without trees and fetches what it comes to need, as a session pushes from there", async () => {
+  it("clones without trees and fetches missing objects, while a session pushes from there", async () => {
     const sid = await runSession(service, pid);
     const directory = place();
     const from = remote(await mintPassword(service, pid, sid));
@@ -158,7 +158,7 @@ describe("git", () => {
   });
 });
 
-describe("a repository with large files kept elsewhere (git-lfs)", () => {
+describe("a repository with git-lfs pointers", () => {
   const pointer = [
     "version https://git-lfs.github.com/spec/v1",
     `oid sha256:${"4d".repeat(32)}`,
@@ -167,9 +167,9 @@ describe("a repository with large files kept elsewhere (git-lfs)", () => {
   ].join("\n");
   const files = { ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "model.bin": pointer };
 
-  it("has its pointers shown, compared, merged and cloned as they are, and no filter is run [G06]", async () => {
+  it("has its pointers shown, compared, merged and cloned unchanged, and no filter is run [G06]", async () => {
     const marker = path.join(service.importRoot, "filtered");
-    // Every git of the service finds a git-lfs, and may be told of it by nothing but the repository.
+    // Every git of the service finds a git-lfs, and only the repository may mention it.
     gitStandIn(
       service.importRoot,
       `mkdir -p "$(dirname "$0")"; printf '#!/bin/sh\\ntouch ${marker}\\n' >"$(dirname "$0")/git-lfs"

@@ -34,7 +34,7 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 
-/** What a push does to a ref: `make` finds none, `delete` leaves none. */
+/** The effect of a push on a ref: `make` finds none, `delete` leaves none. */
 type Course = "make" | "forward" | "rewind" | "delete";
 /** Whose credential: `own` in a row is the session's branch, for a person that of a session. */
 type Kind = "session" | "person";
@@ -186,7 +186,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** What the ref is before and after. */
+/** The ref before and after. */
 const move = (course: Course): readonly [string, string] => {
   if (course === "make") return [absent, newer];
   if (course === "delete") return [newer, absent];
@@ -246,7 +246,7 @@ const taken = async (rows: readonly Row[], sid: string): Promise<readonly Row[]>
 
 const callerOf = (who: string): Caller => {
   const caller = callers.get(who);
-  if (caller === undefined) throw new Error(`nobody is ${who}`);
+  if (caller === undefined) throw new Error(`no caller is named ${who}`);
   return caller;
 };
 
@@ -275,7 +275,7 @@ describe.each([
     expect(await taken([row], sid)).toEqual(isTaken ? [row] : []);
   });
 
-  it("has of a push of all refs those taken that it may write, and of an atomic one none [G09]", async () => {
+  it("gets the allowed refs of a push of all refs accepted, and no ref of an atomic one [G09]", async () => {
     const { kind, password, sid } = callerOf(who);
     const rows = mirror(kind);
     const mine = rows.filter(([, , may]) => may.includes(kind));
@@ -292,7 +292,7 @@ describe.each([
 });
 
 describe("a password", () => {
-  it("that was right or wrong is in no line of the log and in no file of the repository [G05] [S06]", async () => {
+  it("is in no line of the log and in no file of the repository, whether right or wrong [G05] [S06]", async () => {
     const { sid } = callerOf("a session's credential");
     const passwords = [...callers.values(), ...strangers.values()].flatMap(({ password }) => password ?? []);
     for (const password of passwords) await push(ROWS.slice(0, 1), { password, sid });
@@ -304,7 +304,7 @@ describe("a password", () => {
   });
 });
 
-describe("whoever has", () => {
+describe("a client with", () => {
   it.each([
     ["PLATFORM_TOKEN"],
     ["PLATFORM_CLI_TOKEN"],

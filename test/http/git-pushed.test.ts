@@ -72,7 +72,7 @@ describe("a push", () => {
     expect(await push(directory, "HEAD")).toContain('  platform cr create --title "..."');
   });
 
-  it("of a person names the project and the branch too, and a session's page for its branch", async () => {
+  it("of a user also names the project and the branch, and a session's page for its branch", async () => {
     const directory = await work(service.token);
     expect(await push(directory, "HEAD:refs/heads/mine")).toEqual([
       "To merge mine, open a change request:",
@@ -83,7 +83,7 @@ describe("a push", () => {
     expect(await push(directory, `HEAD:refs/heads/${sid}`)).toContain(`  ${page(`sessions/${sid}`)}`);
   });
 
-  it("that was refused, of what is no branch, or that deletes one says nothing of it", async () => {
+  it("that was refused, is not to a branch, or deletes one has no such message", async () => {
     const directory = await work(service.token);
     await push(directory, "HEAD:refs/heads/doomed");
     for (const refs of [["HEAD:refs/heads/main"], [":refs/heads/doomed"], ["HEAD:refs/tags/v1"]]) {
@@ -98,13 +98,13 @@ describe("a push", () => {
     expect(await push(sandbox, `HEAD:refs/wip/${sid}`)).toEqual([]);
   });
 
-  it("offers no command with a name in it that a shell would not take as it is", async () => {
+  it("prints no command with a name that a shell would not take literally", async () => {
     const directory = await work(service.token);
     const told = await push(directory, "HEAD:refs/heads/$(id)");
     expect(told).toEqual(["To merge $(id), open a change request:", `  ${page("change-requests")}`]);
   });
 
-  it("of many branches speaks of the first few", async () => {
+  it("of many branches mentions the first few", async () => {
     const directory = await work(service.token);
     const told = await push(directory, ...[1, 2, 3, 4, 5].map((n) => `HEAD:refs/heads/many-${n}`));
     expect(told.filter((line) => line.startsWith("To merge"))).toHaveLength(3);
@@ -120,7 +120,7 @@ const show = async (number: number): Promise<Fields> =>
   fields(expectStatus(await service.request("GET", at(`/${number}`)), 200));
 
 describe("readers of an open change request", () => {
-  it("are told that its head moved, by a push", async () => {
+  it("hear of a push that moved its head", async () => {
     await pushFiles(service, pid, { branch: "moving", files: { "moving.txt": "1\n" } });
     const number = await propose("moving");
     const reader = await follow();
@@ -131,7 +131,7 @@ describe("readers of an open change request", () => {
     reader.close();
   });
 
-  it("are told that its base moved, by a merge, and that it cannot be merged any more", async () => {
+  it("hear of a merge that moved its base, and that it can no longer be merged", async () => {
     await pushFiles(service, pid, { branch: "first", files: { "README.md": "first\n" } });
     await pushFiles(service, pid, { branch: "second", files: { "README.md": "second\n" } });
     const [first, second] = [await propose("first"), await propose("second")];

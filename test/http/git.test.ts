@@ -55,7 +55,7 @@ const workOn = async (sid: string) => {
 };
 
 describe("a clone credential", () => {
-  it("says where to clone from and until when, and is another one each time [G10]", async () => {
+  it("states where to clone from and until when, and is different each time [G10]", async () => {
     const sid = await runSession(service, pid);
     const [first, second] = [await credentialOf(sid), await credentialOf(sid)];
     expect(first).toEqual({
@@ -120,7 +120,7 @@ describe("a clone credential", () => {
     }
   });
 
-  it("is no bearer token, and a bearer token of the sandbox is no credential [T01]", async () => {
+  it("is not a bearer token, and a bearer token of the sandbox is not a credential [T01]", async () => {
     const sid = await runSession(service, pid);
     const password = passwordOf(await credentialOf(sid));
     expect((await service.request("GET", "/v1/me", { token: password })).status).toBe(401);
@@ -131,8 +131,8 @@ describe("a clone credential", () => {
   });
 });
 
-describe("a person's token", () => {
-  it("pushes any branch but the default one [G09]", async () => {
+describe("a user's token", () => {
+  it("pushes to any branch except the default one [G09]", async () => {
     const directory = await clone(pid, service.token);
     await commitFiles(directory, { "mine.txt": "x\n" });
     expect((await git(directory, "push", "origin", "HEAD:refs/heads/mine")).code).toBe(0);
@@ -145,7 +145,7 @@ describe("a person's token", () => {
     expect((await git(directory, "push", "origin", ":refs/heads/main")).code).toBe(1);
   });
 
-  it("reads after it was revoked no more", async () => {
+  it("cannot read after it was revoked", async () => {
     const { id, token } = await makeUserToken(service);
     expect((await git(service.importRoot, "ls-remote", remote(pid, token))).code).toBe(0);
     await service.request("DELETE", `/v1/tokens/${id}`);
@@ -161,7 +161,7 @@ const replace = async (project: string, token: string) => {
 };
 
 describe("a new repository's first commit", () => {
-  it("gives way to a push of an account-wide token, once, and its manifest is read", async () => {
+  it("is replaced by a push with an account-wide token, once, and its manifest is read", async () => {
     const project = await makeProject(service);
     expect((await replace(project, service.token)).code).toBe(0);
     await eventually(async () => {
@@ -171,13 +171,13 @@ describe("a new repository's first commit", () => {
     expect((await replace(project, service.token)).code).toBe(1);
   });
 
-  it("does not give way to a token that is bound to the project", async () => {
+  it("is not replaced with a token that is bound to the project", async () => {
     const project = await makeProject(service);
     const { token } = await makeUserToken(service, { project_id: project });
     expect((await replace(project, token)).code).toBe(1);
   });
 
-  it("stays once there was a session, also a deleted one", async () => {
+  it("stays once the project has had a session, even a deleted one", async () => {
     const project = await makeProject(service);
     const sid = await runSession(service, project);
     await stopSession(service, project, sid);
@@ -193,7 +193,7 @@ const ask = (method: string, target: string, body?: string) =>
     ...(body === undefined ? {} : { body }),
   });
 
-describe("an address of git's", () => {
+describe("a git address", () => {
   it.each([
     ["GET", "/info/refs", 403],
     ["GET", "/info/refs?service=git-archive", 403],
@@ -210,7 +210,7 @@ describe("an address of git's", () => {
   });
 
   it.each(["nope", "%2e%2e", randomUUID(), randomUUID().toUpperCase()])(
-    "with the project %s is none",
+    "with the project %s does not exist",
     async (id) => {
       const answer = await ask("GET", `/v1/git/${id}.git/info/refs?service=git-upload-pack`);
       expect(answer.status).toBe(404);

@@ -86,8 +86,8 @@ const get = async (pid: string, number: number): Promise<Fields> =>
 const pulls = () =>
   host.pulls.of(name).map(({ number, state, mergedAt }) => [number, mergedAt === null ? state : "merged"]);
 
-describe("a project whose repository is kept at a code host", () => {
-  it("is made with the host's default branch, and shows neither token nor key", async () => {
+describe("a project with a repository at a code host", () => {
+  it("is created with the host's default branch, and shows neither token nor key", async () => {
     const answer = expectStatus(await create(), 201);
     expect(fields(answer)).toMatchObject({
       repository: { kind: "github", owner: OWNER, name, api_url: host.apiUrl, pull_requests: true },
@@ -97,7 +97,7 @@ describe("a project whose repository is kept at a code host", () => {
     expect(answer.text).not.toMatch(/canary|PRIVATE/);
   });
 
-  it("is refused with a field's fault or the host's words, and nothing of a credential is said", async () => {
+  it("is refused with the wrong field or the host's words, without a credential in the message", async () => {
     const refusals: readonly (readonly [number, string, Fields])[] = [
       [400, "invalid_request", { app: undefined }],
       [400, "invalid_request", { token: "canary" }],
@@ -114,7 +114,7 @@ describe("a project whose repository is kept at a code host", () => {
     }
   });
 
-  it("has a session's branch made by the host's API, and its work merged there [I8] [I17]", async () => {
+  it("creates a session's branch over the host's API, and merges its work there [I8] [I17]", async () => {
     const pid = await makeProject();
     const base = await tip("trunk");
     const sid = await runSession(service, pid);
@@ -147,7 +147,7 @@ describe("a project whose repository is kept at a code host", () => {
     );
   });
 
-  it("has a pull request beside each change request, and each end of one known to the other", async () => {
+  it("has a pull request beside each change request, and each knows the end of the other", async () => {
     const pid = await makeProject();
     const [here, there, gone] = [
       await propose(pid, "here"),
@@ -176,14 +176,14 @@ describe("a project whose repository is kept at a code host", () => {
         pull_request: { number: 2, status: "merged" },
       }),
     );
-    // What was merged is shown as it was.
+    // A merged request keeps its commits.
     expect(((await get(pid, there))["commits"] as Fields[]).map(({ subject }) => subject)).toEqual([
       "Change",
     ]);
     await eventually(async () => expect(await get(pid, gone)).toMatchObject({ status: "closed" }));
   });
 
-  it("is merged by the host's own hand where its rules want a pull request", async () => {
+  it("is merged by the host if its rules require a pull request", async () => {
     const pid = await makeProject();
     const number = await propose(pid, "ruled");
     await eventually(() => expect(pulls()).toEqual([[1, "open"]]));
@@ -206,7 +206,7 @@ describe("a project whose repository is kept at a code host", () => {
     expect(fields(refused)["error"]).toContain("1 review is missing.");
   });
 
-  it("goes by another token or app from the answer on, and by none that the host would refuse", async () => {
+  it("uses a new token or app from the answer on, and refuses one that the host refuses", async () => {
     const put = (body: Fields) =>
       service.request("PUT", `/v1/projects/${pid}/repository/credential`, { body });
     const newSession = () => service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
@@ -234,7 +234,7 @@ describe("a project whose repository is kept at a code host", () => {
     expect(codeOf(none)).toEqual([409, "credential_required"]);
   });
 
-  it("says until when the host takes no more requests", async () => {
+  it("reports until when the host accepts no more requests", async () => {
     const pid = await makeProject();
     host.fault = () => ({ kind: "status", status: 403, headers: { "retry-after": "3000" } });
     const answer = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
@@ -244,7 +244,7 @@ describe("a project whose repository is kept at a code host", () => {
     );
   });
 
-  it("leaves no token and no key in a log or a file of the service's [S06] [G05]", async () => {
+  it("leaves no token and no key in a log or a file of the service [S06] [G05]", async () => {
     const pid = await makeProject();
     await propose(pid, "canary-free");
     await eventually(() => expect(pulls()).toHaveLength(1));

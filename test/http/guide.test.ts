@@ -24,7 +24,7 @@ afterAll(() => service.close());
 const get = (target: string) => service.request("GET", target, { token: null });
 
 describe("the guide", () => {
-  it("has every document, and no link of one leads to a missing page", async () => {
+  it("has every document, and no link leads to a missing page", async () => {
     const pages = new Map<string, string>();
     for (const address of addresses) {
       // eslint-disable-next-line no-await-in-loop -- they are few
@@ -42,7 +42,7 @@ describe("the guide", () => {
     }
   });
 
-  it("links from the API's page and from the dashboard", async () => {
+  it("is linked from the API's page and from the dashboard", async () => {
     expect((await get("/docs")).text).toContain('href="/docs/guide"');
     expect((await get("/")).text).toContain('href="docs/guide"');
   });
@@ -54,7 +54,7 @@ describe("the guide", () => {
     "/docs/guide/../package.json",
     "/docs/guide/..%2f..%2fpackage.json",
     "/docs/guide/use/%00",
-  ])("answers %s with a page that says so", async (target) => {
+  ])("answers %s with a page that explains the error", async (target) => {
     const answer = await get(target);
     expect([answer.status, answer.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
     expect(answer.text).toContain("Page not found");
@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  it("takes the reader from one document to a section of another", async () => {
+  it("leads the reader from one document to a section of another", async () => {
     const { page } = await newPage(browser, { dark: true });
     await page.goto(`${service.url}/docs/guide`);
     await page.getByRole("link", { name: "Webhooks" }).click();

@@ -12,7 +12,7 @@ let service: TestService;
 let daemon: Server;
 let relayed = "";
 let preview: readonly string[] = [];
-/** What the daemon was asked to become. */
+/** The protocols that the daemon was asked to upgrade to. */
 const upgrades: (string | undefined)[] = [];
 
 beforeAll(async () => {

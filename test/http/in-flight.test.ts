@@ -84,8 +84,8 @@ const statusOf = async (path: string): Promise<number | undefined> => {
   return response.statusCode;
 };
 
-describe("requests beyond those that are taken at once", () => {
-  it("are refused at once with 503 and a time to come back, and taken again when one was answered", async () => {
+describe("requests beyond the concurrency limit", () => {
+  it("are refused at once with 503 and Retry-After, and accepted again after an answer", async () => {
     const [first] = await fill(AT_ONCE);
     const refused = await send("/work").answer;
     expect(refused.statusCode).toBe(503);
@@ -104,13 +104,13 @@ describe("requests beyond those that are taken at once", () => {
     expect(taken).toHaveLength(AT_ONCE + 1);
   });
 
-  it("do not hinder questions about health, nor git, which has bounds of its own", async () => {
+  it("do not block health requests or git, which has its own limits", async () => {
     await fill(AT_ONCE);
     expect(await statusOf("/healthz")).toBe(200);
     expect(await statusOf("/v1/git/project.git/info/refs?service=git-upload-pack")).toBe(200);
   });
 
-  it("are not kept out by streams whose answer has begun", async () => {
+  it("are not blocked by streams whose answer has begun", async () => {
     for (let count = 0; count < AT_ONCE; count += 1) {
       // eslint-disable-next-line no-await-in-loop -- all of them stay open
       expect((await send("/stream").answer).statusCode).toBe(200);
@@ -119,7 +119,7 @@ describe("requests beyond those that are taken at once", () => {
     expect(await statusOf("/work")).toBe(503);
   });
 
-  it("have the place of a client that has left", async () => {
+  it("get the place of a client that has left", async () => {
     const [first] = await fill(AT_ONCE);
     first?.request.destroy();
     await expect.poll(() => statusOf("/healthz")).toBe(200);

@@ -70,13 +70,13 @@ const follow = async (lastEventId?: string, token = service.token): Promise<Even
 };
 
 const lineOf = ({ data }: SentEvent): string | undefined => (data as { line?: string }).line;
-/** What a reader was told: the text of each line, and every reset. */
+/** The text of each line that a reader received, and every reset. */
 const told = (reader: EventReader): readonly unknown[] =>
   reader.events.filter(({ event }) => event !== "open").map((sent) => lineOf(sent) ?? sent.event);
 const says = (line: string) => (event: SentEvent) => lineOf(event) === line;
 
 describe("a session's log as text", () => {
-  it("has a line for each, with its time and where it comes from", async () => {
+  it("has one line for each entry, with its time and source", async () => {
     await write(
       `{"seq":1,"at":"${AT}","event":"boot","step":"listening","at_ms":45}\n${written(2, "hello")}`,
     );
@@ -85,7 +85,7 @@ describe("a session's log as text", () => {
     );
   });
 
-  it("lets no terminal obey what a program wrote, and says where lines are missing [P09]", async () => {
+  it("contains no control characters of a program, and reports missing lines [P09]", async () => {
     await write(`${written(1, "\u001b[2Jcleared\r\nforged")}${written(5, "later")}`);
     expect((await text()).split("\n").slice(1)).toEqual([
       `${AT} runtime ␛[2Jcleared␍␊forged`,
@@ -113,14 +113,14 @@ describe("a session's log as text", () => {
     );
   });
 
-  it("is asked for with 0 and nothing else", async () => {
+  it("is requested with 0 and no other value", async () => {
     for (const query of ["?follow=2", "?follow=", "?follow=no"])
       expect((await service.request("GET", target(query))).status).toBe(400);
   });
 });
 
 describe("a session's log as a stream", () => {
-  it("gives what is there, then what the daemon sends, each line once", async () => {
+  it("returns existing lines, then the daemon's new ones, each line once", async () => {
     await write(`${written(1, "one")}${written(2, "two")}`);
     for (const [index, line] of ["one", "two", "three"].entries())
       service.daemon.log.say(numbered(index + 1, line));
@@ -137,7 +137,7 @@ describe("a session's log as a stream", () => {
     });
   });
 
-  it("resumes after any line without a gap and without a repetition", async () => {
+  it("resumes after any line without gaps or repetitions", async () => {
     await write(`${written(1, "one")}node: a warning\n${written(2, "two")}`);
     service.daemon.log.say(numbered(3, "three"));
     const first = await follow();
@@ -150,13 +150,13 @@ describe("a session's log as a stream", () => {
     }
   });
 
-  it("goes on over the end of a sandbox with what it wrote last, and with the next one", async () => {
+  it("continues after the end of a sandbox with its last lines, and with the next one", async () => {
     await write(written(1, "one"));
     service.daemon.log.say(numbered(1, "one"));
     service.daemon.log.say(numbered(2, "two"));
     const reader = await follow();
     await reader.until(says("two"));
-    // The daemon is gone in the middle of it; what it and Node wrote last is in the provider's record alone.
+    // The daemon dies in the middle of it; only the provider's record has its and Node's last words.
     await write(`${written(2, "two")}${written(3, "three")}node: out of memory\n`);
     service.daemon.log.forget();
     await stopSession(service, pid, sid);
@@ -178,7 +178,7 @@ describe("a session's log as a stream", () => {
     expect(ids.at(-1)).toBe(`${await newestSandbox()}:0.1`);
   });
 
-  it("resumes in what was kept, after a line that the daemon had sent", async () => {
+  it("resumes in the kept log, after a line that the daemon had sent", async () => {
     service.daemon.log.say(numbered(1, "one"));
     const reader = await follow();
     const { id } = await reader.until(says("one"));
@@ -190,7 +190,7 @@ describe("a session's log as a stream", () => {
     expect(told(again)).toEqual(["two"]);
   });
 
-  it("says reset where lines are missing, and where a place is unknown", async () => {
+  it("reports a reset if lines are missing, or if a place is unknown", async () => {
     await write(written(1, "one"));
     for (const number of [1, 2, 9]) service.daemon.log.say(numbered(number, `line ${number}`));
     const reader = await follow();
@@ -203,7 +203,7 @@ describe("a session's log as a stream", () => {
     }
   });
 
-  it("lets go of the daemon when its reader leaves", async () => {
+  it("releases the daemon when its reader leaves", async () => {
     const reader = await follow();
     await eventually(() => expect(service.daemon.log.followers).toBe(1));
     reader.close();
@@ -218,7 +218,7 @@ describe("a session's log as a stream", () => {
     await eventually(() => expect(reader.ended()).toBe(true));
   });
 
-  it("counts among the streams that a token may have open", async () => {
+  it("counts towards the streams that a token may have open", async () => {
     const { token } = await makeUserToken(service);
     await Promise.all(Array.from({ length: 100 }, () => follow(undefined, token)));
     const [log, events] = await Promise.all([

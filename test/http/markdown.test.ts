@@ -18,7 +18,7 @@ describe("headings", () => {
     expect(htmlOf(`## ${text}`)).toContain(`<h2 id="${id}">`);
   });
 
-  it("that come again have a number", () => {
+  it("that repeat have a number", () => {
     const source = "## Set\n\n## Set\n\n### Set";
     expect([...outline(source).anchors]).toEqual(["set", "set-1", "set-2"]);
     expect(htmlOf(source)).toContain('<h3 id="set-2">');
@@ -60,7 +60,7 @@ describe("links", () => {
     expect(html).toBe('<p><a href="/x?&quot;">one</a> two three</p>\n');
   });
 
-  it("are listed as they are written, those in tables and pictures too", () => {
+  it("are listed as they are written, including those in tables and pictures", () => {
     const { links } = outline("[a](b.md#c)\n\n| [d](e) |\n| --- |\n| ![f](g.svg) |");
     expect(links).toEqual(["b.md#c", "e", "g.svg"]);
   });

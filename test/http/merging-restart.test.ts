@@ -56,7 +56,7 @@ it.each(
   (["merge.noted", "merge.made", "merge.read"] as const).flatMap((point) =>
     (["gone", "cut"] as const).map((state) => [point, state] as const),
   ),
-)("is made once, and said once, where the database restarts at %s (%s)", async (point, state) => {
+)("is made once, and reported once, if the database restarts at %s (%s)", async (point, state) => {
   const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
   const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
   await pushFiles(service, pid, { branch: "work", files: { "platform.toml": manifest } });
@@ -79,7 +79,7 @@ it.each(
   } else expect([200, 503]).toContain(answer.status);
   await isReady();
 
-  // Nobody asks again.
+  // No client asks for the merge again.
   await eventually(async () => {
     const { status } = fields(await service.request("GET", `${at}/${number}`));
     expect(status).toBe("merged");

@@ -72,7 +72,7 @@ const holdMerge = () => {
 };
 
 describe("a merge", () => {
-  it("takes the default branch forward to the head, and the request says so", async () => {
+  it("fast-forwards the default branch to the head, and the request shows it", async () => {
     const number = await propose("work", { "a.txt": "a\n" });
     const [head, open] = [await rev("work"), await get(number)];
     const merged = fields(expectStatus(await merge(number), 200));
@@ -80,12 +80,12 @@ describe("a merge", () => {
     expect(merged["merged_at"]).toBe(merged["updated_at"]);
     expect([await rev("main"), await rev("work")]).toEqual([head, head]);
     expect(listOf(await service.request("GET", at("?status=merged")), "change_requests")).toEqual([merged]);
-    // What was merged is shown as it was, though the branches hold the same now.
+    // A merged request is shown as it was, although the branches are now equal.
     expect(await get(number)).toEqual({ ...open, ...merged, mergeable: false });
     expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+a");
   });
 
-  it("else makes a merge commit, by default under the number and the title", async () => {
+  it("otherwise makes a merge commit, by default under the number and the title", async () => {
     const [one, two, three] = [
       await propose("one", { "1.txt": "1\n" }),
       await propose("two", { "2.txt": "2\n" }),
@@ -100,7 +100,7 @@ describe("a merge", () => {
     expect((await get(two))["files_changed"]).toEqual([{ path: "2.txt", additions: 1, deletions: 0 }]);
   });
 
-  it("brings its triggers: the manifest is read again", async () => {
+  it("reads the manifest again, with its triggers", async () => {
     const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
     const number = await propose("manifest", { "platform.toml": manifest });
     expect(await slugs()).toEqual(["push"]);
@@ -108,7 +108,7 @@ describe("a merge", () => {
     expect(await slugs()).toEqual(["push", "new"]);
   });
 
-  it("in conflict is 409 with the paths, moves nothing and can be made once they are resolved", async () => {
+  it("in conflict is 409 with the paths, moves nothing and succeeds once they are resolved", async () => {
     const [one, two] = [
       await propose("one", { "README.md": "left\n", "a.txt": "left\n", "one.txt": "fine\n" }),
       await propose("two", { "README.md": "right\n", "a.txt": "right\n", "two.txt": "fine\n" }),
@@ -126,7 +126,7 @@ describe("a merge", () => {
     expect(await gitOk(bare(), "show", "main:README.md")).toBe("both");
   });
 
-  it("of one that is merged or closed is 409, of one that is not there 404", async () => {
+  it("of a merged or closed one is 409, of an unknown one 404", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
     expectStatus(await merge(one), 200);
     expectStatus(await close(two), 200);
@@ -137,7 +137,7 @@ describe("a merge", () => {
     expect(await rev("main")).toBe(main);
   });
 
-  it("of a branch without a commit of its own is refused, as is the request for one", async () => {
+  it("of a branch without its own commits is refused, and a request for it is as well", async () => {
     const outer = await propose("outer", { a: "1\n" });
     await gitOk(bare(), "branch", "inner", "outer");
     const body = { title: "The same", head_ref: "inner" };
@@ -151,7 +151,7 @@ describe("a merge", () => {
     expectStatus(await close(inner), 200);
   });
 
-  it("of a branch that is gone is 409", async () => {
+  it("of a missing branch is 409", async () => {
     const number = await propose("work", { a: "1\n" });
     await gitOk(bare(), "branch", "-D", "work");
     expect(seen(await merge(number))).toEqual([409, "ref_gone"]);
@@ -159,7 +159,7 @@ describe("a merge", () => {
   });
 
   it.each([{ message: "" }, { message: "a\0b" }, { message: "x".repeat(64 * 1024 + 1) }, { by: "me" }])(
-    "with %j is 400, and none",
+    "with %j is 400, and does not happen",
     async (body) => {
       const number = await propose("work", { a: "1\n" });
       expect(seen(await merge(number, body))).toEqual([400, "invalid_request"]);
@@ -167,7 +167,7 @@ describe("a merge", () => {
     },
   );
 
-  it("asked for many times at once is one merge, and of several requests each is made", async () => {
+  it("that is requested many times at once happens once, and of several requests each is merged", async () => {
     const numbers: number[] = [];
     // oxlint-disable-next-line no-await-in-loop -- numbered in this order
     for (const name of ["a", "b", "c"]) numbers.push(await propose(name, { [name]: `${name}\n` }));
@@ -180,7 +180,7 @@ describe("a merge", () => {
     expect(merges.split("\n")).toHaveLength(2);
   });
 
-  it("goes on when the caller leaves", async () => {
+  it("completes if its caller has left", async () => {
     const number = await propose("work", { a: "1\n" });
     const held = holdMerge();
     const gone = new AbortController();
@@ -194,13 +194,13 @@ describe("a merge", () => {
     await held.asked();
     gone.abort();
     await refused;
-    // The service has heard of it when it answers another request of that client's.
+    // The service knows of the disconnect when it answers another request of the same client.
     expectStatus(await service.request("GET", "/v1/me"), 200);
     held.go();
     await eventually(async () => expect((await get(number))["status"]).toBe("merged"));
   });
 
-  it("under way is shown as open, cannot be closed, and answers each caller", async () => {
+  it("that is under way is shown as open, cannot be closed, and answers each caller", async () => {
     const number = await propose("work", { a: "1\n" });
     const held = holdMerge();
     const merges = [merge(number), merge(number)];
@@ -214,7 +214,7 @@ describe("a merge", () => {
     expect(seen(await close(number))).toEqual([409, "not_open"]);
   });
 
-  it("that git fails at leaves the request open, to be merged again or closed", async () => {
+  it("that fails in git leaves the request open, and it can be merged again or closed", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
     gitStandIn(service.importRoot, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
     for (const number of [one, two]) expect(seen(await merge(number))).toEqual([500, "repository_failed"]);
@@ -239,14 +239,14 @@ describe("a close", () => {
     expect(again.status).toBe(201);
   });
 
-  it("of one that is merged is 409, of one that is not there 404", async () => {
+  it("of a merged one is 409, of an unknown one 404", async () => {
     const number = await propose("work", { a: "1\n" });
     expectStatus(await merge(number), 200);
     expect(seen(await close(number))).toEqual([409, "not_open"]);
     expect(seen(await close(99))).toEqual([404, "not_found"]);
   });
 
-  it("is a session's too, and a merge is not", async () => {
+  it("is allowed to a session, and a merge is not", async () => {
     const number = await propose("work", { a: "1\n" });
     const sid = await runSession(service, pid);
     const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";

@@ -39,7 +39,7 @@ const refused = (answer: Answer, says: string): void => {
 };
 
 describe("a session without a model", () => {
-  it("is refused on an empty repository with what to set, and leaves no row", async () => {
+  it("is refused on an empty repository with the setting to change, and leaves no row", async () => {
     const pid = await makeProject(service);
     refused(await create(pid), "ANTHROPIC_API_KEY");
     expect(await sessionsOf(pid)).toEqual([]);
@@ -47,7 +47,7 @@ describe("a session without a model", () => {
     expectStatus(await create(pid), 201);
   });
 
-  it("is refused where the model that it names has no key", async () => {
+  it("is refused if its model has no key", async () => {
     const pid = await makeProject(service);
     await putSecret(service, pid, "OPENAI_API_KEY", "sk-a-key");
     refused(await create(pid, { agent_model: "anthropic/claude" }), "ANTHROPIC_API_KEY");
@@ -60,7 +60,7 @@ describe("a session without a model", () => {
     ["opencode.json", '{"provider": {"own": {"npm": "@ai-sdk/openai-compatible"}}}'],
     [".platform/runtime/opencode.jsonc", '// Ours.\n{"provider": {"own": {"options": {}},},}'],
     [".opencode/opencode.json", '{"model": "opencode/by-name"}'],
-  ])("is started where the repository configures one in %s", async (path, text) => {
+  ])("is started if the repository configures one in %s", async (path, text) => {
     expectStatus(await create(await makeProject(service, { files: { [path]: text } })), 201);
   });
 
@@ -68,11 +68,11 @@ describe("a session without a model", () => {
     ["opencode.json", '{"provider": {}, "model": "anthropic/claude"}'],
     ["opencode.json", "no JSON"],
     ["elsewhere/opencode.json", '{"provider": {"own": {}}}'],
-  ])("is refused where %s configures none: %s", async (path, text) => {
+  ])("is refused if %s configures none: %s", async (path, text) => {
     refused(await create(await makeProject(service, { files: { [path]: text } })), "opencode.json");
   });
 
-  it("looks for the configuration where the manifest says, at the base of the session", async () => {
+  it("searches the configuration in the manifest's place, at the base of the session", async () => {
     const files = {
       "platform.toml": '[runtime]\nconfig_dir = "agents/here"\n',
       "agents/here/opencode.json": '{"provider": {"own": {}}}',
@@ -106,7 +106,7 @@ describe("a fire without a model", () => {
     expect(await sessionsOf(pid)).toHaveLength(1);
   });
 
-  it("has one from the repository's own configuration, as it is on the default branch", async () => {
+  it("uses the repository's own configuration, from the default branch", async () => {
     const files = {
       "platform.toml": webhookEntry("push", "Look"),
       "opencode.json": '{"provider": {"own": {}}}',

@@ -40,7 +40,7 @@ const credentialFor = (target: string, method = "POST", to = NODE): string =>
 
 interface Asking {
   readonly credential?: string;
-  /** What the message is sealed with, where it is not the request's own. */
+  /** The credential that encrypts the message, if it differs from the request's own. */
   readonly sealedWith?: string;
 }
 
@@ -84,8 +84,8 @@ const spec = (id: string): SandboxSpec => ({
   bootDeadlineMs: 1000,
 });
 
-describe("a question of another node's", () => {
-  it("is answered with what the operation gave, or with its own error", async () => {
+describe("a request from another node", () => {
+  it("is answered with the operation's result, or with its own error", async () => {
     expect((await ask("git.branchTip", [{ projectId: project }, "main"])).said).toEqual({
       ok: true,
       value: expect.stringMatching(/^[0-9a-f]{40}$/),
@@ -98,7 +98,7 @@ describe("a question of another node's", () => {
     expect(await ask("sandbox.list", null)).toMatchObject({ status: 404, said: null });
   });
 
-  it("is refused where its credential is another node's, method's or address's, or of another time", async () => {
+  it("is refused if its credential is another node's, method's or address's, or of another time", async () => {
     const [to, method, target] = [
       credentialFor(CALL, "POST", "other"),
       credentialFor(CALL, "GET"),
@@ -115,7 +115,7 @@ describe("a question of another node's", () => {
     }
   });
 
-  it("is refused where it came with another credential than it was sealed with", async () => {
+  it("is refused if it came with another credential than it was encrypted with", async () => {
     const answer = await ask("git.branchTip", [{ projectId: project }, "main"], {
       sealedWith: credentialFor(`${CALL}?`),
     });
@@ -148,7 +148,7 @@ describe("a request to a daemon, by another node", () => {
     expect([refused.status, fields(refused)["code"]]).toEqual([401, "unauthorized"]);
   });
 
-  it("of a sandbox that is not there is answered with 404", async () => {
+  it("of a missing sandbox is answered with 404", async () => {
     const target = `/v1/nodes/sandboxes/${randomUUID()}/service/platform/health`;
     const answer = await service.request("GET", target, {
       headers: { [NODE_HEADER]: credentialFor(target, "GET") },
@@ -157,7 +157,7 @@ describe("a request to a daemon, by another node", () => {
   });
 });
 
-it("serves git that another node passed on as any other, and asks for its token all the same", async () => {
+it("serves git that another node passed on as any other, and still requires its token", async () => {
   const target = `/v1/git/${project}.git/info/refs?service=git-upload-pack`;
   const headers = { [NODE_HEADER]: credentialFor(target, "GET") };
   expect((await service.request("GET", target, { token: null, headers })).status).toBe(401);

@@ -1,6 +1,6 @@
 /**
  * What others rely on: the OpenAPI document of the running service, the routes with their power, and the list of those
- * that need no token. `vitest -u` writes them anew; the difference is then to be read.
+ * that need no token. `vitest -u` writes them again; read the difference afterwards.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";
@@ -59,21 +59,21 @@ const operations = (): readonly (readonly [string, string, Operation])[] =>
 describe("the routes", () => {
   const lines = ROUTES.map(({ method, pattern, power }) => `${method} ${pattern}: ${power ?? "no token"}`);
 
-  it("and what each asks for are the ones on record", async () => {
+  it("and their requirements match the recorded ones", async () => {
     await expectGolden("routes.json", lines.toSorted());
   });
 
-  it("that need no token are the ones on record", async () => {
+  it("that need no token match the recorded ones", async () => {
     await expectGolden("open-routes.json", lines.filter((line) => line.endsWith(": no token")).toSorted());
   });
 });
 
 describe("the OpenAPI document", () => {
-  it("is the one on record", async () => {
+  it("matches the recorded one", async () => {
     await expectGolden("openapi.json", document);
   });
 
-  it("is OpenAPI 3.1, and every reference in it leads somewhere", () => {
+  it("is OpenAPI 3.1, and every reference in it resolves", () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, pointer = ""]) => pointer);
     expect(references.length).toBeGreaterThan(50);
@@ -85,7 +85,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("tells of each operation what it does, and how to ask for it", () => {
+  it("describes each operation, and how to request it", () => {
     for (const [path, method, operation] of operations()) {
       expect([path, method, operation.summary]).toEqual([path, method, expect.stringMatching(/^[A-Z].+\.$/)]);
       const [sample] = operation["x-codeSamples"] ?? [];
@@ -94,7 +94,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("shows examples that its schemas take, of each request and answer that has a body", () => {
+  it("shows examples that its schemas accept, for each request and answer with a body", () => {
     const known = new Set(Object.keys(OPERATION_EXAMPLES));
     HttpApi.reflect(Api, {
       onGroup: () => undefined,
@@ -125,7 +125,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("says which token opens what", () => {
+  it("says which token opens which operation", () => {
     expect(document.security).toEqual([{ token: [] }]);
     expect(Object.keys(document.components.securitySchemes)).toEqual(["token", "git"]);
     const open = operations().filter(([, , { security }]) => security?.length === 0);
@@ -146,7 +146,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("holds every route but the page's, the nodes' and its own", () => {
+  it("contains every route except the page's, the nodes' and its own", () => {
     const told = new Set(operations().map(([path, method]) => `${method.toUpperCase()} ${path}`));
     const own = /^\/(?:docs(?:\/.*)?|dashboard\/.*|openapi\.json)?$/;
     const expected = ROUTES.filter(({ pattern, power }) => !own.test(pattern) && power !== "node").map(

@@ -1,4 +1,7 @@
-/** What is held open on a node, over the store's twin and a test clock: what ends it, when, and what it costs to know. */
+/**
+ * Open connections on a node, over the store's twin and a test clock: what ends them, when, and the cost of knowing
+ * it.
+ */
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
@@ -63,25 +66,27 @@ const world = Effect.gen(function* () {
   return { openings, asked, state, makeToken, hold, cuts, revoke };
 });
 
-describe("what is held open", () => {
-  it.effect("is cut at once when its token is revoked, all of it, and nothing of another token", () =>
-    Effect.gen(function* () {
-      const { makeToken, hold, cuts, revoke } = yield* world;
-      yield* makeToken(1);
-      yield* makeToken(2);
-      hold(1, "a");
-      hold(2, "other");
-      hold(1, "b");
-      yield* TestClock.adjust(0);
-      yield* revoke(1);
-      yield* TestClock.adjust(0);
-      expect(cuts.toSorted()).toEqual(["a", "b"]);
-      yield* TestClock.adjust(10_000);
-      expect(cuts).toHaveLength(2);
-    }),
+describe("open connections", () => {
+  it.effect(
+    "are cut at once when their token is revoked, all of them, and no connection of another token",
+    () =>
+      Effect.gen(function* () {
+        const { makeToken, hold, cuts, revoke } = yield* world;
+        yield* makeToken(1);
+        yield* makeToken(2);
+        hold(1, "a");
+        hold(2, "other");
+        hold(1, "b");
+        yield* TestClock.adjust(0);
+        yield* revoke(1);
+        yield* TestClock.adjust(0);
+        expect(cuts.toSorted()).toEqual(["a", "b"]);
+        yield* TestClock.adjust(10_000);
+        expect(cuts).toHaveLength(2);
+      }),
   );
 
-  it.effect("is cut within a second where the signal is lost", () =>
+  it.effect("are cut within a second if the signal is lost", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, revoke, state } = yield* world;
       yield* makeToken(1);
@@ -96,7 +101,7 @@ describe("what is held open", () => {
     }),
   );
 
-  it.effect("is cut where the token ended before it was held", () =>
+  it.effect("are cut if the token ended before they were registered", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, revoke } = yield* world;
       yield* makeToken(1);
@@ -107,7 +112,7 @@ describe("what is held open", () => {
     }),
   );
 
-  it.effect("is cut at the instant of its expiry, also while the database is away", () =>
+  it.effect("are cut at the instant of their expiry, also while the database is away", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, state } = yield* world;
       const later = 3 * 3_600_000 + 500;
@@ -128,7 +133,7 @@ describe("what is held open", () => {
     }),
   );
 
-  it.effect("is not cut by an outage, and is checked again after it", () =>
+  it.effect("are not cut by an outage, and are checked again after it", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, revoke, state } = yield* world;
       yield* makeToken(1);
@@ -143,7 +148,7 @@ describe("what is held open", () => {
     }),
   );
 
-  it.effect("costs one statement a second for all of it, and none once it is over", () =>
+  it.effect("cost one statement a second for all of them, and none once they are over", () =>
     Effect.gen(function* () {
       const { makeToken, hold, asked } = yield* world;
       yield* TestClock.adjust(60_000);
@@ -161,7 +166,7 @@ describe("what is held open", () => {
     }),
   );
 
-  it.effect("is not cut when it is over, and completes what waits for its end when it is not", () =>
+  it.effect("are not cut after their end, and complete the waiting callers when they are cut", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, revoke, openings } = yield* world;
       yield* makeToken(1);

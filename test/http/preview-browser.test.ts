@@ -79,20 +79,20 @@ describe.skipIf(!hasChromium).each(DOMAINS)(`${title} below %s`, (_name, setting
       (url: string) =>
         `new Promise((done) => { new WebSocket("${url.replace("http", "ws")}").onclose = done; })`,
     ],
-  ])("%s there, and the app hears nothing of it", async (_, attack) => {
+  ])("%s there, and the app gets no request", async (_, attack) => {
     await page.evaluate(`${attack(`${victim()}/attack`)}.then(() => undefined)`);
     expect(world.heard).toEqual([]);
     await page.context().close();
   });
 
-  it("may lead there, as every link does", async () => {
+  it("may lead there, as every link may", async () => {
     await page.evaluate(`location.assign("${victim()}/led")`);
     await page.getByText("app /led").waitFor();
     expect(world.heard[0]).toMatchObject({ method: "GET", url: "/led" });
     await page.context().close();
   });
 
-  it("cannot read the cookie that lets it in, nor put another in its way", async () => {
+  it("cannot read the preview's cookie, nor replace it", async () => {
     const domain = new URL(victim()).hostname.replace(/^[^.]*[.]/, "");
     const planted = `platform_preview=${"x".repeat(43)}`;
     for (const attributes of ["path=/", "path=/below", `domain=${domain}`, `domain=${domain}; path=/below`]) {

@@ -1,4 +1,4 @@
-/** A preview's cookie through the real service and a real daemon: what it opens, for whom, and when it ends. */
+/** A preview's cookie through the real service and a real daemon: its access, its browser, and its end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -32,7 +32,7 @@ describe("a preview's cookie", () => {
     ]) {
       expect(ownPage(await world.visit(host, "/", { cookie }))).toBe(401);
     }
-    // A link that is spent leads nobody on who has another session's cookie.
+    // A used link does not lead on a browser with another session's cookie.
     const spent = await world.link();
     await world.visit(world.host, spent);
     const theirs = await world.cookie({ sid: other });
@@ -45,7 +45,7 @@ describe("a preview's cookie", () => {
     expect(world.heard).toEqual([]);
   });
 
-  it("is looked for among those that a page put beside it [X17]", async () => {
+  it("is found among those that a page put beside it [X17]", async () => {
     const cookie = await world.cookie();
     const planted = `platform_preview=${"x".repeat(43)}`;
     const beside = await world.visit(world.host, "/", { cookie: `${planted}; ${cookie}` });
@@ -53,7 +53,7 @@ describe("a preview's cookie", () => {
     expect(ownPage(await world.visit(world.host, "/", { cookie: planted }))).toBe(401);
   });
 
-  it("is not the app's to set, in an answer or in a handshake, while its own cookies pass [X17]", async () => {
+  it("cannot be set by the app, in an answer or in a handshake, while the app's own cookies pass [X17]", async () => {
     const cookie = await world.cookie();
     world.sets.push(
       "theirs=1; Path=/",
@@ -68,7 +68,7 @@ describe("a preview's cookie", () => {
     expect([status, headers["set-cookie"]]).toEqual([101, ["theirs=1; Path=/"]]);
   });
 
-  it("ends with its instant", async () => {
+  it("ends at its instant", async () => {
     const cookie = await world.cookie();
     await world.service.inside(
       Effect.flatMap(
@@ -103,7 +103,7 @@ const fetched = (site: string, mode: string, dest: string) => ({
 });
 
 describe("another page in the same browser", () => {
-  it("can lead here, and do nothing else with the cookie", async () => {
+  it("can navigate here, and cannot use the cookie otherwise", async () => {
     for (const site of ["cross-site", "same-site"]) {
       expect(await status(fetched(site, "navigate", "document"))).toBe(200);
       expect(await status(fetched(site, "navigate", "document"), "POST")).toBe(403);
@@ -116,7 +116,7 @@ describe("another page in the same browser", () => {
     expect(await status({ origin: "null" }, "POST")).toBe(403);
   });
 
-  it("is not the preview's own, which may do everything", async () => {
+  it("differs from the preview's own page, which may do everything", async () => {
     expect(await status({ origin: own() }, "POST")).toBe(200);
     expect(await status({ ...fetched("same-origin", "cors", "empty"), origin: own() }, "DELETE")).toBe(200);
     expect(await status({ ...fetched("same-origin", "navigate", "document"), origin: "null" }, "POST")).toBe(
@@ -145,7 +145,7 @@ describe("another page in the same browser", () => {
 });
 
 describe("a stop of the session", () => {
-  it("ends links and cookies for good: a restart brings none of them back", async () => {
+  it("ends links and cookies permanently: a restart restores none", async () => {
     const brief = await startPreviewWorld();
     try {
       const cookie = await brief.cookie();
@@ -171,7 +171,7 @@ describe("a stop of the session", () => {
 });
 
 describe("PLATFORM_PREVIEW_URL", () => {
-  it("puts previews below a domain of the operator's, with the browser's own guard on the cookie", async () => {
+  it("puts previews below the operator's domain, with the browser's own protection on the cookie", async () => {
     const wide = await startPreviewWorld({
       PLATFORM_PREVIEW_URL: "https://*.preview.example.com",
       PLATFORM_PUBLIC_URL: "https://agents.preview.example.com",

@@ -1,4 +1,7 @@
-/** Previews through the real service and a real daemon: who gets to a port in a browser, and what of the service is there. */
+/**
+ * Previews through the real service and a real daemon: which browser reaches a port, and which parts of the service
+ * are reachable at that host.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -25,7 +28,7 @@ const preview = (path = world.sid, body: unknown = { port: world.port }, token?:
   });
 
 describe("a preview link", () => {
-  it("names an origin of the port's own, and how long it can be opened", async () => {
+  it("names an origin for the port, and how long it can be opened", async () => {
     const { url, expires_at: expiresAt } = fields(expectStatus(await preview(), 201));
     expect(String(url)).toMatch(
       new RegExp(
@@ -43,7 +46,7 @@ describe("a preview link", () => {
     expect((row?.ends ?? 0) - (row?.made ?? 0)).toBe(300_000);
   });
 
-  it("leads to the app with a cookie, and leaves no secret in the address or anywhere else", async () => {
+  it("leads to the app with a cookie, and leaves no secret in the address or elsewhere", async () => {
     const target = await world.link();
     const opened = await world.visit(world.host, target);
     expect([opened.status, opened.headers.location, opened.text]).toEqual([303, "/", ""]);
@@ -70,7 +73,7 @@ describe("a preview link", () => {
     for (const secret of secrets) expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
-  it("opens once, also when it is pressed many times at once", async () => {
+  it("opens once, also with many concurrent clicks", async () => {
     const target = await world.link();
     const answers = await Promise.all(Array.from({ length: 16 }, () => world.visit(world.host, target)));
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
@@ -78,7 +81,7 @@ describe("a preview link", () => {
     expect(ownPage(await world.visit(world.host, target))).toBe(401);
   });
 
-  it("leads on whoever it was opened by, when it is pressed again", async () => {
+  it("leads on for the browser that opened it, when it is clicked again", async () => {
     const target = await world.link();
     const opened = await world.visit(world.host, target);
     const cookie = opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
@@ -97,7 +100,7 @@ describe("a preview link", () => {
     ["GET", { purpose: "prefetch" }],
     ["GET", { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" }],
     ["GET", { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" }],
-  ])("is not spent by what only looks at it: %s %j", async (method, headers) => {
+  ])("is not used up by a mere look: %s %j", async (method, headers) => {
     const target = await world.link();
     const looked = await world.visit(world.host, target, { method, headers });
     expect([401, 403]).toContain(looked.status);
@@ -110,7 +113,7 @@ describe("a preview link", () => {
     expect((await world.visit(world.host, target, { headers: followed })).status).toBe(303);
   });
 
-  it("opens nothing after its end, nor on another preview's host, nor where its secret is none", async () => {
+  it("opens nothing after its end, on another preview's host, or with an invalid secret", async () => {
     const target = await world.link();
     const elsewhere = world.host.replace(`p${world.port}`, "p1");
     expect(ownPage(await world.visit(elsewhere, target))).toBe(401);
@@ -125,16 +128,19 @@ describe("a preview link", () => {
     expect(ownPage(await world.visit(world.host, target))).toBe(401);
   });
 
-  it.each([8000, 4096, 3128])("is not made for %i, which is the platform's own [X01, X02]", async (port) => {
+  it.each([8000, 4096, 3128])("is not created for %i, a port of the platform [X01, X02]", async (port) => {
     const refused = await preview(world.sid, { port });
     expect([refused.status, fields(refused)["code"]]).toEqual([403, "port_blocked"]);
   });
 
-  it.each([0, 65_536, -1, 80.5, "8080", null, undefined])("is not made for port %j [X01]", async (port) => {
-    expect((await preview(world.sid, { port })).status).toBe(400);
-  });
+  it.each([0, 65_536, -1, 80.5, "8080", null, undefined])(
+    "is not created for port %j [X01]",
+    async (port) => {
+      expect((await preview(world.sid, { port })).status).toBe(400);
+    },
+  );
 
-  it("is made for a running session, and asks for nothing more [T06]", async () => {
+  it("is created for a running session, and accepts no other field [T06]", async () => {
     expect((await preview(world.sid, { port: world.port, path: "/x" })).status).toBe(400);
     const ended = await runSession(world.service, world.pid);
     await stopSession(world.service, world.pid, ended);
@@ -154,7 +160,7 @@ describe("a preview's host", () => {
     "/platform/health",
   ];
 
-  it("serves a stranger one page, whatever is asked and with whatever token", async () => {
+  it("serves a client without its cookie one page, for any path and any token", async () => {
     const hook = `/v1/webhooks/projects/${world.pid}/push`;
     const git = `/v1/git/${world.pid}.git/info/refs?service=git-upload-pack`;
     for (const target of [
@@ -172,14 +178,14 @@ describe("a preview's host", () => {
     expect(world.heard).toEqual([]);
   });
 
-  it("serves whoever has its cookie the app alone, on every path", async () => {
+  it("serves a client with its cookie the app alone, on every path", async () => {
     const cookie = await world.cookie();
     for (const target of TARGETS) {
       expect((await world.visit(world.host, target, { cookie })).text).toBe(`app ${target}`);
     }
   });
 
-  it("is one form: names below the same domain are nothing, and nothing of the API's [X17]", async () => {
+  it("has one form: other names below the domain do not exist, and do not reach the API [X17]", async () => {
     const cookie = await world.cookie();
     const bearer = { authorization: `Bearer ${world.service.token}` };
     const { port } = world.service;
@@ -199,7 +205,7 @@ describe("a preview's host", () => {
     expect((await world.visit(`localhost:${port}`, "/v1/me", { headers: bearer })).status).toBe(200);
   });
 
-  it("takes neither a second Host nor a target that names one [X03, X17]", async () => {
+  it("accepts neither a second Host nor a target that names one [X03, X17]", async () => {
     const cookie = await world.cookie();
     const ask = async (line: string, ...hosts: readonly string[]) => {
       const lines = [line, ...hosts.map((host) => `Host: ${host}`), `Cookie: ${cookie}`, "Connection: close"];
@@ -215,7 +221,7 @@ describe("a preview's host", () => {
     expect(world.heard).toEqual([]);
   });
 
-  it("says in a page that nothing listens on its port, and as JSON to programs", async () => {
+  it("shows a page if nothing listens on its port, and JSON to programs", async () => {
     const dead = createServer();
     await new Promise<void>((resolve) => {
       dead.listen(0, "127.0.0.1", resolve);
@@ -243,7 +249,7 @@ describe("a preview's host", () => {
     }
   });
 
-  it("says in a page that its daemon is gone", async () => {
+  it("shows a page if its daemon is gone", async () => {
     const lost = await startPreviewWorld();
     try {
       const cookie = await lost.cookie();

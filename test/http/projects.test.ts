@@ -30,7 +30,7 @@ const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
 const patch = (pid: string, body: Fields, token = service.token): Promise<Answer> =>
   service.request("PATCH", `/v1/projects/${pid}`, { body, token });
 
-it.each(["   ", "\n", "\u200b", "\u3164"])("no name is blank, like %j", async (name) => {
+it.each(["   ", "\n", "\u200b", "\u3164"])("refuses a blank name like %j", async (name) => {
   const pid = await makeProject(service);
   const named: readonly (readonly [string, Fields])[] = [
     ["/v1/projects", { name, repository: { kind: "hosted" } }],
@@ -42,7 +42,7 @@ it.each(["   ", "\n", "\u200b", "\u3164"])("no name is blank, like %j", async (n
 });
 
 describe("a project", () => {
-  it("has all of its fields, and its own first commit where nothing is imported", async () => {
+  it("has all of its fields, and its own first commit if nothing is imported", async () => {
     const answer = expectStatus(await create({}, { name: "Mine" }), 201);
     const project = fields(answer);
     expect(project).toEqual({
@@ -64,7 +64,7 @@ describe("a project", () => {
     expect(fields(await service.request("GET", `/v1/projects/${project["id"]}`))).toEqual(project);
   });
 
-  it("takes an imported repository's branches and manifest, and the default branch that is asked for", async () => {
+  it("takes an imported repository's branches and manifest, and the requested default branch", async () => {
     const source = await makeRepository(service, { "platform.toml": webhookEntry("push") });
     const project = fields(
       expectStatus(await create({ import_from: source }, { default_branch: "feature" }), 201),
@@ -75,7 +75,7 @@ describe("a project", () => {
     expect(listing["triggers"]).toMatchObject([{ slug: "push" }]);
   });
 
-  it("is refused for an import from anywhere but the roots, by the real path", async () => {
+  it("is refused for an import from outside the roots, by the real path", async () => {
     const source = await makeRepository(service, {});
     const link = path.join(service.importRoot, "link");
     symlinkSync(service.dataDir, link);
@@ -124,7 +124,7 @@ describe("a project", () => {
     expect(answer.text).not.toContain("user:pw");
   });
 
-  it("is refused with what is no repository or no branch", async () => {
+  it("is refused with an invalid repository or branch", async () => {
     const empty = path.join(service.importRoot, "empty");
     mkdirSync(empty);
     writeFileSync(path.join(empty, "file"), "");
@@ -141,7 +141,7 @@ describe("a project", () => {
     expect((await service.request("POST", "/v1/projects", { body: other })).status).toBe(400);
   });
 
-  it("moves its default branch to one that is there, by an account-wide token alone", async () => {
+  it("moves its default branch to an existing one, by an account-wide token alone", async () => {
     const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     expect(seen(await patch(pid, { default_branch: "gone" }))).toEqual([422, "unknown_branch"]);
     const { token } = await makeUserToken(service, { project_id: pid });
@@ -155,7 +155,7 @@ describe("a project", () => {
     await stopSession(service, pid, sid);
   });
 
-  it("that is archived keeps what runs, starts nothing new, and comes back", async () => {
+  it("that is archived keeps running sessions, starts nothing new, and can be restored", async () => {
     const pid = await makeProject(service);
     const sid = await runSession(service, pid);
     expect(fields(await patch(pid, { status: "archived" }))["status"]).toBe("archived");
@@ -210,7 +210,7 @@ describe("a token", () => {
     expect((await service.request("DELETE", `/v1/tokens/${id}`)).status).toBe(404);
   });
 
-  it("expires at a future instant or is not made", async () => {
+  it("needs an expiry in the future", async () => {
     for (const expires_at of ["2020-01-01T00:00:00.000Z", "tomorrow", "", "2999-13-01T00:00:00Z"]) {
       const answer = await service.request("POST", "/v1/tokens", { body: { name: "t", expires_at } });
       expect([expires_at, ...seen(answer)]).toEqual([expires_at, 400, "invalid_request"]);

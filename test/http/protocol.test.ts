@@ -73,23 +73,23 @@ describe("framing that two parsers could read in two ways", () => {
   });
 });
 
-describe("what Node's parser lets through", () => {
+describe("a request that Node's parser accepts", () => {
   it.each([
     ["two Host headers", "GET /healthz HTTP/1.1", "host: a", "host: b"],
     ["two equal Host headers", "GET /healthz HTTP/1.1", "host: a", "Host: a"],
     ["chunks in HTTP/1.0", "POST /healthz HTTP/1.0", "transfer-encoding: chunked"],
     ["a target with a host", "GET http://169.254.169.254/healthz HTTP/1.1", "host: a"],
     ["a target that is a star", "OPTIONS * HTTP/1.1", "host: a"],
-  ])("%s is refused all the same [W21]", async (_, ...lines) => {
+  ])("is still refused: %s [W21]", async (_, ...lines) => {
     const answer = await send(...lines, "", "0\r\n\r\n");
     expect([answer.status, codeOf(answer)]).toEqual([400, "malformed_request"]);
   });
 
-  it("no Host header in HTTP/1.1 is 400", async () => {
+  it("without a Host header in HTTP/1.1 is 400", async () => {
     expect((await send("GET /healthz HTTP/1.1", "", "")).status).toBe(400);
   });
 
-  it("CONNECT and TRACE lead nowhere", async () => {
+  it("CONNECT and TRACE are not routed", async () => {
     const connected = await send("CONNECT 169.254.169.254:80 HTTP/1.1", "host: a", "", "");
     expect([0, 400, 404, 405]).toContain(connected.status);
     const traced = await send(
@@ -104,7 +104,7 @@ describe("what Node's parser lets through", () => {
     expect(traced.body).not.toContain("x-secret");
   });
 
-  it("an upgrade that nobody offers is refused", async () => {
+  it("an upgrade to an unsupported protocol is refused", async () => {
     const answer = await send(
       "GET /v1/me HTTP/1.1",
       "host: a",
@@ -127,8 +127,8 @@ const MIB = 1024 * 1024;
 const announce = (length: number): string =>
   `${post()}\r\nhost: h\r\n${signature("{}")}\r\ncontent-length: ${length}\r\n\r\n`;
 
-describe("webhook bodies on their way", () => {
-  it("are bounded together: 32 MiB an address, refused when they are over it, freed when they end [W17]", async () => {
+describe("webhook bodies in transfer", () => {
+  it("have a common limit: 32 MiB an address, refused when they are over it, freed when they end [W17]", async () => {
     const stalled = announce(24 * MIB) + "x".repeat(20 * MIB);
     const [first, second] = (await Promise.all([complete(stalled), complete(stalled)])).toSorted(
       (a, b) => a.status - b.status,
@@ -138,7 +138,7 @@ describe("webhook bodies on their way", () => {
     expect((await complete(stalled)).status).toBe(408);
   });
 
-  it("that were only announced keep nobody out [W17, W18]", async () => {
+  it("that were only announced block no other [W17, W18]", async () => {
     const announced = Array.from({ length: 12 }, () => complete(announce(25 * MIB)));
     const body = "{}";
     const sent = `${post()}\r\nhost: h\r\nconnection: close\r\n${signature(body)}\r\ncontent-length: 2\r\n\r\n${body}`;
@@ -146,7 +146,7 @@ describe("webhook bodies on their way", () => {
     expect(new Set((await Promise.all(announced)).map(({ status }) => status))).toEqual(new Set([408]));
   });
 
-  it("of unknown length count as they come: many small ones pass at once [W17]", async () => {
+  it("of unknown length count as they arrive: many small ones pass at once [W17]", async () => {
     const chunked = `${post()}\r\nhost: h\r\nconnection: close\r\n${signature("{}")}\r\ntransfer-encoding: chunked\r\n\r\n`;
     const answers = await Promise.all(
       Array.from({ length: 10 }, async () =>
@@ -174,8 +174,8 @@ describe("a relayed upgrade", () => {
   });
 });
 
-describe("a webhook's body that does not come as it was announced", () => {
-  it("shorter than its length and then silence is cut off, and fires nothing [W18]", async () => {
+describe("a webhook's body that does not match its announcement", () => {
+  it("and stops before its length is cut off, and fires nothing [W18]", async () => {
     const before = await fires();
     const answer = await complete(
       `${post()}\r\nhost: h\r\n${signature("{}")}\r\ncontent-length: 9\r\n\r\n{}`,
@@ -183,13 +183,13 @@ describe("a webhook's body that does not come as it was announced", () => {
     expect([answer.status, codeOf(answer), await fires()]).toEqual([408, "body_timeout", before]);
   });
 
-  it("a JSON body that never ends is cut off too [W18]", async () => {
+  it("and is JSON without an end is also cut off [W18]", async () => {
     const head = `POST /v1/projects HTTP/1.1\r\nhost: h\r\nauthorization: Bearer ${service.token}\r\n`;
     const answer = await complete(`${head}content-type: application/json\r\ncontent-length: 99\r\n\r\n{`);
     expect([answer.status, codeOf(answer)]).toEqual([408, "body_timeout"]);
   });
 
-  it("an early close fires nothing [W18]", async () => {
+  it("and is closed early fires nothing [W18]", async () => {
     const before = await fires();
     await new Promise<void>((resolve) => {
       const socket = connect(service.port, "127.0.0.1", () => {
@@ -200,7 +200,7 @@ describe("a webhook's body that does not come as it was announced", () => {
     expect(await fires()).toBe(before);
   });
 
-  it("a broken chunk ends the connection, and fires nothing [W18]", async () => {
+  it("and has a broken chunk ends the connection, and fires nothing [W18]", async () => {
     const before = await fires();
     const head = `${post()}\r\nhost: h\r\n${signature("{}")}\r\ntransfer-encoding: chunked\r\n\r\n`;
     const answer = await complete(`${head}2\r\n{}\r\nnot-a-size\r\n`);
@@ -208,7 +208,7 @@ describe("a webhook's body that does not come as it was announced", () => {
     expect(await fires()).toBe(before);
   });
 
-  it("a disconnect right after the body leaves a whole fire or none [W40]", async () => {
+  it("and disconnects right after its end leaves a whole fire or none [W40]", async () => {
     for (let round = 0; round < 20; round += 1) {
       await new Promise<void>((resolve) => {
         const socket = connect(service.port, "127.0.0.1", () => {

@@ -26,7 +26,7 @@ afterAll(() => service.close());
 
 const bare = (pid: string): string => path.join(service.dataDir, "repositories", `${pid}.git`);
 
-/** Moves the branch in the repository itself: no hook, no merge, nobody is told. */
+/** Moves the branch in the repository itself: no hook, no merge, no notification. */
 const moveFromOutside = async (pid: string, manifest: string): Promise<void> => {
   const work = await makeRepository(service, { "platform.toml": manifest });
   await gitOk(
@@ -43,7 +43,7 @@ const moveFromOutside = async (pid: string, manifest: string): Promise<void> => 
 const slugs = async (pid: string): Promise<readonly unknown[]> =>
   listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers").map(({ slug }) => slug);
 
-describe("a manifest that moved past the service", () => {
+describe("a manifest that changed without notice to the service", () => {
   it("is in force within the interval, for the listing and for the receiver", async () => {
     const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("before") } });
     await putSecret(service, pid, SECRET_NAME, SECRET);
@@ -54,7 +54,7 @@ describe("a manifest that moved past the service", () => {
     expect((await deliver(service, `${pid}/before`)).status).toBe(404);
   });
 
-  it("and does not parse leaves the last good one in force, marked stale, with the line of the mistake", async () => {
+  it("and does not parse leaves the last good one in force, marked stale, with the line of the error", async () => {
     const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("before") } });
     await putSecret(service, pid, SECRET_NAME, SECRET);
     await moveFromOutside(pid, "[project]\nname = \n");
@@ -73,8 +73,8 @@ describe("a manifest that moved past the service", () => {
   });
 });
 
-describe("an open change request whose branch moved past the service, as one whose push nobody told of", () => {
-  it("is told of by the next look, when it moved and when it is gone", async () => {
+describe("an open change request whose branch moved without notice to the service", () => {
+  it("is updated by the next check, when the branch moved and when it is gone", async () => {
     const pid = await makeProject(service, { files: {} });
     const body = { title: "A feature", head_ref: "feature" };
     expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body }), 201);

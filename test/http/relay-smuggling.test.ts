@@ -74,7 +74,7 @@ const credential = () => `Authorization: Bearer ${service.token}`;
 const last = () => `GET ${target}/last HTTP/1.1\r\nHost: x\r\n${credential()}\r\nConnection: close\r\n\r\n`;
 
 describe("a daemon behind the relay", () => {
-  it.each(REFUSED)("sees nothing of $name, nor of what follows it [X14, W20, W21]", async (smuggling) => {
+  it.each(REFUSED)("sees no part of $name, nor of what follows it [X14, W20, W21]", async (smuggling) => {
     const answer = await exchange(port, bytesOf(smuggling, { target, credential: credential() }) + last());
     // What follows may be refused once more; it is not answered as the request it looks like.
     for (const status of answer.match(/HTTP\/1\.1 \d+/g) ?? [answer])
@@ -99,7 +99,7 @@ describe("a daemon behind the relay", () => {
     expect(request?.head).not.toContain(service.token);
   });
 
-  it("sees nothing of a body whose request was refused, taken for a request [X14]", async () => {
+  it("sees no request in the body of a refused request [X14]", async () => {
     const hidden = last().replace("/last", "/hidden");
     const head = `POST ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer platform_pat_${randomUUID()}\r\n`;
     const answer = await exchange(port, `${head}Content-Length: ${hidden.length}\r\n\r\n${hidden}${last()}`);

@@ -135,13 +135,13 @@ const plainError = (answer: RawAnswer): readonly [number, unknown] => {
 };
 
 describe("the relay", () => {
-  it("passes on what the runtime answers", async () => {
+  it("passes on the runtime's answers", async () => {
     const { status, body } = await ask("/runtime/session");
     expect([status, body]).toContain(200);
     expect(body).toContain("runtime");
   });
 
-  it("takes who reaches into a session for activity, and nobody else", async () => {
+  it("counts connections to a session as activity, and nothing else", async () => {
     touched.length = 0;
     await ask("/runtime/session", []);
     expect(touched).toEqual([]);
@@ -149,23 +149,23 @@ describe("the relay", () => {
     expect(touched).toEqual([sid]);
   });
 
-  it("answers 503 with Retry-After while the runtime boots, and no word of the program [X16]", async () => {
+  it("answers 503 with Retry-After while the runtime boots, without text of the program [X16]", async () => {
     report.setRuntime({ state: "starting" });
     const answer = await ask("/runtime/session");
     expect(plainError(answer)).toEqual([503, "runtime_not_ready"]);
     expect(answer.headers.get("retry-after")).toBe("1");
   });
 
-  it("answers 502 where nothing listens on the port, and no word of the program [X16]", async () => {
+  it("answers 502 if nothing listens on the port, without text of the program [X16]", async () => {
     expect(plainError(await ask(`/ports/${await closedPort()}/`))).toEqual([502, "upstream_unreachable"]);
   });
 
-  it("answers 502 where no daemon listens, and no word of the program [X16]", async () => {
+  it("answers 502 if no daemon listens, without text of the program [X16]", async () => {
     at = `${socket}.gone`;
     expect(plainError(await ask("/runtime/session"))).toEqual([502, "upstream_unreachable"]);
   });
 
-  it("hands the caller's Host to nobody, and lets no cookie in [X17]", async () => {
+  it("passes on neither the caller's Host nor a cookie [X17]", async () => {
     const evil = ["Host: evil.example", "X-Forwarded-Host: evil.example"];
     const passed = await ask("/runtime/", [...evil, `Authorization: Bearer ${service.token}`]);
     expect(passed.status).toBe(200);
@@ -209,8 +209,8 @@ describe("a sandbox whose clock the agent sets", () => {
   });
 });
 
-describe("a link that the service hands out", () => {
-  it("names the configured address, whatever Host a request came with [X17]", async () => {
+describe("a link of the service", () => {
+  it("names the configured address, whatever Host a request has [X17]", async () => {
     const files = {
       "platform.toml": `[[triggers]]\nslug = "push"\ntype = "webhook"\nprompt = "Go"\nsecret_env = "A"\n`,
     };

@@ -79,7 +79,7 @@ const newSession = (): Promise<Answer> => service.request("POST", at("/sessions"
 const codeOf = (answer: Answer): readonly unknown[] => [answer.status, fields(answer)["code"]];
 
 describe("a new credential", () => {
-  it("holds from the answer on for clones, pushes, sessions, merges and the manifest, though the old one just failed", async () => {
+  it("is valid from the answer on for clones, pushes, sessions, merges and the manifest, even if the old one just failed", async () => {
     const work = path.join(root, `work-${pid}`);
     await gitOk(root, "clone", "--quiet", own(), work);
     await gitOk(work, "checkout", "--quiet", "-b", "topic");
@@ -108,7 +108,7 @@ describe("a new credential", () => {
     expect(await gitOk(bare, "log", "-1", "--format=%P", "main")).toContain(tip);
   });
 
-  it("is not taken where its server refuses it, and the old one stays", async () => {
+  it("is not accepted if its server refuses it, and the old one stays", async () => {
     const before = await service.request("GET", at(""));
     const answer = await put("canary-wrong");
     expect(codeOf(answer)).toEqual([422, "repository_refused"]);
@@ -118,12 +118,12 @@ describe("a new credential", () => {
     expectStatus(await newSession(), 201);
   });
 
-  it("is not taken while its server is away, for nobody knows whether it is good", async () => {
+  it("is not accepted while its server is away, because it cannot be tested", async () => {
     upstream.fault = () => ({ kind: "status", status: 503 });
     expect(codeOf(await put(OLD))).toEqual([422, "repository_unavailable"]);
   });
 
-  it("is refused by the field that is wrong or does not belong, and nothing of it is said [S06] [T06]", async () => {
+  it("is refused by the wrong or unexpected field, and the message does not quote it [S06] [T06]", async () => {
     const app = { app_id: "canary", installation_id: "1", private_key: "canary" };
     const faults: readonly (readonly [string, Fields])[] = [
       ["password", {}],
@@ -145,7 +145,7 @@ describe("a new credential", () => {
     expect(upstream.knocks).toBe(knocks);
   });
 
-  it("is nothing that a hosted repository has, nor takes away", async () => {
+  it("cannot be set or removed for a hosted repository", async () => {
     const hosted = await makeProject(service);
     for (const [method, body] of [["PUT", { password: OLD }], ["DELETE"]] as const) {
       const target = `/v1/projects/${hosted}${CREDENTIAL}`;
@@ -154,7 +154,7 @@ describe("a new credential", () => {
     }
   });
 
-  it("leaves neither itself nor the old one in a table, a log or a file, but sealed [S06] [G05] [I16]", async () => {
+  it("is stored in no table, log or file except encrypted, and the old one neither [S06] [G05] [I16]", async () => {
     upstream.password = NEW;
     await put("canary-wrong");
     expectStatus(await put(NEW), 200);
@@ -165,11 +165,11 @@ describe("a new credential", () => {
   });
 });
 
-describe("a credential that is taken away", () => {
-  it("is not asked for any more, where its server lets everybody in", async () => {
+describe("a credential that is removed", () => {
+  it("is not used any more, if its server is public", async () => {
     upstream.isPublic = true;
     expectStatus(await remove(), 204);
-    upstream.password = "nobody has this one";
+    upstream.password = "a password of no user";
     expectStatus(await newSession(), 201);
     expect(codeOf(await remove())).toEqual([404, "not_found"]);
     expect(await service.inside(Effect.flatMap(Projects, ({ credential }) => credential(pid)))).toBeNull();
@@ -179,13 +179,13 @@ describe("a credential that is taken away", () => {
     expectStatus(await newSession(), 201);
   });
 
-  it("stays where its server wants one", async () => {
+  it("stays if its server requires one", async () => {
     const answer = await remove();
     expect(codeOf(answer)).toEqual([422, "repository_refused"]);
     expectStatus(await newSession(), 201);
   });
 
-  it("stays where the repository has no other way in", async () => {
+  it("stays if the repository has no other access", async () => {
     const project = fields(await service.request("GET", at("")));
     const ssh = randomUUID();
     await service.inside(

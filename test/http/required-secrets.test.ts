@@ -42,7 +42,7 @@ const logged = (named: string): readonly string[] =>
   service.logs.filter((line) => line.includes("required secrets have no value") && line.includes(named));
 
 describe("a project that requires a secret without a value", () => {
-  it("says so at the creation and the restart of a session, and in the listing of triggers", async () => {
+  it("warns at the creation and the restart of a session, and in the listing of triggers", async () => {
     const pid = await requiring("NEEDED");
     const session = await create(pid);
     const sid = String(session["id"]);
@@ -58,7 +58,7 @@ describe("a project that requires a secret without a value", () => {
     expect((await listing(pid))["warnings"]).toEqual([]);
   });
 
-  it("has a line in the operator's log for each session that starts so", async () => {
+  it("has a line in the operator's log for each session that starts without it", async () => {
     const pid = await requiring("NEEDED", SECRET_NAME);
     await putSecret(service, pid, SECRET_NAME, SECRET);
     const sid = await runSession(service, pid);
@@ -83,7 +83,7 @@ it("names at most twenty secrets and counts the others", async () => {
   );
 });
 
-it("warns of nothing where the manifest requires nothing", async () => {
+it("has no warning if the manifest requires nothing", async () => {
   const pid = await makeProject(service);
   expect((await create(pid))["warnings"]).toEqual([]);
 });

@@ -38,7 +38,7 @@ const sent = async (count: number): Promise<readonly Omit<AskedEnv, "context">[]
 };
 
 describe("a changed secret", () => {
-  it("is sent to the running sessions of its project, with a context that their daemons take", async () => {
+  it("is sent to the running sessions of its project, with a context that their daemons accept", async () => {
     await putSecret(service, pid, "BEFORE", "from the boot");
     const sid = await runSession(service, pid);
     const other = await makeProject(service);
@@ -60,7 +60,7 @@ describe("a changed secret", () => {
     expect((await sent(3)).at(-1)).toEqual({ revision: await revisionOf(), env: { BEFORE: null } });
   });
 
-  it("waits while a turn is in progress, and is then sent with what changed meanwhile", async () => {
+  it("waits while a turn is in progress, and is then sent with later changes", async () => {
     await runSession(service, pid);
     service.daemon.become("busy");
     await putSecret(service, pid, "ONE", "first value");
@@ -75,7 +75,7 @@ describe("a changed secret", () => {
     ]);
   });
 
-  it("is sent again where its answer was lost", async () => {
+  it("is sent again if its answer was lost", async () => {
     await runSession(service, pid);
     service.daemon.loseAnswers(1);
     await putSecret(service, pid, "ONE", "a value");
@@ -83,7 +83,7 @@ describe("a changed secret", () => {
     expect(second).toEqual(first);
   });
 
-  it("is not sent to a stopped session, whose next boot has it", async () => {
+  it("is not sent to a stopped session, whose next boot includes it", async () => {
     const sid = await runSession(service, pid);
     await stopSession(service, pid, sid);
     const still = await runSession(service, pid);

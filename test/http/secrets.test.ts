@@ -81,12 +81,12 @@ describe("a secret's name", () => {
     expect(fields(answer)["code"]).toMatch(/_name$/);
   });
 
-  it("has no length of its own", async () => {
+  it("has no length limit of its own", async () => {
     expect((await put(`A${"B".repeat(1_000)}`, "x")).status).toBe(201);
   });
 });
 
-it("is deleted also where its name is refused today", async () => {
+it("can be deleted even if its name is refused today", async () => {
   const project = await makeProject(service);
   const { id: userId } = fields(await service.request("GET", "/v1/me"))["user"] as { readonly id: string };
   await service.inside(
@@ -103,7 +103,7 @@ it("is deleted also where its name is refused today", async () => {
   expect((await list(project))["secrets"]).toEqual([]);
 });
 
-it("says whether its value is masked in logs, at its setting and in the listing", async () => {
+it("reports whether its value is masked in logs, at its setting and in the listing", async () => {
   const project = await makeProject(service);
   expect(fields(await put("SHORT", "12345", project))).toMatchObject({ name: "SHORT", masked: false });
   expect(fields(await put("LONG", "123456", project))).toMatchObject({ name: "LONG", masked: true });
@@ -144,7 +144,7 @@ describe("a secret's value", () => {
     },
   );
 
-  it("is one of a set of at most 1 MiB [S04]", async () => {
+  it("belongs to a set of at most 1 MiB [S04]", async () => {
     const project = await makeProject(service);
     const statuses: number[] = [];
     for (let n = 0; n < 17; n += 1)
@@ -155,7 +155,7 @@ describe("a secret's value", () => {
 });
 
 describe("the secrets of a project", () => {
-  it("are listed by name with what the manifest declares, and a revision that moves", async () => {
+  it("are listed by name with the manifest's declarations, and a revision that changes", async () => {
     const before = await list();
     expect(before["declared"]).toEqual({ required: ["NEEDED"], optional: ["MAYBE"], missing: ["NEEDED"] });
     expect((await put("NEEDED", "one")).status).toBe(201);
@@ -172,14 +172,14 @@ describe("the secrets of a project", () => {
     expect([names(first).includes("NEEDED"), names(third).includes("NEEDED")]).toEqual([true, false]);
   });
 
-  it("take writes of one name at once: each is answered, and one value stands", async () => {
+  it("accept concurrent writes of one name: each is answered, and one value remains", async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => put("RACED", `value ${n}`)));
     for (const { status } of answers) expect([200, 201, 409]).toContain(status);
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 });
 
-it("no value is in an answer, a log line, an event, a ledger row or the database [S06] [S10]", async () => {
+it("appear in no answer, log line, event, ledger row or database column as plain text [S06] [S10]", async () => {
   const canary = "canary-7f3a9c1e5b2d";
   const project = await makeProject(service, {
     files: { "platform.toml": webhookEntry("push", "{{ body }}{{ env }}") },

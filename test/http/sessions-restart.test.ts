@@ -32,7 +32,7 @@ const activeSessions = async (): Promise<unknown> =>
   (fields(await service.request("GET", "/v1/me"))["account"] as Fields)["active_sessions"];
 
 describe("a restart", () => {
-  it("that races a deletion leaves no session running that nobody sees", async () => {
+  it("that races a deletion leaves no hidden running session", async () => {
     const statuses = new Set<number>();
     for (let round = 0; round < 20; round += 1) {
       const sid = await stopped();
@@ -52,7 +52,7 @@ describe("a restart", () => {
     await eventually(async () => expect(await activeSessions()).toBe(0));
   });
 
-  it("is refused in an archived project, and taken again once the project is active", async () => {
+  it("is refused in an archived project, and accepted once the project is active", async () => {
     const project = await makeProject(service);
     const sid = await stopped(project);
     const become = (status: string) =>
@@ -65,7 +65,7 @@ describe("a restart", () => {
     await stopSession(service, project, sid);
   });
 
-  it("is 404 of a session that never was", async () => {
+  it("of an unknown session is 404", async () => {
     expect((await service.request("POST", `${path(randomUUID())}/restart`)).status).toBe(404);
   });
 });

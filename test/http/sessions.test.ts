@@ -109,13 +109,13 @@ describe("creating a session", () => {
   });
 
   it.each([["gone"], ["f".repeat(40)], [randomUUID()]])(
-    "does not know the base ref %s [G01]",
+    "reports the base ref %s as unknown [G01]",
     async (base_ref) => {
       expect(seen(await create({ base_ref }))).toEqual([422, "unknown_base_ref"]);
     },
   );
 
-  it("takes a branch, a commit and another session's branch as its base [G01] [G02]", async () => {
+  it("accepts a branch, a commit and another session's branch as its base [G01] [G02]", async () => {
     const feature = await commitOf("feature");
     const first = fields(expectStatus(await create({ base_ref: "feature" }), 201));
     expect(first["base_commit"]).toBe(feature);
@@ -129,7 +129,7 @@ describe("creating a session", () => {
   });
 
   it("checks the agent and the model", async () => {
-    expect(seen(await create({ agent_name: "nobody" }))).toEqual([422, "unknown_agent"]);
+    expect(seen(await create({ agent_name: "unknown" }))).toEqual([422, "unknown_agent"]);
     for (const agent_name of ["../x", "a/b", "", "-a", "a".repeat(65), "a.md"]) {
       expect(seen(await create({ agent_name }))).toEqual([400, "invalid_request"]);
     }
@@ -141,12 +141,12 @@ describe("creating a session", () => {
     await stopSession(service, pid, String(session["id"]));
   });
 
-  it("leaves no row where it refuses", async () => {
+  it("leaves no row if it refuses", async () => {
     const before = listOf(await service.request("GET", sessions("?limit=200")), "sessions").length;
     for (const body of [
       { base_ref: "gone" },
       { base_ref: "-x" },
-      { agent_name: "nobody" },
+      { agent_name: "unknown" },
       { agent_model: "x" },
     ]) {
       await create(body);
@@ -162,7 +162,7 @@ describe("creating a session", () => {
     expect(seen(answer)).toEqual([409, "project_not_active"]);
   });
 
-  it("over the cap is 429 with the numbers, and another account's cap is its own", async () => {
+  it("over the cap is 429 with the numbers, and another account's cap is separate", async () => {
     const running = await Promise.all(Array.from({ length: CAP }, () => runSession(service, pid)));
     const answer = await create();
     expect([...seen(answer), fields(answer)["details"]]).toEqual([
@@ -182,7 +182,7 @@ describe("creating a session", () => {
 });
 
 describe("a list of sessions", () => {
-  it("is newest first, in pages that miss and repeat nothing, and filtered by status", async () => {
+  it("is newest first, in pages without gaps or repetitions, and filtered by status", async () => {
     const project = await makeProject(service);
     const made: string[] = [];
     for (let n = 0; n < 5; n += 1) {
@@ -224,7 +224,7 @@ describe("stopping, restarting, deleting", () => {
     });
   });
 
-  it("ten at once are one: all are told the same [R03]", async () => {
+  it("ten at once count once: all get the same answer [R03]", async () => {
     const sid = await runSession(service, pid);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => service.request("POST", sessions(`/${sid}/stop`))),
@@ -234,19 +234,19 @@ describe("stopping, restarting, deleting", () => {
     expect(await activeSessions()).toBe(0);
   });
 
-  it("a stop while it is provisioning is final, and nothing of it is left [R02]", async () => {
+  it("a stop during provisioning is final, and no part of the session is left [R02]", async () => {
     service.daemon.become("cloning");
     const sid = String(fields(expectStatus(await create(), 201))["id"]);
     await eventually(async () => expect(await liveSandboxes(sid)).toBe(1));
     expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
     service.daemon.become("ready");
     await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
-    // Every second stop passes through the mailbox behind whatever the boot still had to say.
+    // Every second stop passes through the mailbox behind the last messages of the boot.
     expect(await stopSession(service, pid, sid)).toMatchObject({ status: "stopped", running_at: null });
     expect(await activeSessions()).toBe(0);
   });
 
-  it("a stop right behind the create is final too [R02]", async () => {
+  it("a stop right after the create is also final [R02]", async () => {
     for (let round = 0; round < 8; round += 1) {
       const sid = String(fields(expectStatus(await create(), 201))["id"]);
       expect((await stopSession(service, pid, sid))["status"]).toBe("stopped");
@@ -288,7 +288,7 @@ describe("stopping, restarting, deleting", () => {
     await Promise.all(others.map((other) => stopSession(service, pid, other)));
   });
 
-  it("a deletion stops what lives, hides it, and leaves the branch", async () => {
+  it("a deletion stops a live session, hides it, and keeps the branch", async () => {
     const sid = await runSession(service, pid);
     expect((await service.request("DELETE", sessions(`/${sid}`))).status).toBe(204);
     for (const rest of ["", "/sandbox", "/events", "/logs"]) {
@@ -314,7 +314,7 @@ describe("stopping, restarting, deleting", () => {
 });
 
 describe("a boot that fails", () => {
-  it("is failed with the daemon's reason, its sandbox gone and its slot free", async () => {
+  it("fails with the daemon's reason, its sandbox gone and its slot free", async () => {
     service.daemon.become({ failed: "git: the remote hung up" });
     const sid = String(fields(expectStatus(await create(), 201))["id"]);
     const failed = await reached(service, pid, sid, "failed");
@@ -333,7 +333,7 @@ describe("a boot that fails", () => {
     await stopSession(service, pid, sid);
   });
 
-  it("is failed at its deadline where the daemon never answers, and a stop changes nothing", async () => {
+  it("fails at its deadline if the daemon never answers, and a stop changes nothing", async () => {
     service.daemon.become("unreachable");
     const sid = String(fields(expectStatus(await create(), 201))["id"]);
     const failed = await reached(service, pid, sid, "failed");
@@ -345,7 +345,7 @@ describe("a boot that fails", () => {
     });
   });
 
-  it("is failed where the provider can make no sandbox", async () => {
+  it("fails if the provider can create no sandbox", async () => {
     await service.inside(
       Effect.flatMap(SimulatedSandboxes, ({ fault }) =>
         fault("create", { kind: "error", message: "no room" }),
@@ -358,7 +358,7 @@ describe("a boot that fails", () => {
     });
   });
 
-  it("later, when the sandbox is lost, says so", async () => {
+  it("reports a sandbox that is lost later", async () => {
     const sid = await runSession(service, pid);
     const sandbox = String(fields(await service.request("GET", sessions(`/${sid}/sandbox`)))["id"]);
     await service.inside(
@@ -374,7 +374,7 @@ describe("a boot that fails", () => {
 });
 
 describe("creates that race for one slot", () => {
-  it("24 at cap−1: one is made, the rest are told of the cap, twenty times over [R01]", async () => {
+  it("24 at cap−1: one is created, the rest are refused at the cap, twenty times over [R01]", async () => {
     const project = await makeProject(service);
     const held = await Promise.all(Array.from({ length: CAP - 1 }, () => runSession(service, project)));
     for (let round = 0; round < 20; round += 1) {

@@ -1,9 +1,9 @@
 /**
- * What the time of an answer tells a stranger (threats.md W36): nothing. Two kinds of calls are made in random order
- * and their times held against each other with Welch's t-test; |t| below 4.5 is the usual bound for "no difference".
+ * The time of an answer tells a stranger nothing (threats.md W36). Two kinds of calls are made in random order and
+ * their times are compared with Welch's t-test; |t| below 4.5 is the usual bound for "no difference".
  *
- * A slug that listens and one that does not are told apart by the status that spec.md 7.1 gives each of them, so their
- * times may differ too. What must not differ is what is answered alike: every 404, and every 401.
+ * A slug that listens and one that does not differ by the status that spec.md 7.1 gives each of them, so their times
+ * may differ too. Equal answers must have equal times: every 404, and every 401.
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -99,7 +99,7 @@ describe("the comparison of a signature", () => {
     if (key === null) throw new Error("the secret is not empty");
     const body = Buffer.from(BODY);
     const draw = coins(SEED);
-    // Made anew, in the order of the draw: where a text lies in memory is no property of its kind.
+    // Made again, in the order of the draw: a text's place in memory must not depend on its kind.
     const drawn = () => {
       const kind = draw();
       return { kind, headers: { hub: undefined, platform: wrongAt(DIGEST, WRONG_DIGITS[kind]) } };
@@ -167,7 +167,7 @@ describe("an answer of the receiver", () => {
     expect(await compared(401, kinds, DELIVERIES)).toBeLessThan(LIMIT);
   });
 
-  it("takes the same time for a slug that nobody has and one that is switched off [W36]", async () => {
+  it("takes the same time for an unknown slug and a disabled one [W36]", async () => {
     const kinds = [
       { slug: "off", signature: DIGEST },
       { slug: "not", signature: DIGEST },

@@ -193,7 +193,7 @@ describe.each(ends)("when a token %s", (_, make) => {
     await eventually(() => expect(answered.said()).toContain("begun"));
     await end();
     await Promise.all([answered, waiting, upload, socket].map(over));
-    // What had no answer yet is told why; an answer that had begun does not look whole.
+    // An unanswered request gets the reason; an answer that had begun does not look complete.
     for (const { said } of [waiting, upload]) expect(said()).toMatch(/^HTTP\/1\.1 401 [^]*"unauthorized"/);
     expect(answered.said()).not.toMatch(/\r\n0\r\n\r\n$/);
     await eventually(() => expect(entries.map(({ isOver }) => isOver)).toEqual([true, true, true, true]));
@@ -231,7 +231,7 @@ describe.each(ends)("when a token %s", (_, make) => {
 });
 
 describe.each(ends.filter(([how]) => !how.includes("bound")))("when a token %s", (_, make) => {
-  it("a body that was still arriving does nothing [T03]", async () => {
+  it("a body that was still arriving has no effect [T03]", async () => {
     const { token, end } = await make();
     const body = JSON.stringify({ name: "made after the end", repository: { kind: "hosted" } });
     const open = begin(
@@ -280,7 +280,7 @@ const beginPush = async (password: string, ref: string) => {
 };
 
 describe("git", () => {
-  it("takes a push whose last bytes come late, while its token lives", async () => {
+  it("accepts a push whose last bytes come late, while its token lives", async () => {
     const { token } = await makeUserToken(service);
     const { open, finish } = await beginPush(token, "refs/heads/pushed-in-time");
     finish();
@@ -289,7 +289,7 @@ describe("git", () => {
     expect(await tipOf("refs/heads/pushed-in-time")).toBe(await tipOf("refs/heads/main"));
   });
 
-  it("ends a push with its token, and moves none of its refs [T03]", async () => {
+  it("ends a push with its token, and moves no ref of it [T03]", async () => {
     const made = await makeUserToken(service);
     const { open, finish } = await beginPush(made.token, NEW_REF);
     await newestTokenUsed();

@@ -40,7 +40,7 @@ const MANIFEST = [
   `[[triggers]]\nslug = "no-secret"\ntype = "webhook"\nprompt = "x"\n`,
   `[[triggers]]\nslug = "five"\ntype = "cron"\ncron = "0 0 2 * *"\nprompt = "x"\n`,
   webhookEntry("push", "second of its name"),
-  webhookEntry("lost-agent", "x", 'agent = "nobody"'),
+  webhookEntry("lost-agent", "x", 'agent = "unknown"'),
 ].join("\n");
 
 let service: TestService;
@@ -77,7 +77,7 @@ const setAccounted = (to: Date) =>
   );
 
 describe("the listing", () => {
-  it("holds the good entries beside the errors of the others", async () => {
+  it("contains the good entries beside the errors of the others", async () => {
     const list = await listing();
     expect(triggersOf(list).map(({ slug }) => slug)).toEqual(["push", "nightly", "off"]);
     expect(triggersOf(list)[0]).toEqual({
@@ -108,7 +108,7 @@ describe("the listing", () => {
     expect(list["scheduler"]).toEqual({ ticked_at: expect.any(String), late: false });
   });
 
-  it("shows a cron trigger's next five instants, in its zone, ahead of now", async () => {
+  it("shows a cron trigger's next five instants, in its zone, in the future", async () => {
     const nightly = triggersOf(await listing()).find(({ slug }) => slug === "nightly");
     const upcoming = nightly?.["upcoming"] as readonly string[];
     expect(nightly).toMatchObject({
@@ -124,7 +124,7 @@ describe("the listing", () => {
     );
   });
 
-  it("shows no instant as the next one that is accounted for already: a clock may have been set back [C14]", async () => {
+  it("shows no instant as the next one that already has its row: a clock may have been set back [C14]", async () => {
     const accounted = new Date("2126-11-21T12:00:00Z");
     const former = await vi.waitFor(async () => {
       const found = await setAccounted(accounted);
@@ -146,7 +146,7 @@ describe("the listing", () => {
     await service.request("PATCH", at(""), { body: { triggers_paused: false } });
   });
 
-  it("keeps the last good triggers where a newer manifest does not parse, and says so", async () => {
+  it("keeps the last good triggers if a newer manifest does not parse, and says so", async () => {
     const project = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     await putSecret(service, project, SECRET_NAME, SECRET);
     const directory = `${service.importRoot}/stale`;
@@ -172,7 +172,7 @@ const hookProject = async (files: Files) => {
 };
 
 describe("a default branch that is moved", () => {
-  it("to a commit without a manifest leaves nothing to fire of what was listed before [M18]", async () => {
+  it("to a commit without a manifest disables all triggers that were listed before [M18]", async () => {
     const project = await hookProject({ "platform.toml": webhookEntry("push") });
     expect(slugs(await listing(project))).toEqual(["push"]);
     const directory = mkdtempSync(path.join(service.importRoot, "bare-"));
@@ -216,7 +216,7 @@ const promptOf = async (answer: Answer): Promise<unknown> => {
   return fields(await service.request("GET", at(`/sessions/${sid}`)))["initial_prompt"];
 };
 
-describe("a fire by hand", () => {
+describe("a manual fire", () => {
   it("starts a session with its prompt, on the ledger, and moves last_fired_at", async () => {
     const answer = await post("/triggers/push/fire", { text: "hello {{ source }}", source: "chat" });
     expect(await promptOf(answer)).toBe("push|webhook|git|manual|hello {{ source }}|chat");
@@ -250,7 +250,7 @@ describe("a fire by hand", () => {
     });
   });
 
-  it.each(["off", "nightly"])("works on %s, which listens to nobody", async (slug) => {
+  it.each(["off", "nightly"])("works on %s, which has no event source", async (slug) => {
     expect((await post(`/triggers/${slug}/fire`, {})).status).toBe(202);
   });
 
@@ -260,7 +260,7 @@ describe("a fire by hand", () => {
     await service.request("PATCH", at(""), { body: { triggers_paused: false } });
   });
 
-  it("gives its session the power of a person's, a webhook's the least", async () => {
+  it("gives its session a user's power, and a webhook gives the least", async () => {
     const byHand = String(fields(await post("/triggers/push/fire", {}))["session_id"]);
     const byHook = String(fields(await deliver(service, `${pid}/push`))["session_id"]);
     const powers: unknown[] = [];
@@ -272,7 +272,7 @@ describe("a fire by hand", () => {
     expect(powers).toEqual([201, 403]);
   });
 
-  it("of what is not there is 404, with a wrong body 400", async () => {
+  it("of an unknown trigger is 404, with a wrong body 400", async () => {
     for (const slug of ["none", "no-secret", "Bad%20Slug"]) {
       expect(seen(await post(`/triggers/${slug}/fire`, {}))).toEqual([404, "not_found"]);
     }
@@ -304,7 +304,7 @@ const preview = async (slug: string, body: Fields): Promise<Fields> =>
   fields(expectStatus(await post(`/triggers/${slug}/preview`, body), 200));
 
 describe("a preview", () => {
-  it("renders as such a fire would, and starts nothing", async () => {
+  it("renders like a real fire, and starts nothing", async () => {
     const before = listOf(await service.request("GET", at("/fires?limit=200")), "fires").length;
     const manual = await preview("push", { kind: "manual", text: "t", source: "s" });
     expect(manual["prompt"]).toBe("push|webhook|git|manual|t|s");
@@ -321,7 +321,7 @@ describe("a preview", () => {
     expect(listOf(await service.request("GET", at("/fires?limit=200")), "fires")).toHaveLength(before);
   });
 
-  it("refuses what is no fire of that trigger", async () => {
+  it("refuses input that is not a fire of that trigger", async () => {
     const deep = JSON.parse("[".repeat(3_000) + "]".repeat(3_000)) as unknown;
     for (const body of [
       {},

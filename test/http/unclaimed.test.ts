@@ -1,4 +1,7 @@
-/** What a service that died between a repository and its project's row has left, found by the next one in its directory. */
+/**
+ * The remains of a service that died between the creation of a repository and its project's row. The next service
+ * finds them in its directory.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +39,7 @@ const start = (): Promise<TestService> =>
 const here = (directory: string, projectId: string): string =>
   path.join(dataDir, directory, `${projectId}.git`);
 
-it("is removed at the start, of every kind; a hosted repository that was somebody's is not, though the rows are others", async () => {
+it("is removed at the start, of every kind; a hosted repository that belonged to a project is not, even with other rows", async () => {
   const [mirror, hosted, codeHosted] = [randomUUID(), randomUUID(), randomUUID()];
   const credential = { kind: "password", username: upstream.username, password: upstream.password } as const;
   const source = { kind: "git", url: `${upstream.origin}/a.git` } as const;

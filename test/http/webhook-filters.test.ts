@@ -40,7 +40,7 @@ const sessionCount = async (): Promise<number> =>
   listOf(await service.request("GET", `/v1/projects/${pid}/sessions?limit=200`), "sessions").length;
 
 describe("a ping", () => {
-  it("is answered, starts nothing and leaves no row, whether its trigger has a filter or not", async () => {
+  it("is answered, starts nothing and leaves no row, with or without a filter on its trigger", async () => {
     const before = await sessionCount();
     for (const slug of ["push", "any"]) {
       const delivery = randomUUID();
@@ -52,7 +52,7 @@ describe("a ping", () => {
     expect(await sessionCount()).toBe(before);
   });
 
-  it("that is not signed is 401, and 404 where nothing listens", async () => {
+  it("without a signature is 401, and 404 if nothing listens", async () => {
     const headers = { "x-github-event": "ping", "x-hub-signature-256": `sha256=${hmac("{}", "other")}` };
     expect((await deliver(service, `${pid}/push`, { body: "{}", headers })).status).toBe(401);
     expect((await deliver(service, `${pid}/nothing`, { body: "{}", headers })).status).toBe(404);
@@ -60,7 +60,7 @@ describe("a ping", () => {
 });
 
 describe("a filter", () => {
-  it("lets what it matches fire, and skips the rest with a row that says why", async () => {
+  it("lets matching events fire, and skips the rest with a row that gives the reason", async () => {
     expectStatus(await send(PUSHED), 202);
     for (const [body, event] of [
       [ELSEWHERE, "push"],
@@ -79,12 +79,12 @@ describe("a filter", () => {
     }
   });
 
-  it("is asked after the signature, so that nobody else learns of it", async () => {
+  it("is applied after the signature, so that strangers learn nothing about it", async () => {
     const signed = { "x-platform-signature": hmac("{}", "other") };
     expect((await send(ELSEWHERE, signed)).status).toBe(401);
   });
 
-  it("keeps a delivery that it turned away from starting anything later, also once it is gone", async () => {
+  it("keeps a rejected delivery from starting anything later, even after the filter's removal", async () => {
     const [own, before] = [await makeHookProject(service, MANIFEST), await sessionCount()];
     const headers = { "x-github-event": "push", "x-github-delivery": randomUUID() };
     const again = () => deliver(service, `${own}/push`, { body: ELSEWHERE, headers });
@@ -105,7 +105,7 @@ describe("a filter", () => {
     expect(await sessionCount()).toBe(before);
   });
 
-  it("does not stand in the way of a person, who may replay what it turned away", async () => {
+  it("does not prevent a user from replaying a rejected event", async () => {
     const delivery = randomUUID();
     await send(ELSEWHERE, { "x-github-delivery": delivery });
     const [row] = await rowsOf(delivery);
@@ -121,7 +121,7 @@ describe("a filter", () => {
     expect(any).not.toHaveProperty("filter");
   });
 
-  it("with a fault is an error in the listing, and its trigger is 404 to everyone", async () => {
+  it("with an error is listed with the error, and its trigger is 404 to every sender", async () => {
     const own = await makeHookProject(
       service,
       `${webhookEntry("push")}\n[webhooks.push]\nevent = ["push"]\n${webhookEntry("any")}\n[webhooks.gone]\nevents = ["push"]\n`,
@@ -140,7 +140,7 @@ describe("a filter", () => {
 });
 
 describe("a form", () => {
-  it("renders and filters as the JSON in it, and is kept, and replayed, as it came", async () => {
+  it("renders and filters as its JSON, and is stored, and replayed, unchanged", async () => {
     const body = new URLSearchParams({ payload: PUSHED }).toString();
     const form = { "content-type": "application/x-www-form-urlencoded" };
     const sid = String(fields(expectStatus(await send(body, form), 202))["session_id"]);
@@ -169,7 +169,7 @@ const preview = async (body: Fields): Promise<Fields> =>
 const event = (name: string) => ({ headers: { "X-GitHub-Event": name } });
 
 describe("a preview", () => {
-  it("says what would become of the delivery", async () => {
+  it("states the result of the delivery", async () => {
     const pushed = JSON.parse(PUSHED) as Fields;
     expect(await preview({ body: pushed, ...event("push") })).toMatchObject({
       outcome: "fires",

@@ -82,7 +82,7 @@ const FORM_TYPE = "application/x-www-form-urlencoded";
 const written = (body: string, type: string): string =>
   type === FORM_TYPE ? new URLSearchParams({ payload: body }).toString() : body;
 
-/** Delivers all of them to a trigger. @returns what became of each, in their order. */
+/** Delivers all of them to a trigger. @returns the result of each, in their order. */
 const deliverAll = (slug: string, type: string): Promise<readonly string[]> =>
   Promise.all(
     PAYLOADS.map(async ({ name, delivery, body }) => {
@@ -104,7 +104,7 @@ const deliverAll = (slug: string, type: string): Promise<readonly string[]> =>
 it.each([
   ["push", JSON_TYPE],
   ["form", FORM_TYPE],
-])(`%s takes all ${PAYLOADS.length} of them as %s, and keeps each as it came`, async (slug, type) => {
+])(`%s accepts all ${PAYLOADS.length} of them as %s, and stores each unchanged`, async (slug, type) => {
   expect(PAYLOADS.length).toBeGreaterThan(100);
   const answers = await deliverAll(slug, type);
   const events = PAYLOADS.filter(({ name }) => name !== "ping");
@@ -128,7 +128,7 @@ it.each([
   );
 });
 
-it("fires those whose events a filter names, and has a row of every other", async () => {
+it("fires for the events that a filter names, and has a row for every other", async () => {
   const answers = await deliverAll("some", JSON_TYPE);
   const outcomeOf = ({ name, example }: (typeof PAYLOADS)[number]): string => {
     if (name === "ping") return "200 pong";

@@ -73,8 +73,8 @@ const push = (n: number, delivery?: string, project = pid): Promise<Answer> =>
 const pushWith = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
   deliver(service, `${pid}/push`, { headers });
 
-describe("a delivery that comes again", () => {
-  it("fifty times at once spawns one session, and everybody is told the same id [W33]", async () => {
+describe("a repeated delivery", () => {
+  it("fifty times at once starts one session, and all answers have the same id [W33]", async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => push(1, "once")));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
     expect(new Set(answers.map((answer) => fields(answer)["session_id"])).size).toBe(1);
@@ -93,7 +93,7 @@ describe("a delivery that comes again", () => {
   });
 
   it.each(["x-platform-delivery", "x-github-delivery", "webhook-id", "x-gitlab-event-uuid"])(
-    "is known by %s",
+    "is recognised by %s",
     async (name) => {
       const ask = () => deliver(service, `${pid}/push`, { headers: { [name]: "1" } });
       const first = fields(expectStatus(await ask(), 202));
@@ -101,7 +101,7 @@ describe("a delivery that comes again", () => {
     },
   );
 
-  it("is known by the first of its headers that says anything", async () => {
+  it("is recognised by the first of its headers with a value", async () => {
     await pushWith({ "x-platform-delivery": "a", "x-github-delivery": "b" });
     const other = await pushWith({ "x-github-delivery": "b" });
     const same = await pushWith({ "x-platform-delivery": "a", "x-github-delivery": "c" });
@@ -113,12 +113,12 @@ describe("a delivery that comes again", () => {
     ]);
   });
 
-  it("an empty id is none: the next delivery is another one", async () => {
+  it("with an empty id has none: the next delivery is another one", async () => {
     const ids = [await push(1, ""), await push(2, "")].map((answer) => fields(answer)["session_id"]);
     expect(new Set(ids).size).toBe(2);
   });
 
-  it("is told apart by the end of a long id too", async () => {
+  it("is distinguished by the end of a long id as well", async () => {
     const long = "x".repeat(300);
     const first = fields(await push(1, `${long}1`));
     expect(fields(await push(1, `${long}2`))["session_id"]).not.toBe(first["session_id"]);
@@ -132,7 +132,7 @@ describe("a delivery that comes again", () => {
     expect(second["session_id"]).not.toBe(first["session_id"]);
   });
 
-  it("while it waits is told that it waits, and its session once it has one", async () => {
+  it("that waits is answered as waiting, and with its session once it has one", async () => {
     await fillUp();
     const queued = { status: "queued", reason: "account_session_cap" };
     expect(fields(await push(1, "waits"))).toEqual(queued);
@@ -151,7 +151,7 @@ describe("a delivery that comes again", () => {
 });
 
 describe("at the cap", () => {
-  it("a webhook is queued before it is answered, and listed in the order it will start [W35]", async () => {
+  it("a webhook is queued before it is answered, and listed in its start order [W35]", async () => {
     await fillUp();
     for (const n of [1, 2, 3]) {
       const answer = await push(n, `d${n}`);
@@ -170,7 +170,7 @@ describe("at the cap", () => {
     expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 3, session_cap: CAP });
   });
 
-  it("one freed slot starts one of those that wait: the oldest of its project [R08]", async () => {
+  it("one freed slot starts one waiting fire: the oldest of its project [R08]", async () => {
     await fillUp();
     for (const n of [1, 2]) await push(n);
     await stopSession(service, busyProject, busy[0] ?? "");
@@ -189,7 +189,7 @@ describe("at the cap", () => {
     for (const n of [1, 2]) await push(n, undefined, pid);
     await push(3, undefined, busyProject);
     const order = (await queue()).map(({ project_id: project }) => project);
-    // Whose turn is first depends on who had the last one; nobody has two while another waits.
+    // The first turn depends on the last one; no project has two turns while another waits.
     expect(order.slice(0, 2).toSorted()).toEqual([pid, busyProject].toSorted());
     expect(order[2]).toBe(pid);
   });
@@ -203,7 +203,7 @@ describe("at the cap", () => {
     expect(await firesOf(pid)).toHaveLength(QUEUE_MAX);
   });
 
-  it("what waits of an archived project is cancelled", async () => {
+  it("waiting fires of an archived project are cancelled", async () => {
     await fillUp();
     await push(1, "cancelled");
     await service.request("PATCH", `/v1/projects/${pid}`, { body: { status: "archived" } });
@@ -214,7 +214,7 @@ describe("at the cap", () => {
     expect(await queue()).toEqual([]);
   });
 
-  it("a person's fire is refused, and told how many run", async () => {
+  it("a user's fire is refused, with the number of running sessions", async () => {
     await fillUp();
     const answer = await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} });
     expect([answer.status, fields(answer)]).toMatchObject([

@@ -54,7 +54,7 @@ const refusals = (project: string, count: number): Promise<readonly Fields[]> =>
 const refusalOf = (delivery: string, project = pid): Promise<Fields> =>
   eventually(async () => {
     const row = (await list(project)).find(({ delivery_id: id }) => id === delivery);
-    if (row === undefined) throw new Error("it is not there yet");
+    if (row === undefined) throw new Error("the row does not exist yet");
     return row;
   });
 
@@ -67,8 +67,8 @@ const sent = async (slug: string, headers: Readonly<Record<string, string>>): Pr
   return [answer, await refusalOf(delivery)];
 };
 
-describe("a webhook that was turned away", () => {
-  it("is on record with what a person needs to mend it, without body and signature", async () => {
+describe("a webhook that was refused", () => {
+  it("is on record with the details that a user needs to correct it, without body and signature", async () => {
     const [answer, refusal] = await sent("push", {
       "x-hub-signature-256": WRONG,
       "x-github-event": "push",
@@ -101,16 +101,13 @@ describe("a webhook that was turned away", () => {
     ["broken", {}, 404, "trigger_in_error"],
     ["pushh", {}, 404, "unknown_trigger"],
     ["Push", {}, 400, "invalid_webhook_address"],
-  ])(
-    "at %s with %j is %i, and the people of the project are told: %s",
-    async (slug, headers, status, reason) => {
-      const [answer, refusal] = await sent(slug, headers);
-      expect([answer.status, refusal["status"], refusal["reason"]]).toEqual([status, status, reason]);
-      expect(refusal).toMatchObject({ slug, code: fields(answer)["code"] });
-    },
-  );
+  ])("at %s with %j is %i, and the users of the project see: %s", async (slug, headers, status, reason) => {
+    const [answer, refusal] = await sent(slug, headers);
+    expect([answer.status, refusal["status"], refusal["reason"]]).toEqual([status, status, reason]);
+    expect(refusal).toMatchObject({ slug, code: fields(answer)["code"] });
+  });
 
-  it("without a signature is on record as that", async () => {
+  it("without a signature is recorded with that reason", async () => {
     const delivery = randomUUID();
     const target = `/v1/webhooks/projects/${pid}/push`;
     const headers = { "x-github-delivery": delivery };
@@ -118,7 +115,7 @@ describe("a webhook that was turned away", () => {
     expect(await refusalOf(delivery)).toMatchObject({ reason: "signature_missing", body_bytes: 2 });
   });
 
-  it("of a paused or archived project is the same 404 to its sender, and says so to its people [W29]", async () => {
+  it("of a paused or archived project is the same 404 to its sender, and its users see the reason [W29]", async () => {
     const own = await makeHookProject(service);
     const bodies = new Set<string>([(await deliver(service, `${pid}/unknown`)).text]);
     for (const [change, reason] of [
@@ -135,7 +132,7 @@ describe("a webhook that was turned away", () => {
     expect(bodies.size).toBe(1);
   });
 
-  it("keeps what a sender wrote as bounded text of one line", async () => {
+  it("stores the sender's text bounded and on one line", async () => {
     const long = "x".repeat(3000);
     const slug = encodeURIComponent(`A\u0000\n${long}`);
     const headers = { "x-github-event": long, "x-forwarded-for": long, "x-platform-signature": WRONG };
@@ -149,7 +146,7 @@ describe("a webhook that was turned away", () => {
     expect([String(row?.["event"]).length, String(row?.["forwarded_for"]).length]).toEqual([200, 200]);
   });
 
-  it("for its size says how large it was to be", async () => {
+  it("for its size states the announced size", async () => {
     const delivery = randomUUID();
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const asked = httpRequest(
@@ -174,8 +171,8 @@ describe("a webhook that was turned away", () => {
   });
 });
 
-describe("the record", () => {
-  it("is listed newest first, page by page, to those who reach the project alone", async () => {
+describe("the record of refused webhooks", () => {
+  it("is listed newest first, page by page, only to users with access to the project", async () => {
     const own = await makeHookProject(service);
     for (let index = 0; index < 5; index += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other, so that they have an order
@@ -201,7 +198,7 @@ describe("the record", () => {
     expect((await service.request("GET", target, { token: null })).status).toBe(401);
   });
 
-  it("leaves out what was accepted, filtered or is on the ledger, and nothing of unknown projects", async () => {
+  it("leaves out accepted and filtered webhooks, those on the ledger, and all of unknown projects", async () => {
     const own = await makeHookProject(
       service,
       `${webhookEntry("push", "{{ body.x }}")}\n${webhookEntry("some")}\n[webhooks.some]\nevents = ["push"]\n`,

@@ -77,7 +77,7 @@ describe("a rotated signing secret", () => {
     expect(listed).toMatchObject({ name: SECRET_NAME, previous_valid_until: new Date(until).toISOString() });
   });
 
-  it("verifies with the new value alone where no time was asked for", async () => {
+  it("verifies with the new value alone if no time was requested", async () => {
     const pid = await makeHookProject(service);
     for (const body of [{ value: NEXT }, { value: "third", previous_valid_ms: 0 }]) {
       // oxlint-disable-next-line no-await-in-loop -- one write after the other
@@ -111,7 +111,7 @@ describe("a rotated signing secret", () => {
     expect(await storedPrevious(pid)).toMatchObject([{ bytes: null }]);
   });
 
-  it("ends with its deletion, previous value and all", async () => {
+  it("ends with its deletion, including the previous value", async () => {
     const pid = await makeHookProject(service);
     await put(pid, { value: NEXT, previous_valid_ms: HOUR });
     expectStatus(await service.request("DELETE", `/v1/projects/${pid}/secrets/${SECRET_NAME}`), 204);
@@ -121,7 +121,7 @@ describe("a rotated signing secret", () => {
     expect(await verified(pid, NEXT)).toEqual([401]);
   });
 
-  it("keeps its previous value sealed, and out of every sandbox", async () => {
+  it("stores its previous value encrypted, and outside every sandbox", async () => {
     const pid = await makeHookProject(service);
     await put(pid, { value: NEXT, previous_valid_ms: HOUR });
     const [row] = await storedPrevious(pid);
@@ -132,7 +132,7 @@ describe("a rotated signing secret", () => {
     await stopSession(service, pid, sid);
   });
 
-  it.each([-1, 0.5, 7 * 24 * HOUR + 1, "1h", null])("takes no time of %j", async (time) => {
+  it.each([-1, 0.5, 7 * 24 * HOUR + 1, "1h", null])("accepts no time of %j", async (time) => {
     const pid = await makeHookProject(service);
     expectStatus(await put(pid, { value: NEXT, previous_valid_ms: time }), 400);
     expect(await verified(pid, SECRET)).toEqual([202, "current"]);

@@ -104,14 +104,14 @@ describe("a signature", () => {
     expect(await fireCount()).toBe(before);
   });
 
-  it("wrong in ours is 401 though the other is right [W09]", async () => {
+  it("that is wrong in the platform's header is 401 even if the other is right [W09]", async () => {
     for (const value of [hmac("other"), ""]) {
       const answer = await push(body, { [PLATFORM]: value, [HUB]: `sha256=${digest}` });
       expect(seen(answer)).toEqual([401, "invalid_signature"]);
     }
   });
 
-  it("that is missing, or elsewhere than in a header, is 401 [W10] [W11]", async () => {
+  it("that is missing, or in a place other than a header, is 401 [W10] [W11]", async () => {
     const target = `/v1/webhooks/projects/${pid}/push`;
     const asks = [
       service.request("POST", target, { body, token: null }),
@@ -122,11 +122,11 @@ describe("a signature", () => {
     for (const answer of await Promise.all(asks)) expect(seen(answer)).toEqual([401, "invalid_signature"]);
   });
 
-  it("of one project's secret opens no other project [W39]", async () => {
+  it("of one project's secret is invalid for every other project [W39]", async () => {
     expect(seen(await deliver(service, `${other}/push`, { body }))).toEqual([401, "invalid_signature"]);
   });
 
-  it("is over the secret byte for byte, its last line end too [W32]", async () => {
+  it("covers the secret byte for byte, including its last line break [W32]", async () => {
     const mine = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     await putSecret(service, mine, SECRET_NAME, "line\n");
     const ask = (secret: string) =>
@@ -135,7 +135,7 @@ describe("a signature", () => {
     expect((await ask("line\n")).status).toBe(202);
   });
 
-  it("follows its secret: the new one counts at once, a removed one is 409 [W31]", async () => {
+  it("follows its secret: a new one counts at once, a removed one is 409 [W31]", async () => {
     const mine = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     await putSecret(service, mine, SECRET_NAME, "first");
     const ask = (secret: string) =>
@@ -151,8 +151,8 @@ describe("a signature", () => {
 const unsigned = (target: string) =>
   service.request("POST", `/v1/webhooks/projects/${target}`, { token: null });
 
-describe("the checks come in their order", () => {
-  it("400 for a malformed address, before anything is looked up", async () => {
+describe("the checks run in order", () => {
+  it("400 for a malformed address, before any lookup", async () => {
     for (const target of ["nope/push", `${pid}/Push`, `${randomUUID().toUpperCase()}/push`]) {
       expect(seen(await unsigned(target))).toEqual([400, "invalid_webhook_address"]);
     }
@@ -180,7 +180,7 @@ describe("the checks come in their order", () => {
     expect((await unsigned(`${pid}/${"a".repeat(129)}`)).status).toBe(400);
   });
 
-  it("404 alike for whatever does not listen, before a secret or a signature is asked for [W29]", async () => {
+  it("the same 404 for every trigger that does not listen, before the secret or signature check [W29]", async () => {
     const archived = await makeProject(service, { files: { "platform.toml": MANIFEST } });
     await service.request("PATCH", `/v1/projects/${archived}`, { body: { status: "archived" } });
     const paused = await makeProject(service, { files: { "platform.toml": MANIFEST } });
@@ -204,7 +204,7 @@ describe("the checks come in their order", () => {
     expect(texts[0]).not.toContain("push");
   });
 
-  it("409 for a secret that is not there, before the signature [W30]", async () => {
+  it("409 for a missing secret, before the signature [W30]", async () => {
     expect(seen(await unsigned(`${pid}/bare`))).toEqual([409, "secret_not_configured"]);
     const empty = await service.request("PUT", `/v1/projects/${pid}/secrets/NOT_SET`, {
       body: { value: "" },
@@ -249,7 +249,7 @@ describe("a body", () => {
     expect(await promptOf(await push(body))).toBe(prompt);
   });
 
-  it("that is no UTF-8 is signed by its bytes and read with replacement characters [W14]", async () => {
+  it("that is not UTF-8 is signed by its bytes and read with replacement characters [W14]", async () => {
     const bytes = Buffer.from([0x7b, 0xff, 0xfe, 0x7d]);
     expect(await promptOf(await push(bytes))).toBe(
       `|{\ufffd\ufffd}|${JSON.stringify({ raw: "{\ufffd\ufffd}" })}`,
@@ -265,18 +265,18 @@ describe("a body", () => {
     expect((await promptOf(answer)) as string).toBe("||");
   });
 
-  it("nested a million deep is raw text, and too much of it for a prompt [W22]", async () => {
+  it("nested a million deep is raw text, and too long for a prompt [W22]", async () => {
     expect(((await promptOf(await push(deep(1_000)))) as string).startsWith("|[[[")).toBe(true);
     expect(seen(await push(deep(1_000_000)))).toEqual([500, "prompt_too_large"]);
   });
 
-  it("with a prototype in it changes none [W23]", async () => {
+  it("with a prototype in it changes no prototype [W23]", async () => {
     const body = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"action":"x"}';
     expect((await push(body)).status).toBe(202);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("is JSON whatever its type says", async () => {
+  it("is JSON whatever its content type", async () => {
     const answer = await push('{"action":"x"}', { "content-type": "text/plain" });
     expect(await promptOf(answer)).toBe('x||{"action":"x"}');
   });
@@ -293,7 +293,7 @@ describe("a body", () => {
     }
   });
 
-  it("of 25 MiB is read, one byte more is 413, whether it says so or not [W17]", async () => {
+  it("of 25 MiB is read, one byte more is 413, with or without a length [W17]", async () => {
     const most = new Uint8Array(25 * MIB).fill(32);
     const over = new Uint8Array(25 * MIB + 1).fill(32);
     expect((await deliver(service, `${pid}/headers`, { body: most })).status).toBe(202);
@@ -307,7 +307,7 @@ describe("a body", () => {
     expect(seen(untold)).toEqual([413, "body_too_large"]);
   });
 
-  it("has its headers beside it, as text without control characters, bounded [W37]", async () => {
+  it("comes with its headers as text without control characters, bounded [W37]", async () => {
     const answer = await deliver(service, `${pid}/headers`, {
       body: "{}",
       headers: {
@@ -321,7 +321,7 @@ describe("a body", () => {
     expect(prompt.length).toBeLessThan(6_000);
   });
 
-  it("of a trigger whose name and prompt hold a NUL fires all the same", async () => {
+  it("of a trigger with a NUL in its name and prompt still fires", async () => {
     const listing = fields(await service.request("GET", `/v1/projects/${pid}/triggers`));
     const known = (listing["triggers"] as { slug: string }[]).some(({ slug }) => slug === "nameless");
     // Either the manifest is told that it cannot be so, or the fire works: never a failure of the service.
@@ -329,8 +329,8 @@ describe("a body", () => {
   });
 });
 
-describe("senders that are not ours", () => {
-  it("another library's HMAC is ours", async () => {
+describe("third-party senders", () => {
+  it("another library's HMAC is valid", async () => {
     const at = new Date(1_790_000_000_000);
     const payload = '{"action":"x"}';
     const signer = new Webhook(Buffer.from(SECRET).toString("base64"));

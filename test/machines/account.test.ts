@@ -40,7 +40,7 @@ describeModel<AccountSnapshot, AccountEvent, AccountCommand>(
       }
     },
     "A1: no signal is lost, a drain begins after each": (path) => {
-      // What has been signalled and not been followed by the beginning of a drain.
+      // A signal that no drain has followed yet.
       let owed = false;
       for (const { event, snapshot, commands, accepted } of path) {
         if (!accepted && isSignal(event)) expect(snapshot.state).toBe("pausing");

@@ -58,7 +58,7 @@ describe("the agent runtime", () => {
     expect(after(sooner).commands).toEqual([{ type: "waitBackoff", run: 3, delayMs: 2000 }]);
   });
 
-  test("fails at the tenth crash within five minutes and starts nothing until it is asked [R12]", () => {
+  test("fails at the tenth crash within five minutes and starts again only on request [R12]", () => {
     const tenth = crashes(Array.from({ length: 9 }, (_, index) => index)).concat(
       exited(10, CRASH_WINDOW_MS - 1),
     );
@@ -114,7 +114,7 @@ const anyEvent: fc.Arbitrary<AgentRuntimeEvent> = fc.oneof(
   fc.constant(stop),
 );
 
-test("keeps its invariants A1 to A5 whatever is said to it", () => {
+test("keeps its invariants A1 to A5 for every event", () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
       let now: Seen = agentRuntime.start({});

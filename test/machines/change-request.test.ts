@@ -97,7 +97,7 @@ describeModel<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>(
           expect(accepted).toBe(before.context.aim === "look" && before.context.commit === null);
       },
     ),
-    "C4: what git has is refused, missed or merged again no more": everyStep(
+    "C4: a merge that git has made is not refused, missed or made again": everyStep(
       ({ before, event, accepted, snapshot }) => {
         if (before.state !== "merging" || before.context.commit === null) return;
         expect(accepted).toBe(isEnd(event));

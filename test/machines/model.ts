@@ -73,7 +73,7 @@ export const pathsOf = <S extends Snapshot<string, object>, Event extends Named,
   return [...new Map(paths.map((path) => [JSON.stringify(path), path])).values()];
 };
 
-/** What the pure machine does on a path: at each state first every event that it refuses, then the path's own. */
+/** The pure machine's way along a path: at each state first every event that it refuses, then the path's own. */
 const walk = <S extends Snapshot<string, object>, Event extends Named, Command extends Named>(
   { machine, events }: Model<S, Event, Command>,
   path: readonly Event[],
@@ -145,7 +145,7 @@ export const describeModel = <S extends Snapshot<string, object>, Event extends 
   process.stdout.write(`${model.machine.name}: ${paths.length} generated paths\n`);
 
   describe(`the ${model.machine.name} machine, on each generated path`, () => {
-    test("takes every event in some state", () => {
+    test("accepts every event in some state", () => {
       const told = new Set(paths.flat().map(({ type }) => type));
       expect(new Set(model.events.map(({ type }) => type))).toEqual(told);
     });
@@ -161,7 +161,7 @@ export const describeModel = <S extends Snapshot<string, object>, Event extends 
     });
 
     it.effect(
-      "goes the same way through the actor host, saves each accepted event once and no refused one",
+      "takes the same way through the actor host, saves each accepted event once and no refused one",
       () =>
         Effect.gen(function* () {
           const replayed = yield* Effect.forEach(paths, (path) => Effect.scoped(replay(model, path)));

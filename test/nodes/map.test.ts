@@ -37,7 +37,7 @@ const opened = Effect.gen(function* () {
 });
 
 describe("a node's map", () => {
-  it.effect("tells itself, those that give signs of life, and those it has never heard of", () =>
+  it.effect("lists itself, nodes with signs of life, and nodes that were never seen", () =>
     Effect.gen(function* () {
       const { map } = yield* opened;
       expect(map.placeOf("self")).toEqual({ is: "here" });
@@ -47,7 +47,7 @@ describe("a node's map", () => {
   );
 
   it.effect(
-    "counts a silent node as away soon, as dead after its grace, and as there at its next sign of life",
+    "counts a silent node as away soon, as dead after its grace, and as present at its next sign of life",
     () =>
       Effect.gen(function* () {
         const { map, store } = yield* opened;
@@ -64,7 +64,7 @@ describe("a node's map", () => {
       }),
   );
 
-  it.effect("buries nobody for a database that was away, however long", () =>
+  it.effect("declares no node dead because the database was away, however long", () =>
     Effect.gen(function* () {
       const { map, outage } = yield* opened;
       outage.is = true;

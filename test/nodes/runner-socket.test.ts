@@ -42,7 +42,7 @@ const told = <A>(test: Effect.Effect<A, unknown, SocketServer.SocketServer | Sco
     Effect.scoped(test).pipe(Effect.provide(runnerSocketLayer({ nodeHost: "127.0.0.1", nodePort: 0 }))),
   );
 
-describe("what a runner writes to another node", () => {
+describe("a message that a runner writes to another node", () => {
   it("arrives", () =>
     told(
       Effect.gen(function* () {
@@ -58,7 +58,7 @@ describe("what a runner writes to another node", () => {
       }),
     ));
 
-  it.each(["write", "writeAll"] as const)("fails once that one has closed the connection (%s)", (how) =>
+  it.each(["write", "writeAll"] as const)("fails once the other node has closed the connection (%s)", (how) =>
     told(
       Effect.gen(function* () {
         const { connection, writer, ended } = yield* joined;
@@ -71,7 +71,7 @@ describe("what a runner writes to another node", () => {
     ),
   );
 
-  it("fails when that one closes the connection without having read it", () =>
+  it("fails when the other node closes the connection without reading it", () =>
     told(
       Effect.gen(function* () {
         const { connection, writer, ended } = yield* joined;

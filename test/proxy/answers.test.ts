@@ -28,12 +28,12 @@ describe("an answer that two parsers could read differently", () => {
     expect(statusesIn(await front.ask())).toEqual(["200"]);
   });
 
-  it("breaks off at a chunk size that is none [X15]", async () => {
+  it("breaks off at an invalid chunk size [X15]", async () => {
     front.answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n");
     expect(await front.ask()).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  it("never becomes a second answer: bytes behind the first are nobody's [X15]", async () => {
+  it("never becomes a second answer: bytes after the first are discarded [X15]", async () => {
     front.answers(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsplit`);
     const client = front.client();
     client.send(GET);
@@ -46,7 +46,7 @@ describe("an answer that two parsers could read differently", () => {
   });
 });
 
-describe("what comes before an answer", () => {
+describe("an informational response before an answer", () => {
   it("is passed on: 102, and the links of 103", async () => {
     front.answers(
       `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Hints\r\nLink: </a>; rel=preload\r\n\r\n${OK}`,
@@ -54,14 +54,14 @@ describe("what comes before an answer", () => {
     expect(statusesIn(await front.ask())).toEqual(["102", "103", "200"]);
   });
 
-  it("is kept from a client of HTTP/1.0, and a word that nobody asked for from everybody", async () => {
+  it("is not sent to an HTTP/1.0 client, and an unrequested 100 is never passed on", async () => {
     front.answers(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${OK}`);
     expect(statusesIn(await front.ask("GET / HTTP/1.0\r\nHost: x\r\n\r\n"))).toEqual(["200"]);
     expect(statusesIn(await front.ask())).toEqual(["102", "200"]);
   });
 
   it.each(["100 Continue", "102 Processing", "103 Early Hints\r\nLink: </a>; rel=preload"])(
-    "is no answer when it does not end: %s for ever [X15]",
+    "is no answer if it never ends: %s for ever [X15]",
     async (line) => {
       const flood = `HTTP/1.1 ${line}\r\n\r\n`.repeat(1000);
       front.upstream.onBytes = (socket) => {
@@ -74,7 +74,7 @@ describe("what comes before an answer", () => {
     },
   );
 
-  it("is no answer when it switches protocols unasked", async () => {
+  it("is no answer if it switches protocols without a request", async () => {
     front.answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     expect(statusesIn(await front.ask())).toEqual(["502"]);
   });
@@ -91,7 +91,7 @@ describe("an answer without a body", () => {
     ["304 with a body", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nstray"],
     ["to HEAD, with a length", "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"],
     ["to HEAD, in chunks", "HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"],
-  ])("leaves the connection good for the next one: %s [X15]", async (_, method, bytes) => {
+  ])("leaves the connection usable for the next one: %s [X15]", async (_, method, bytes) => {
     front.answers(bytes);
     const client = front.client();
     client.send(`${method} / HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -116,7 +116,7 @@ describe("an answer whose upstream dies", () => {
     ["chunks", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"],
   ] as const;
 
-  it.each(HEADS)("is broken off, with %s, however it died", async (_, rest) => {
+  it.each(HEADS)("is broken off, with %s, however the upstream died", async (_, rest) => {
     for (const how of ["end", "reset"] as const) {
       front.answers(`HTTP/1.1 200 OK\r\n${rest}`, how);
       const client = front.client();
@@ -139,7 +139,7 @@ describe("an answer whose upstream dies", () => {
     expect(await client.all()).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  it("is an error even to a client of HTTP/1.0, which takes an end for the end", async () => {
+  it("is also an error for a client of HTTP/1.0, which treats any end as complete", async () => {
     front.upstream.onBytes = (socket) => {
       socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
     };
@@ -153,7 +153,7 @@ describe("an answer whose upstream dies", () => {
 });
 
 describe("trailers", () => {
-  it("say nothing that headers may not say", async () => {
+  it("cannot contain what headers cannot contain", async () => {
     const sent = "Trailer: x-sum\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nab\r\n0\r\n";
     const answer = await front.ask(
       `POST / HTTP/1.1\r\nHost: x\r\n${sent}X-Sum: 7\r\nX-Platform-User-Context: a\r\nX_Platform_User_Context: b\r\nAuthorization: c\r\n\r\n`,

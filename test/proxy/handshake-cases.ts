@@ -12,7 +12,7 @@ export interface HandshakeCase {
   readonly lines: readonly string[];
 }
 
-/** What is taken. */
+/** The handshakes that are accepted. */
 export const GOOD_HANDSHAKES: readonly (readonly string[])[] = [
   [WEBSOCKET, KEY, VERSION],
   ["Upgrade: WebSocket", KEY, VERSION],

@@ -20,9 +20,9 @@ const joined = async (limits: { readonly halfOpenMs?: number } = {}) => {
   return { client, upstream };
 };
 
-it("lets go of an upgraded connection whose client has left and whose upstream is silent about it", async () => {
+it("closes an upgraded connection whose client has left, even if the upstream does not react", async () => {
   const { client } = await joined({ halfOpenMs: 100 });
-  // It leaves its own half open and says nothing: nobody else would end the client's connection.
+  // It leaves its own side open and stays silent: only the service would end the client's connection.
   front.upstream.onEnd = () => undefined;
   client.socket.end();
   await client.until(({ ended }) => ended !== null);
@@ -40,13 +40,13 @@ it("cuts the upstream of an upgraded connection when its client is cut, and the 
   await again.until(({ ended }) => ended !== null);
 });
 
-it("takes no other protocol from an upstream than the one it asked for", async () => {
+it("accepts only the protocol that it requested from an upstream", async () => {
   front = await Front.start();
   front.answers(AGREED.replace("websocket", "h2c"));
   expect(statusesIn(await front.ask(UPGRADE))).toEqual(["502"]);
 });
 
-it("answers an upgrade that its upstream does not, for 502 and 504 alike [X16]", async () => {
+it("answers an upgrade for an upstream that does not, with 502 or 504 [X16]", async () => {
   front = await Front.start({ answerMs: 100 });
   front.upstream.onBytes = (socket) => void socket.destroy();
   expect(statusesIn(await front.ask(UPGRADE))).toEqual(["502"]);

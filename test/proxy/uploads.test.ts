@@ -1,4 +1,4 @@
-/** Bodies on their way to an upstream: early answers, `Expect`, clients that leave, who waits for whom and how long. */
+/** Uploads to an upstream: early answers, `Expect`, clients that leave, who waits for which side and how long. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ const reached = async () => {
 const closed = async (client: Client): Promise<Client> => client.until(({ ended }) => ended !== null);
 
 describe("an upload that is answered early", () => {
-  it("has its answer whole though the upstream hangs up on it, and the connection is not listened to for ever", async () => {
+  it("gets its whole answer although the upstream hangs up, and the connection is not read for ever", async () => {
     front = await Front.start();
     front.upstream.onBytes = (socket) => {
       socket.end("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig", () => socket.destroy());
@@ -43,7 +43,7 @@ describe("an upload that is answered early", () => {
     clearInterval(going);
   });
 
-  it("leaves the connection good for the next request when its rest comes soon", async () => {
+  it("leaves the connection usable for the next request if the rest of the upload arrives soon", async () => {
     front = await Front.start();
     front.upstream.onBytes = (socket) => void socket.end(OK);
     const client = front.client();
@@ -54,17 +54,17 @@ describe("an upload that is answered early", () => {
   });
 });
 
-describe("an upload that waits for a word", () => {
+describe("an upload with Expect: 100-continue", () => {
   const expecting = post("Content-Length: 3\r\nExpect: 100-continue\r\nConnection: close");
 
-  it("hears the upstream's refusal, and its body goes nowhere", async () => {
+  it("gets the upstream's refusal, and its body is not sent", async () => {
     front = await Front.start();
     front.answers("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
     expect(statusesIn(await front.ask(expecting))).toEqual(["417"]);
     expect(front.upstream.bytes).toMatch(/expect: 100-continue[^]*\r\n\r\n$/i);
   });
 
-  it("hears the upstream's agreement once, however often it is given, and then its answer", async () => {
+  it("gets the upstream's 100 Continue once, however often it is sent, and then the answer", async () => {
     front = await Front.start();
     front.upstream.onBytes = (socket, soFar) => {
       socket.write(soFar.endsWith("abc") ? OK : "HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
@@ -76,7 +76,7 @@ describe("an upload that waits for a word", () => {
     expect(statusesIn(await client.all())).toEqual(["100", "200"]);
   });
 
-  it("is told that nothing listens", async () => {
+  it("gets an error if nothing listens", async () => {
     const gone = await Front.start();
     const { port } = gone.upstream;
     await gone.stop();
@@ -85,7 +85,7 @@ describe("an upload that waits for a word", () => {
   });
 });
 
-describe("a client that leaves takes its request with it", () => {
+describe("a client that leaves ends its request", () => {
   const phases: readonly (readonly [string, string, string])[] = [
     ["before the answer", GET, ""],
     ["amid the answer", GET, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"],
@@ -120,8 +120,8 @@ describe("a client that leaves takes its request with it", () => {
   });
 });
 
-describe("who waits, and how long", () => {
-  it("an upstream that is there and says nothing is answered for: 504, once, and not asked again [X16]", async () => {
+describe("deadlines", () => {
+  it("a silent upstream is answered with 504, once, without a retry [X16]", async () => {
     front = await Front.start({ answerMs: 100 });
     front.upstream.onBytes = () => undefined;
     const answer = await front.ask();
@@ -133,7 +133,7 @@ describe("who waits, and how long", () => {
     ).toEqual(["504"]);
   });
 
-  it("an upstream whose connection does not come to stand is answered for: 504 [X16]", async () => {
+  it("an upstream that does not accept the connection in time is answered with 504 [X16]", async () => {
     // Listens and never takes a connection: once its short queue is full, the next ones hang.
     const program = `const s = require("net").createServer(); s.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
       require("fs").writeSync(1, s.address().port + "\\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); })`;
@@ -153,7 +153,7 @@ describe("who waits, and how long", () => {
     }
   });
 
-  it("a body that stops coming is not waited for: 408, and the upstream's request ends", async () => {
+  it("a body that stops arriving is answered with 408, and the upstream's request ends", async () => {
     front = await Front.start({ bodyMs: 100 });
     const client = front.client();
     front.upstream.onBytes = () => undefined;
@@ -164,7 +164,7 @@ describe("who waits, and how long", () => {
     await gone;
   });
 
-  it("a body that the upstream does not take is not late", async () => {
+  it("a body that the upstream does not read does not count as late", async () => {
     front = await Front.start({ bodyMs: 100 });
     const client = front.client();
     client.send(post(`Content-Length: ${HELD_MAX}`));
@@ -190,7 +190,7 @@ describe("who waits, and how long", () => {
     await client.until(({ got }) => got.includes("ok"));
   });
 
-  it("an answer that has begun is waited for without a limit, whatever comes of it", async () => {
+  it("an answer that has begun has no time limit", async () => {
     front = await Front.start({ answerMs: 100, bodyMs: 100 });
     front.upstream.onBytes = (socket, soFar) => {
       if (!soFar.includes("/late"))
@@ -211,7 +211,7 @@ describe("who waits, and how long", () => {
 });
 
 describe("back-pressure", () => {
-  it("an endless answer is not collected while its reader does not read [X15]", async () => {
+  it("an endless answer is not buffered while its client does not read [X15]", async () => {
     front = await Front.start();
     const block = Buffer.alloc(64 * 1024, "x");
     let poured = 0;
@@ -229,7 +229,7 @@ describe("back-pressure", () => {
     const client = front.client({ reads: false });
     client.send(GET);
     await firstConnection();
-    // What could flow has flowed when nothing more has come over so many other requests.
+    // All bytes that could flow have flowed when no more arrive during so many other requests.
     let [before, still] = [-1, 0];
     while (still < 50) {
       still = poured === before ? still + 1 : 0;
@@ -243,7 +243,7 @@ describe("back-pressure", () => {
     await client.until(({ bytes }) => bytes > 10 * HELD_MAX);
   });
 
-  it("an upload of 100 MiB arrives whole, and is not collected while the upstream does not read it [X15]", async () => {
+  it("an upload of 100 MiB arrives whole, and is not buffered while the upstream does not read it [X15]", async () => {
     front = await Front.start();
     front.upstream.onBytes = (socket, soFar) => {
       if (soFar.includes("/small")) socket.write(OK);

@@ -1,4 +1,4 @@
-/** What users and senders asked for and were told: the other side of the books that the checkers compare. */
+/** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
 import type { Answer } from "../support/webhooks/webhook-sender.ts";
 
 export type Kind = "create" | "stop" | "restart" | "remove" | "fire";

@@ -1,4 +1,4 @@
-/** What is done to a service under load, and how it is made good. Each completes when the service takes requests again. */
+/** The faults of a service under load, and their repair. Each completes when the service takes requests again. */
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -134,7 +134,10 @@ const fill = (ballast: string): void => {
 
 const FULL_MS = { min: 1_000, max: 5_000 } as const;
 
-/** The data directory's disk is full for a while: the database ends for want of room, and so does every start of it. */
+/**
+ * The data directory's disk is full for a while: the database ends because it has no space, and every start of it
+ * does as well.
+ */
 export const diskFull =
   (service: FaultyService): Fault =>
   async (random) => {

@@ -1,4 +1,4 @@
-/** Makes on a service whatever a plant needs to spoil: one session that has been through everything, and one that runs. */
+/** Prepares a service for the plants: one session that has passed through every state, and one that runs. */
 import { eventually } from "../support/service/account-view.ts";
 import type { Ground } from "./plants.ts";
 import type { Trial } from "./trial.ts";

@@ -24,7 +24,7 @@ export const CAP = 6;
 const EVERY_OTHER_SECOND = "*/2 * * * * *";
 export const CRON = EVERY_OTHER_SECOND;
 export const HOOK_SECRET = "It's a Secret to Everybody";
-/** A value that nobody may read anywhere (threats.md I16). */
+/** A value that must not appear anywhere (threats.md I16). */
 export const CANARY = "canary-5c0f6e1b7d2a4938";
 const MANIFEST = `
 [[triggers]]

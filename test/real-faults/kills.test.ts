@@ -43,7 +43,7 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
   );
 
   it(
-    "removes at its start what a former start left that was killed while it tried the machine [I9]",
+    "removes at its start what a former start left when it was killed while it probed the machine [I9]",
     async () => {
       await service.life.end("SIGKILL");
       const record = {
@@ -74,18 +74,18 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
     TEST_MS,
   );
 
-  describe("is held against checkers that", () => {
+  describe("is checked by checkers that", () => {
     let ground: Ground;
     beforeAll(async () => {
       ground = await groundOf(trial);
     }, TEST_MS);
 
-    it("see nothing where nothing is planted", () => {
+    it("find no violation if none is planted", () => {
       expect(trial.violations).toEqual([]);
     });
 
     it.each(PLANTS)(
-      "see $what ($checker)",
+      "find $what ($checker)",
       async ({ checker, told, plant }) => {
         const sentence = typeof told === "string" ? told : told(ground);
         expect(await CHECKERS[checker](await plant(ground))).toContainEqual(
@@ -96,7 +96,7 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
       TEST_MS,
     );
 
-    it("are all among those", () => {
+    it("are all covered by a plant", () => {
       expect(new Set(PLANTS.map(({ checker }) => checker))).toEqual(new Set(Object.keys(CHECKERS)));
     });
   });

@@ -1,6 +1,6 @@
 /**
- * Users, agents and a code host that go on while things break: sessions are made, worked in, stopped, restarted, deleted and
- * merged, webhooks are sent until they are answered. What they asked for and were told stands in the books.
+ * Users, agents and a code host that go on while things break: sessions are made, worked in, stopped, restarted,
+ * deleted and merged, and webhooks are sent until they are answered. The books record their requests and the answers.
  */
 import { createHmac } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -86,7 +86,7 @@ export class Load {
     while (this.#working > 0) await delay(AGAIN_MS);
   }
 
-  /** Ends it for good. */
+  /** Ends it permanently. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.#resume.resolve();
@@ -157,7 +157,7 @@ export class Load {
   async #ask(asked: Asked, method: string, target: string, options: SendOptions): Promise<void> {
     const answer = await this.#send(method, target, options);
     asked.ended = this.books.tick();
-    // What the service could not say may have happened.
+    // A request without a clear answer may have taken effect.
     asked.answer = answer === null || answer.status >= 500 ? null : answer.status;
     if (answer?.status === 201) asked.sessionId = String(answer.json["id"]);
     if (answer?.status === 202 && asked.kind === "fire") asked.sessionId = String(answer.json["session_id"]);
@@ -264,7 +264,7 @@ export class Load {
     while (!this.#isOver && !(await this.#deliverOnce(id, url, { headers, body }))) await delay(AGAIN_MS);
   };
 
-  /** @returns whether it was taken, or refused for good. */
+  /** @returns whether it was accepted, or refused permanently. */
   async #deliverOnce(id: string, url: string, sent: Pick<RequestInit, "headers" | "body">): Promise<boolean> {
     const begun = this.books.tick();
     try {

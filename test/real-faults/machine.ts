@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** One sandbox, by what is left of it. */
+/** The remaining parts of one sandbox. */
 export interface Remains {
   readonly id: string;
   /** From its record; null where it has none. */
@@ -29,7 +29,7 @@ const read = (file: string): string => {
 
 const ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
-/** Ids that the text names below the run directory, on whatever file system that lies. */
+/** Ids that the text names below the run directory, on any file system. */
 const named = (text: string, runDir: string): readonly string[] => [
   ...new Set(
     [...text.matchAll(new RegExp(`${path.basename(runDir)}/s/(${ID})`, "g"))].map(([, id = ""]) => id),
@@ -62,7 +62,7 @@ export const readMachine = (runDir: string, groupPlaces: Set<string>): Machine =
   const pids = new Map<string, number[]>();
   for (const pid of readdirSync("/proc").map(Number).filter(Number.isInteger)) {
     if (pid === process.pid) continue;
-    // What is mounted on the machine itself is in everybody's list, and says nothing of one process.
+    // Mounts of the machine itself are in every process's list, and say nothing of one process.
     const inside = named(read(`/proc/${pid}/mountinfo`), runDir).filter((id) => !mounts.has(id));
     for (const id of new Set([...inside, ...named(read(`/proc/${pid}/cmdline`), runDir)]))
       pids.set(id, [...(pids.get(id) ?? []), pid]);

@@ -2,7 +2,10 @@
 import { isWithin, ownCommits } from "./refs.ts";
 import { doubled, isLive, isLiveSandbox, type Checker } from "./seen.ts";
 
-/** I8: whoever had a sandbox has its branch, at the recorded base or pushed beyond; what git took is kept, and so is saved work. */
+/**
+ * I8: every session that had a sandbox has its branch, at the recorded base or pushed beyond; commits that git
+ * accepted are kept, and saved work is as well.
+ */
 export const branches: Checker = async ({ tables: { sessions, sandboxes }, refs, books }) => {
   const booted = new Set(sandboxes.map(({ sessionId }) => sessionId));
   const found = sessions.map(async ({ id, baseCommit, saved }) => {
@@ -25,7 +28,7 @@ export const branches: Checker = async ({ tables: { sessions, sandboxes }, refs,
   return (await Promise.all(found)).flat();
 };
 
-/** I9, I10: what is there has a live record, and a live record has what it says. */
+/** I9, I10: every existing sandbox has a live record, and every live record has its sandbox. */
 export const sandboxes: Checker = ({ tables, machine, nodeId }) => {
   const own = tables.sandboxes.filter((row) => row.nodeId === nodeId);
   const live = new Map(own.filter(isLiveSandbox).map((row) => [row.id, row]));
@@ -40,7 +43,7 @@ export const sandboxes: Checker = ({ tables, machine, nodeId }) => {
           ? [`I9 the sandbox ${id} is mounted on the machine itself`]
           : []
         : [
-            `I9 of the sandbox ${id} there are ${pids.length} processes, ${mounts} mounts, ${groups} control groups and ${hasDirectory ? "a" : "no"} directory; its record is ${recordOf.get(id) ?? "not there"}`,
+            `I9 of the sandbox ${id} there are ${pids.length} processes, ${mounts} mounts, ${groups} control groups and ${hasDirectory ? "a" : "no"} directory; its record is ${recordOf.get(id) ?? "missing"}`,
           ],
     ),
     ...[...live.values()].flatMap(({ id, status, sessionId }) => {

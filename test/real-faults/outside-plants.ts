@@ -1,4 +1,7 @@
-/** Violations outside the database: processes, mounts, refs, credentials, files. Each is put back by whoever planted it. */
+/**
+ * Violations outside the database: processes, mounts, refs, credentials, files. The code that plants one also reverts
+ * it.
+ */
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -172,7 +175,7 @@ export const OUTSIDE_PLANTS: readonly Plant[] = [
   {
     checker: "sandboxes",
     what: "a sandbox's process without a record",
-    told: "its record is not there",
+    told: "its record is missing",
     plant: strayProcess(() => null),
   },
   {

@@ -1,6 +1,6 @@
 /**
- * Violations planted from outside, one and more for each checker. What a checker does not see here it would not see after a
- * fault either.
+ * Violations planted from outside, at least one for each checker. A checker that misses one here would also miss it
+ * after a fault.
  */
 import type { CHECKERS } from "./checkers.ts";
 import type { FaultyService } from "./installation.ts";
@@ -8,12 +8,12 @@ import { LAST_PLANT, MOUNT_PLANTS, OUTSIDE_PLANTS } from "./outside-plants.ts";
 import { ROW_PLANTS } from "./row-plants.ts";
 import type { Seen } from "./seen.ts";
 
-/** What is there to spoil. */
+/** The parts of an installation that a plant can spoil. */
 export interface Ground {
   readonly service: FaultyService;
   /** Nothing is wrong in it. */
   readonly seen: Seen;
-  /** Looks at everything anew. */
+  /** Reads everything again. */
   readonly look: () => Promise<Seen>;
   /** A session that was made by a user, pushed, was merged, left work behind and was stopped; its sandbox. */
   readonly ended: { readonly sessionId: string; readonly sandboxId: string; readonly pushed: string };
@@ -27,7 +27,7 @@ export interface Ground {
 export interface Plant {
   readonly checker: keyof typeof CHECKERS;
   readonly what: string;
-  /** Part of the sentence that is to be told. */
+  /** Part of the expected message. */
   readonly told: string | ((ground: Ground) => string);
   readonly plant: (ground: Ground) => Promise<Seen>;
 }

@@ -39,7 +39,7 @@ const survives = async ({ service, others = [], fault, rounds }: Case): Promise<
   }
 };
 
-/** Closes all of them, whatever became of the work with them. */
+/** Closes all of them, even if the work with them failed. */
 const using = async (services: readonly FaultyService[], work: () => Promise<void>): Promise<void> => {
   try {
     await work();
@@ -65,9 +65,10 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
     });
   });
 
-  // Sessions that the second node admits fail for want of their branch, which lies on the first, and it looks for no lost
-  // sandboxes of the first: it is here for what two nodes decide about one account, and while one of them stands still.
-  it("changes nothing late when it stands still beside another node [R11, I1, I4, I9, I18]", async () => {
+  // Sessions that the second node admits fail because their branch is on the first node, and the second node does not
+  // look for lost sandboxes of the first. It tests the decisions of two nodes about one account, while one of them
+  // stands still.
+  it("has no late effect when it stands still beside another node [R11, I1, I4, I9, I18]", async () => {
     const scope = Effect.runSync(Scope.make());
     const shared = {
       DATABASE_URL: await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope)),
@@ -95,9 +96,9 @@ describe.runIf(sandboxesStartHere)(`a service under load, REAL_FAULTS_SEED=${see
 const DISK = "400m";
 
 describe.runIf(sandboxesStartHere && process.getuid?.() === 0)(
-  `a service on a small disk, which root alone can mount, REAL_FAULTS_SEED=${seed}`,
+  `a service on a small disk, which only root can mount, REAL_FAULTS_SEED=${seed}`,
   () => {
-    it("loses nothing that it accepted when the disk is full, and goes on when there is room [I1, I4, I9, I19]", async () => {
+    it("loses nothing that it accepted when the disk is full, and continues when there is room [I1, I4, I9, I19]", async () => {
       const service = await FaultyService.make({}, { disk: DISK });
       await using([service], async () => {
         await service.start();

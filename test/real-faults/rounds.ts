@@ -1,6 +1,7 @@
 /**
- * How often each fault is tried, in one place. Each count is a run's to set: REAL_FAULTS_KILLS=300 npm run test:deep. A seed
- * draws every choice that the harness makes (which fault, when, what users do); what the machine makes of them is its own.
+ * The number of tries of each fault, in one place. A run may set each count: REAL_FAULTS_KILLS=300 npm run test:deep.
+ * A seed draws every choice that the harness makes (which fault, when, what users do); the machine's timing is not
+ * part of it.
  */
 const given = (name: string, fallback: number): number => {
   const text = process.env[`REAL_FAULTS_${name}`];

@@ -6,7 +6,7 @@ import { CRON } from "./installation.ts";
 import { doubled, isLive, type Checker } from "./seen.ts";
 import type { Tables } from "./tables.ts";
 
-/** What is not at rest yet (I7, I13, I19): it comes to an end within a bounded time, or never. */
+/** States that are not at rest yet (I7, I13, I19): they end within a bounded time, or never. */
 export const unrest = (tables: Tables): readonly string[] => {
   const active = new Set(tables.sandboxes.filter(({ status }) => status === "active").map(({ id }) => id));
   return [
@@ -65,7 +65,7 @@ export const instants: Checker = ({ tables: { fires } }) => {
   ];
 };
 
-/** I2, I4: fires and sessions name each other; what waits has its place. */
+/** I2, I4: fires and sessions name each other; each waiting fire has its place. */
 export const causes: Checker = ({ tables: { fires, sessions, queue } }) => {
   const sessionOf = new Map(sessions.map((row) => [row.id, row]));
   const fireOf = new Map(fires.map((row) => [row.id, row]));
@@ -74,7 +74,7 @@ export const causes: Checker = ({ tables: { fires, sessions, queue } }) => {
     ...doubled(sessions, ({ fireId }) => fireId).map((id) => `I2 fire ${id} has more than one session`),
     ...fires.flatMap(({ id, status, sessionId }) => {
       if (status === "fired" && sessionOf.get(sessionId ?? "")?.fireId !== id)
-        return [`I4 fire ${id} has fired and its session is not there`];
+        return [`I4 fire ${id} has fired and its session is missing`];
       return (status === "queued") === waiting.has(id)
         ? []
         : [`I4 fire ${id} is ${status}, its place in the queue says otherwise`];
@@ -104,7 +104,7 @@ export const deliveries: Checker = ({ tables, books }) => {
   return unaccounted(books.deliveries, { fires, sessions }).map((fault) => `I4 ${fault}`);
 };
 
-/** I4: what users were promised is there, and nothing that nobody asked for. */
+/** I4: everything that users were promised exists, and nothing that no user requested. */
 export const promises: Checker = ({ tables, books }) => {
   const present = new Set(tables.sessions.map(({ id }) => id));
   const made = books.asked.filter(({ kind }) => kind === "create" || kind === "fire");
@@ -115,15 +115,15 @@ export const promises: Checker = ({ tables, books }) => {
   const unasked = tables.sessions.filter(({ id, fireId }) => fireId === null && !answered.has(id));
   return [
     ...promised.flatMap(({ sessionId }) =>
-      present.has(sessionId ?? "") ? [] : [`I4 session ${sessionId} was promised and is not there`],
+      present.has(sessionId ?? "") ? [] : [`I4 session ${sessionId} was promised and is missing`],
     ),
     ...(unasked.length > unsure
-      ? [`I4 ${unasked.length} sessions that nobody was told of, and ${unsure} creates without an answer`]
+      ? [`I4 ${unasked.length} unreported sessions, and ${unsure} creates without an answer`]
       : []),
   ];
 };
 
-/** I6: what a user was told is done stays done, until somebody asks for something else. */
+/** I6: an action that was reported to a user as done stays done, until another request changes it. */
 export const answers: Checker = ({ tables, books }) => {
   const sessionOf = new Map(tables.sessions.map((row) => [row.id, row]));
   return books.asked.flatMap(({ kind, sessionId, begun, answer }) => {
@@ -170,7 +170,7 @@ export const lastFired: Checker = ({ tables: { fires, lastFired: said } }) =>
       : [`I14 last_fired_at of ${trigger} is ${row?.at ?? "not there"}, its newest fire's ${newest}`];
   });
 
-/** I22: whatever failed says why. */
+/** I22: each failure has a reason. */
 export const reasons: Checker = ({ tables: { sessions, fires } }) => [
   ...sessions.flatMap(({ id, status, failure, stopReason }) => {
     if (status === "failed" && (failure === null || failure.code === "" || failure.message === ""))

@@ -113,7 +113,7 @@ export const ROW_PLANTS: readonly Plant[] = [
   {
     checker: "causes",
     what: "a fire whose session is deleted",
-    told: "its session is not there",
+    told: "its session is missing",
     plant: rows(({ fired }) => [UNLINKED, `DELETE FROM project_sessions WHERE id = '${fired.sessionId}'`]),
   },
   {
@@ -159,8 +159,8 @@ export const ROW_PLANTS: readonly Plant[] = [
   },
   {
     checker: "promises",
-    what: "sessions that nobody asked for",
-    told: "nobody was told of",
+    what: "sessions that no user requested",
+    told: "unreported sessions",
     plant: rows(({ ended, seen }) =>
       Array.from({ length: seen.books.asked.length + 1 }, () => copyOf("project_sessions", ended.sessionId)),
     ),
@@ -200,7 +200,7 @@ export const ROW_PLANTS: readonly Plant[] = [
   },
   {
     checker: "unrest",
-    what: "a command that nobody performs",
+    what: "a command that is never performed",
     told: "has createBranch left to do",
     plant: rows(({ ended }) => [
       `INSERT INTO outbox (actor_kind, actor_id, command, created_at) VALUES ('session', '${ended.sessionId}', '{"type":"createBranch"}', now())`,

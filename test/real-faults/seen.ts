@@ -8,7 +8,7 @@ import type { Machine } from "./machine.ts";
 import type { Refs } from "./refs.ts";
 import type { SandboxRow, SessionRow, Tables } from "./tables.ts";
 
-/** What was seen of a service at rest. */
+/** A view of a service at rest. */
 export interface Seen {
   readonly tables: Tables;
   readonly machine: Machine;

@@ -4,18 +4,18 @@ import { isRising, lineThrough } from "./slope.ts";
 const line = (value: (minutes: number) => number) =>
   lineThrough(Array.from({ length: 11 }, (_, index) => ({ minutes: index, value: value(index) })));
 
-it("finds the rise of a line", () => {
+it("computes the slope of a line", () => {
   expect(line((minutes) => 7 + 3 * minutes).slope).toBeCloseTo(3);
   expect(line((minutes) => 7 + 3 * minutes).error).toBeCloseTo(0);
   expect(line((minutes) => 100 - minutes / 2).slope).toBeCloseTo(-0.5);
 });
 
-it("finds none where there are too few samples", () => {
+it("computes no slope from too few samples", () => {
   expect(lineThrough([])).toEqual({ slope: 0, error: 0 });
   expect(lineThrough([{ minutes: 1, value: 9 }])).toEqual({ slope: 0, error: 0 });
 });
 
-it("tells a rise above the limit from one below it, and from scatter", () => {
+it("distinguishes a slope above the limit from one below it, and from noise", () => {
   expect(
     isRising(
       line((minutes) => 3 * minutes),

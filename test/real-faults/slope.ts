@@ -11,7 +11,7 @@ export interface Line {
   readonly error: number;
 }
 
-/** @returns a line without a rise where there are too few samples for one. */
+/** @returns a line without a rise if the samples are too few. */
 export const lineThrough = (samples: readonly Sample[]): Line => {
   const count = samples.length;
   if (count < 3) return { slope: 0, error: 0 };

@@ -13,7 +13,7 @@ const PROCESSES = 2;
 
 export interface Stray {
   readonly id: string;
-  /** Ends it and removes its files, where nobody has yet. */
+  /** Ends it and removes its files, if this has not happened yet. */
   readonly end: () => Promise<void>;
 }
 

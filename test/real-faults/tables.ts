@@ -128,14 +128,14 @@ const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>)
   }
 };
 
-/** Runs `use` in one snapshot that changes nothing, whatever it writes: a violation can be planted in it and is gone again. */
+/** Runs `use` in one transaction that is rolled back: a violation that is planted in it is gone afterwards. */
 export const inSnapshot = <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> =>
   connected(url, async (client) => {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     return use(client);
   });
 
-/** Runs statements for good. */
+/** Runs statements and commits them. */
 export const execute = (url: string, ...statements: readonly string[]): Promise<void> =>
   connected(url, async (client) => {
     for (const statement of statements) await client.query(statement);
@@ -146,7 +146,7 @@ const LOGGED_BYTES = 1_000_000;
 
 const DISK_FULL = "53100";
 
-/** Writes into the server's own log until there is no room for it: whoever commits next meets the same. */
+/** Writes into the server's own log until it has no space left: every later commit fails in the same way. */
 export const exhaustLog = (url: string): Promise<void> =>
   connected(url, async (client) => {
     for (;;) {

@@ -69,7 +69,7 @@ export class Trial {
     while (this.load.answered < until) await delay(LOOK_MS);
   }
 
-  /** Waits until no sandbox is left of those that have no live record now. */
+  /** Waits until no sandbox without a live record is left. */
   async #orphansGone(): Promise<void> {
     const begun = performance.now();
     let left = await this.#orphans();
@@ -113,7 +113,7 @@ export class Trial {
     return lookAt({ service: this.service, books: this.load.books, random: this.random });
   }
 
-  /** What was measured, beside what is hoped for. */
+  /** The measurements, beside the expectations. */
   get summary(): string {
     const { readyMs, lastOrphanMs } = this.times;
     return [

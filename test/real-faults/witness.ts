@@ -50,7 +50,7 @@ CREATE CONSTRAINT TRIGGER witness_slots AFTER INSERT OR UPDATE ON accounts
 CREATE CONSTRAINT TRIGGER witness_slots AFTER INSERT OR UPDATE OF status ON project_sessions
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION witness.slots();
 
--- I13: whoever leaves the queue to start leaves nobody of its project behind that came before.
+-- I13: a fire that leaves the queue to start leaves no earlier one of its project behind.
 CREATE FUNCTION witness.queue() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM fires WHERE id = OLD.fire_id AND status = 'fired')

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { joinGroups } from "../../src/sandbox/local/cgroup.ts";
 
-it("joins control groups while the event loop goes on, however long the kernel takes", async () => {
+it("joins control groups without blocking the event loop, however long the kernel takes", async () => {
   const directory = mkdtempSync(join(tmpdir(), "platform-groups-"));
   try {
-    // A write that ends when somebody reads it: nobody could, if this process stood still until then.
+    // A write that ends when a reader comes: no reader could come if this process stood still until then.
     const members = join(directory, "cgroup.procs");
     execFileSync("mkfifo", [members]);
     const joining = joinGroups([directory], 4711);

@@ -28,7 +28,7 @@ const change = async (answer: RequestListener) => {
 
 const failure = (error: unknown): string => (error as { failure: DaemonUnreachable }).failure.message;
 
-test("sends the change with its context, and decodes what the daemon says", async () => {
+test("sends the change with its context, and decodes the daemon's answer", async () => {
   const seen: unknown[] = [];
   const said = { changed: ["A", "B"], revision: "7", restarted: true, turn_interrupted: false };
   const result = await change((request, response) => {
@@ -57,7 +57,7 @@ test.each([
   [409, '{"code":"turn_in_progress"}', "the daemon answered 409 turn_in_progress"],
   [404, "no JSON: a canary of a value", "the daemon answered 404"],
   [500, '{"code":"a canary of a value"}', "the daemon answered 500"],
-])("tells a refusal by its code alone: %d %s [S06]", async (status, body, message) => {
+])("recognises a refusal by its code alone: %d %s [S06]", async (status, body, message) => {
   const result = await change((request, response) => {
     request.resume();
     response.writeHead(status).end(body);
@@ -65,7 +65,7 @@ test.each([
   expect(failure(result)).toBe(message);
 });
 
-test("does not take an answer of another shape, a broken one, or none", async () => {
+test("does not accept an answer of another shape, a broken one, or a missing one", async () => {
   const answers: RequestListener[] = [
     (_, response) => response.end('{"changed": 7}'),
     (_, response) => {

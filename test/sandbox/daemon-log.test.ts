@@ -33,7 +33,7 @@ const logs = (after: number, context = contextHeader()) =>
   ).pipe(Stream.provide(daemonHttp));
 
 describe("a daemon's log", () => {
-  it.live("is read from a line on, and then as it grows", () =>
+  it.live("is read from a given line on, and then as it grows", () =>
     Effect.gen(function* () {
       say(3);
       const seen: number[] = [];
@@ -54,7 +54,7 @@ describe("a daemon's log", () => {
     }),
   );
 
-  it.live("is whole however much there is of it", () =>
+  it.live("is complete at any length", () =>
     Effect.gen(function* () {
       say(5000);
       const read = yield* logs(0).pipe(Stream.take(5000), Stream.runCollect);
@@ -62,14 +62,14 @@ describe("a daemon's log", () => {
     }),
   );
 
-  it.live("is refused without a right context", () =>
+  it.live("is refused without a valid context", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(Stream.runDrain(logs(0, contextHeader("another key"))));
       expect(failure.message).toContain("401");
     }),
   );
 
-  it.live("ends with its daemon, and a daemon that is not there is unreachable", () =>
+  it.live("ends with its daemon, and a missing daemon is unreachable", () =>
     Effect.gen(function* () {
       say(1);
       const seen: number[] = [];
@@ -83,7 +83,7 @@ describe("a daemon's log", () => {
     }),
   );
 
-  it.live("hangs up when its reader leaves, also one that waits", () =>
+  it.live("closes the connection when its reader leaves, also while the reader waits", () =>
     Effect.gen(function* () {
       say(1);
       const seen: number[] = [];

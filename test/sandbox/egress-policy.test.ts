@@ -13,8 +13,8 @@ const policy = (changes: Partial<EgressPolicy> = {}): EgressPolicy => ({
 const kind = (changes: Partial<EgressPolicy>, host: string, port = 443): string =>
   decideEgress(policy(changes), host, port).kind;
 
-describe("what a sandbox may reach", () => {
-  it("means the service by platform.internal, however it is written, on port 80 alone", () => {
+describe("the egress policy of a sandbox", () => {
+  it("means the service by platform.internal, in any spelling, on port 80 alone", () => {
     for (const host of ["platform.internal", "PLATFORM.internal", "platform.internal."]) {
       expect(kind({}, host, 80)).toBe("origin");
     }
@@ -25,7 +25,7 @@ describe("what a sandbox may reach", () => {
     expect(kind({ allow: ["*", "x.platform.internal"] }, "x.platform.internal", 80)).toBe("refused");
   });
 
-  it("matches listed hosts whole, and patterns below their domain only", () => {
+  it("matches listed hosts exactly, and patterns below their domain only", () => {
     const allow = ["example.org", "*.example.net"];
     expect(kind({ allow }, "Example.ORG")).toBe("public");
     expect(kind({ allow }, "sub.example.org")).toBe("refused");
@@ -34,13 +34,13 @@ describe("what a sandbox may reach", () => {
     expect(kind({ allow }, "evilexample.net")).toBe("refused");
   });
 
-  it("keeps to ports 80 and 443, whatever is allowed", () => {
+  it("allows only ports 80 and 443", () => {
     const open = [80, 443].map((port) => kind({ allow: ["*"] }, "example.org", port));
     const closed = [0, 22, 25, 8080, 65_536].map((port) => kind({ allow: ["*"] }, "example.org", port));
     expect([open, closed]).toEqual([Array(2).fill("public"), Array(5).fill("refused")]);
   });
 
-  it("knows model hosts by the names of secrets, and nothing of other secrets", () => {
+  it("finds model hosts by the names of secrets, and ignores other secrets", () => {
     expect(kind({ secretNames: ["OPENAI_API_KEY"] }, "api.openai.com")).toBe("public");
     expect(kind({ secretNames: ["constructor", "__proto__", "DATABASE_URL"] }, "api.openai.com")).toBe(
       "refused",
@@ -49,7 +49,7 @@ describe("what a sandbox may reach", () => {
 });
 
 describe("public addresses", () => {
-  it("are none that lead to this machine, its network or nobody", () => {
+  it("exclude addresses of this machine and its network, and reserved ones", () => {
     const refused = [
       "0.0.0.0",
       "10.1.2.3",
@@ -84,7 +84,7 @@ describe("public addresses", () => {
     expect(refused.filter((address) => !isPrivateAddress(address))).toEqual([]);
   });
 
-  it("are the others", () => {
+  it("include all others", () => {
     const open = [
       "1.1.1.1",
       "8.8.8.8",

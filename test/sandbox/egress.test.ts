@@ -109,7 +109,7 @@ const echo: RequestListener = (incoming, outgoing) => {
 };
 
 describe("the egress proxy to the service", () => {
-  it("passes method, raw path, headers and body on under the name the sandbox knows", async () => {
+  it("passes method, raw path, headers and body on under the name that the sandbox knows", async () => {
     const port = await upstream(echo);
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
     const { status, body } = await send(proxy, "http://platform.internal/v1/a/../b?x=%2e", {
@@ -128,7 +128,7 @@ describe("the egress proxy to the service", () => {
     expect([seen.headers["host"], seen.headers["x-kept"]]).toEqual(["platform.internal", "1"]);
   });
 
-  it("drops what was meant for the proxy, and what Connection lists [X10]", async () => {
+  it("drops headers for the proxy, and headers that Connection lists [X10]", async () => {
     const port = await upstream(echo);
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
     const { body } = await send(proxy, "http://platform.internal/", {
@@ -138,7 +138,7 @@ describe("the egress proxy to the service", () => {
     for (const name of ["x-mine", "proxy-authorization", "te"]) expect(seen.headers).not.toHaveProperty(name);
   });
 
-  it("keeps a body of unknown length framed, whatever the method", async () => {
+  it("keeps a body of unknown length framed, for every method", async () => {
     const port = await upstream(echo);
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
     const { body } = await send(proxy, "http://platform.internal/", {
@@ -149,7 +149,7 @@ describe("the egress proxy to the service", () => {
     expect(JSON.parse(body)).toMatchObject({ url: "/", body: "GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n" });
   });
 
-  it("streams an answer as it comes", async () => {
+  it("streams an answer as it arrives", async () => {
     const more = Promise.withResolvers<void>();
     const port = await upstream((_incoming, outgoing) => {
       outgoing.write("first");
@@ -166,7 +166,7 @@ describe("the egress proxy to the service", () => {
     expect(last.toString()).toBe("second");
   });
 
-  it("breaks off with an upstream that dies in the middle of its answer", async () => {
+  it("breaks off with an upstream that dies during its answer", async () => {
     const port = await upstream((_incoming, outgoing) => {
       outgoing.write("half", () => outgoing.destroy());
     });
@@ -174,7 +174,7 @@ describe("the egress proxy to the service", () => {
     await expect(send(proxy, "http://platform.internal/")).rejects.toThrow(/aborted|hang up|reset/);
   });
 
-  it("goes by another policy from then on when it is given one", async () => {
+  it("applies a new policy from the moment it gets one", async () => {
     const policy = { allow: [], secretNames: [], serviceUrl: "http://127.0.0.1:1", llmUpstream: null };
     const proxy = await openProxy(policy);
     const status = async () => (await send(proxy, "http://api.anthropic.com/")).status;
@@ -229,7 +229,7 @@ describe("the egress proxy to the model gateway", () => {
     expect([seen.url, seen.headers["host"]]).toEqual(["/v1/chat", `127.0.0.1:${port}`]);
   });
 
-  it("refuses it where the account has none", async () => {
+  it("refuses requests if the account has no gateway", async () => {
     const proxy = await openProxy({});
     expect((await send(proxy, "http://llm.platform.internal/")).status).toBe(403);
   });
@@ -267,7 +267,7 @@ describe("the egress proxy to public hosts", () => {
     expect([resolved, dialled]).toEqual([["example.org"], ["93.184.216.34:80"]]);
   });
 
-  it("refuses a host that leads to a private address, alone or among others", async () => {
+  it("refuses a host that resolves to a private address, alone or among others", async () => {
     for (const addresses of [["10.0.0.5"], ["93.184.216.34", "169.254.169.254"], ["::ffff:127.0.0.1"], []]) {
       // eslint-disable-next-line no-await-in-loop -- one proxy after the other on the same socket
       const { proxy, dialled } = await openPublic({ allow: ["*"] }, [addresses, addresses]);
@@ -290,7 +290,7 @@ describe("the egress proxy to public hosts", () => {
     expect((await tunnel(proxy, "api.openai.com:443")).status).toBe(403);
   });
 
-  it("refuses hosts that are not listed, with a reason, before it resolves anything", async () => {
+  it("refuses unlisted hosts, with a reason, before it resolves any name", async () => {
     const { proxy, resolved } = await openPublic({ allow: ["example.org"] }, []);
     const { status, headers, body } = await send(proxy, "http://other.example/");
     expect([status, headers["content-type"]]).toEqual([403, "application/json"]);
@@ -301,12 +301,12 @@ describe("the egress proxy to public hosts", () => {
     expect(resolved).toEqual([]);
   });
 
-  it("says that a name does not resolve", async () => {
+  it("reports that a name does not resolve", async () => {
     const proxy = await openProxy({ allow: ["*"] });
     expect((await send(proxy, "http://nowhere.example/")).status).toBe(502);
   });
 
-  it("refuses what is no proxy request, and upgrades outside a tunnel", async () => {
+  it("refuses requests that are not proxy requests, and upgrades outside a tunnel", async () => {
     const { proxy } = await openPublic({ allow: ["*"] }, []);
     expect((await send(proxy, "/v1/me")).status).toBe(400);
     expect((await send(proxy, "ftp://example.org/")).status).toBe(400);

@@ -39,7 +39,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
     expect([status, stdout]).toEqual([7, "3 x  y  z b\n"]);
   });
 
-  it.each([3, 4, 5, 64])("closes descriptors from %i on, and none below", (closeFrom) => {
+  it.each([3, 4, 5, 64])("closes descriptors from %i on, and keeps lower ones", (closeFrom) => {
     const planted = [4, 5, 9, 10, 63, 64, 255, 1000];
     const open = script(`for fd in 3 ${planted.join(" ")}; do [ -e /proc/self/fd/$fd ] && echo $fd; done; :`);
     const kept = [3, ...planted].filter((descriptor) => descriptor < closeFrom);
@@ -48,7 +48,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
     );
   });
 
-  it("installs the filter, for what the program starts too", () => {
+  it("installs the filter, also for the program's children", () => {
     const { status, stdout, stderr } = run(
       { closeFrom: 3, filter: AGENT_FILTER },
       script("grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; unshare --user true"),
@@ -57,7 +57,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
     expect([status, stderr]).toEqual([1, "unshare: unshare failed: Operation not permitted\n"]);
   });
 
-  it("installs none where it was given none", () => {
+  it("installs no filter if it gets none", () => {
     const { stdout } = run({ closeFrom: 3, filter: null }, ["/bin/cat", "/proc/self/status"]);
     expect(stdout).toMatch(/^Seccomp:\s0$/m);
   });
@@ -71,7 +71,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
     });
   });
 
-  it.each([[["/nonexistent"]], [[]]])("says that it cannot start %j", (args) => {
+  it.each([[["/nonexistent"]], [[]]])("reports that it cannot start %j", (args) => {
     expect(run({ closeFrom: 3, filter: AGENT_FILTER }, args)).toEqual({
       status: 127,
       stdout: "",

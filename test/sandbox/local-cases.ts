@@ -283,7 +283,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
     },
     {
-      name: "ends a sandbox orderly, and has its log to the last line",
+      name: "ends a sandbox in order, and keeps its log to the last line",
       run: Effect.gen(function* () {
         const provider = yield* SandboxProvider;
         const spec = specOf(randomUUID());
@@ -295,7 +295,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }).pipe(Effect.scoped, Effect.provide(subject.layer)),
     },
     {
-      name: "says what the launcher said when a sandbox cannot start, and leaves nothing [I9]",
+      name: "reports the launcher's message when a sandbox cannot start, and leaves nothing [I9]",
       run: Effect.gen(function* () {
         const options = localOptions(setup, "http://127.0.0.1:1");
         const installation = yield* Effect.promise(() => openInstallation(options));
@@ -308,7 +308,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }),
     },
     {
-      name: "tells the end of a sandbox whose processes do not end, and destroys it later",
+      name: "reports the end of a sandbox whose processes do not end, and destroys it later",
       run: Effect.gen(function* () {
         const options = localOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
         const spec = specOf(randomUUID());
@@ -324,7 +324,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }),
     },
     {
-      name: "leaves nothing of a directory tree that no path can name [G08]",
+      name: "removes a directory tree that is too deep for any path [G08]",
       run: serviceOf(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
@@ -351,7 +351,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       ),
     },
     {
-      name: "opens the way out again for a sandbox that a later service finds",
+      name: "restores the egress of a sandbox that a later service finds",
       run: Effect.gen(function* () {
         const spec = specOf(randomUUID());
         yield* serviceOf(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec)));
@@ -363,7 +363,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }),
     },
     {
-      name: "says in the doctor's report that everything but the watched limits is the kernel's",
+      name: "reports to the doctor that the kernel enforces everything except the watched limits",
       run: Effect.gen(function* () {
         const report = yield* Effect.flatMap(SandboxProvider, (provider) => provider.doctor);
         assert.deepEqual([report.usable, report.problem], [true, null]);

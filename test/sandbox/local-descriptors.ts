@@ -44,7 +44,7 @@ export const fileOf = (descriptor: number): string => {
   return `${dev}:${ino}`;
 };
 
-export const DESCRIPTOR_CASE = "hands daemon and agent none of the descriptors that it inherited";
+export const DESCRIPTOR_CASE = "passes no inherited descriptor to daemon and agent";
 
 /** Names the file behind each descriptor of each process that its user may look at. */
 const DESCRIPTORS = "stat -L -c '%d:%i %n' /proc/[0-9]*/fd/* /proc/self/fd/* 2>/dev/null";

@@ -12,7 +12,7 @@ import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, type Subject, sandbox, specOf } from "../conformance/sandbox.ts";
 import { type LocalSetup, ask, localOptions } from "./local-subject.ts";
 
-/** Makes a sandbox and stops when its groups are there. @returns what lies on the disk then. */
+/** Makes a sandbox and stops when its groups exist. @returns the files on the disk at that moment. */
 const makeGroupsOf = async (setup: LocalSetup, spec: ReturnType<typeof specOf>) => {
   const installation = await openInstallation(localOptions(setup, "http://127.0.0.1:1"));
   const paths = sandboxPaths(setup.runDir, spec.id);
@@ -44,7 +44,7 @@ export const formerServiceCases = ({
   readonly subject: Subject;
 }): readonly Case[] => [
   {
-    name: "begins anew where a former service died before it started anything",
+    name: "starts again if a former service died before it started any process",
     run: Effect.gen(function* () {
       const provider = yield* SandboxProvider;
       const spec = specOf(randomUUID());
@@ -71,7 +71,7 @@ export const formerServiceCases = ({
     }).pipe(Effect.provide(subject.layer)),
   },
   {
-    name: "leaves a sandbox of the same id alone that another installation has [I9]",
+    name: "leaves another installation's sandbox with the same id alone [I9]",
     run: Effect.gen(function* () {
       const provider = yield* SandboxProvider;
       const spec = specOf(randomUUID());
@@ -89,7 +89,7 @@ export const formerServiceCases = ({
     }).pipe(Effect.scoped, Effect.provide(subject.layer)),
   },
   {
-    name: "removes the control groups of a sandbox whose service died while it made them [I9]",
+    name: "removes the control groups of a sandbox whose service died while it created them [I9]",
     run: Effect.gen(function* () {
       const spec = specOf(randomUUID());
       const { paths, record, groups } = yield* Effect.promise(() => makeGroupsOf(setup, spec));

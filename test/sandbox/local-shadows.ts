@@ -1,4 +1,4 @@
-/** Cases of `local` about the agent's programs: they are the agent's alone, whatever they are called. */
+/** Cases of `local` about the agent's programs: they are the agent's alone, whatever their names. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
 import { type LocalSetup, ask, localOptions, runIn } from "./local-subject.ts";
 
-/** What launcher, PID 1, daemon and the way to the agent are made of, and what the daemon's scripts call. */
+/** The programs of launcher, PID 1, daemon and the way to the agent, and those that the daemon's scripts call. */
 const OURS = (
   "node platform platform-agent platform-entrypoint " +
   "bwrap env hostname ip mount pivot_root prlimit setpriv sh unshare " +
@@ -33,7 +33,7 @@ const WHERE = `for name in ${OURS.join(" ")}; do command -v "$name" || :; done`;
 
 export const shadowCases = (setup: LocalSetup): readonly Case[] => [
   {
-    name: "keeps its own programs apart from the agent's, whatever the agent's are called",
+    name: "keeps its own programs apart from the agent's, whatever their names",
     run: Effect.gen(function* () {
       const directory = yield* makeShadows;
       const agentBinaries = OURS.map((name) => join(directory, name));

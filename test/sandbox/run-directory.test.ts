@@ -46,7 +46,7 @@ describe("the run directory", () => {
     expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o711, 0o711, 0o711]);
   });
 
-  it("is refused where others can write, as /tmp itself", async () => {
+  it("is refused if others can write to it, as with /tmp itself", async () => {
     const shared = join(directory, "shared");
     await mkdir(shared);
     await chmod(shared, 0o1777);
@@ -54,12 +54,12 @@ describe("the run directory", () => {
     expect((await stat(shared)).mode & 0o777).toBe(0o777);
   });
 
-  it("is refused where it is a link to elsewhere", async () => {
+  it("is refused if it is a link to another place", async () => {
     await symlink("/usr", join(directory, "link"));
     await expect(openRunDirectory(join(directory, "link"))).rejects.toThrow(/this user alone/);
   });
 
-  it("is refused where a socket's path in it would be too long", async () => {
+  it("is refused if a socket's path in it would be too long", async () => {
     await expect(openRunDirectory(join(directory, "x".repeat(60)))).rejects.toThrow(/100 bytes/);
   });
 
@@ -79,8 +79,8 @@ describe("the run directory", () => {
   });
 });
 
-describe("what is kept of a sandbox", () => {
-  it("is read back as it was written, and nothing where there is none or it is not understood", async () => {
+describe("the record of a sandbox", () => {
+  it("is read back as it was written, or is empty if the file is missing or invalid", async () => {
     const paths = sandboxPaths(directory, ID);
     expect(await readRecord(paths)).toBeNull();
     await mkdir(paths.root, { recursive: true });
@@ -100,7 +100,7 @@ describe("what is kept of a sandbox", () => {
     expect(await readExit(paths)).toEqual(first);
   });
 
-  it("goes away with directories that the agent locked, and without what its links lead to", async () => {
+  it("is removed with directories that the agent locked, and without the targets of its links", async () => {
     const kept = join(directory, "kept");
     const root = join(directory, "tree");
     await mkdir(join(root, "locked", "deeper"), { recursive: true });
@@ -115,8 +115,8 @@ describe("what is kept of a sandbox", () => {
     expect(await readdir(kept)).toEqual(["file"]);
   });
 
-  it("says what stays when it cannot go away", async () => {
-    // Nobody removes what the kernel shows of a process.
+  it("reports the rest if it cannot be removed", async () => {
+    // The kernel's files about a process cannot be removed.
     await expect(removeTree("/proc/self/fdinfo")).rejects.toThrow(/cannot be removed: rm: /);
   });
 });

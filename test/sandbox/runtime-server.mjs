@@ -24,7 +24,7 @@ const look = () => {
   return seen.join("\n");
 };
 
-/** What git says, and (its trace) every program with the arguments it is started with. */
+/** Git's output, and (in its trace) every program that git starts with its arguments. */
 const git = (...args) =>
   new Promise((resolve) => {
     const env = { ...process.env, GIT_TRACE: "1" };

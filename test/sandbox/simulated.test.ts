@@ -29,7 +29,7 @@ describe("the simulated provider", () => {
 describe("faults of the simulated provider", () => {
   const simulated = simulatedProvider({ bootMs: 5000 });
 
-  it.effect("boots when the clock says so", () =>
+  it.effect("boots at the given time of the clock", () =>
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
       const creating = yield* Effect.forkChild(provider.create(specOf(randomUUID())), {
@@ -57,7 +57,7 @@ describe("faults of the simulated provider", () => {
     }).pipe(Effect.provide(simulated)),
   );
 
-  it.effect("hangs, fails, is slow and ends early when told, one call each", () =>
+  it.effect("hangs, fails, is slow and ends early on request, one call each", () =>
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
       const { fault, all } = yield* SimulatedSandboxes;

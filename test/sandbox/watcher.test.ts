@@ -55,8 +55,8 @@ const sample = (pid: number, parent: number, memory: number, threads = 1): Proce
   memoryBytes: memory * MIB,
 });
 
-describe("the watch over processes", () => {
-  it("adds up what descends from the launcher, and nothing else", () => {
+describe("the watcher of processes", () => {
+  it("adds up the descendants of the launcher, and nothing else", () => {
     const others = [sample(1, 0, 500, 100), sample(100, 1, 500, 100), sample(300, 1, 500, 100)];
     const inside = [sample(101, 100, 60, 5), sample(102, 101, 40, 5)];
     expect(measureProcesses(watched, [...others, ...inside], rules)).toBeNull();
@@ -68,7 +68,7 @@ describe("the watch over processes", () => {
     );
   });
 
-  it("leaves to the kernel what the kernel limits", () => {
+  it("does not check limits that the kernel enforces", () => {
     const samples = [sample(101, 100, 1000, 1000)];
     expect(
       measureProcesses(watched, samples, { limits, kernelMemory: true, kernelProcesses: true }),
@@ -76,14 +76,14 @@ describe("the watch over processes", () => {
   });
 });
 
-describe("the watch over the disk", () => {
+describe("the watcher of the disk", () => {
   it("counts the files below workspace, home and tmp", async () => {
     expect(await measureDisk(watched, rules, 0)).toBeNull();
     await writeFile(`${paths.workspace}/big`, Buffer.alloc(2 * MIB, 1));
     expect((await measureDisk({ ...watched, disk: null }, rules, 0))?.code).toBe("disk_exceeded");
   });
 
-  it("walks the files again after a while, or when the disk lost space, but not at every look", async () => {
+  it("counts the files again after a while, or when the disk lost space, but not at every check", async () => {
     await measureDisk(watched, rules, 0);
     await writeFile(`${paths.workspace}/big`, Buffer.alloc(2 * MIB, 1));
     expect(await measureDisk(watched, rules, 2000)).toBeNull();
@@ -98,7 +98,7 @@ describe("the watch over the disk", () => {
     expect(found.map((excess) => excess?.code)).toEqual(["disk_exceeded", "disk_exceeded"]);
   });
 
-  it("counts empty files too, which take no disk but keep others from making any", async () => {
+  it("counts empty files too, which take no disk space but use up inodes", async () => {
     // The disk, its workspace and home.
     const few = { ...rules, limits: { ...limits, diskFiles: 3 } };
     await mkdir(paths.home);
@@ -110,7 +110,7 @@ describe("the watch over the disk", () => {
     });
   });
 
-  it("fails where the files cannot be counted, instead of finding none", async () => {
+  it("fails if the files cannot be counted, instead of reporting none", async () => {
     const path = process.env["PATH"];
     process.env["PATH"] = paths.root;
     try {
@@ -121,14 +121,14 @@ describe("the watch over the disk", () => {
   });
 });
 
-describe("the watch over the log", () => {
+describe("the watcher of the log", () => {
   it("leaves a short log alone", async () => {
     await writeFile(paths.log, "short\n");
     await trimLog(watched, limits);
     expect(await readFile(paths.log, "utf8")).toBe("short\n");
   });
 
-  it("keeps the newest of a flood, and says how much it left out", async () => {
+  it("keeps the newest part of a flood, and says how much it omitted", async () => {
     await writeFile(paths.log, `${"older\n".repeat(3 * MIB)}newest\n`);
     await trimLog(watched, limits);
     expect((await stat(paths.log)).size).toBe(0);

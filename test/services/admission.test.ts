@@ -60,7 +60,7 @@ const scene = Effect.gen(function* () {
 
 describe("admission", () => {
   it.effect(
-    "decides together what came during a decision, at most 256 at once, and answers each its own",
+    "decides together the requests that came during a decision, at most 256 at once, and answers each one",
     () =>
       Effect.gen(function* () {
         const { first, ask, release, batches, woken } = yield* scene;
@@ -92,7 +92,7 @@ describe("admission", () => {
     }),
   );
 
-  it.effect("tells callers to come back when too many wait, and takes wishes again after them", () =>
+  it.effect("tells callers to retry when too many wait, and accepts requests again afterwards", () =>
     Effect.gen(function* () {
       const { ask, admitter, release } = yield* scene;
       const waiting = yield* Effect.forEach(Array.from({ length: 4096 }), () => ask());
@@ -104,20 +104,22 @@ describe("admission", () => {
     }),
   );
 
-  it.effect("answers everyone whose decision the store could not make, doubts it, and goes on", () =>
-    Effect.gen(function* () {
-      const { first, ask, release, fail, batches, doubts } = yield* scene;
-      const waiting = yield* Effect.forEach(Array.from({ length: 3 }), () => ask());
-      fail(new StoreError({ operation: "admit", cause: new Error("connection reset") }));
-      yield* release;
-      const answers = yield* Effect.forEach([first, ...waiting], Fiber.join);
-      expect(answers).toMatchObject(answers.map(() => ({ failure: { _tag: "StoreError" } })));
-      expect(batches).toEqual([1, 3]);
-      expect(doubts()).toBe(2);
-    }),
+  it.effect(
+    "answers every caller whose decision the store could not make, signals a doubt, and continues",
+    () =>
+      Effect.gen(function* () {
+        const { first, ask, release, fail, batches, doubts } = yield* scene;
+        const waiting = yield* Effect.forEach(Array.from({ length: 3 }), () => ask());
+        fail(new StoreError({ operation: "admit", cause: new Error("connection reset") }));
+        yield* release;
+        const answers = yield* Effect.forEach([first, ...waiting], Fiber.join);
+        expect(answers).toMatchObject(answers.map(() => ({ failure: { _tag: "StoreError" } })));
+        expect(batches).toEqual([1, 3]);
+        expect(doubts()).toBe(2);
+      }),
   );
 
-  it.effect("decides a wish whose caller has gone, and wakes its session", () =>
+  it.effect("decides a request whose caller has gone, and wakes its session", () =>
     Effect.gen(function* () {
       const { ask, release, woken } = yield* scene;
       const gone = wishOf();
@@ -129,7 +131,7 @@ describe("admission", () => {
     }),
   );
 
-  it.effect("goes on for the others, and for the account, where one wish's answer throws", () =>
+  it.effect("continues for the others, and for the account, if one request's answer throws", () =>
     Effect.gen(function* () {
       const { ask, admitter, release } = yield* scene;
       admitter.offer(world.accountId, wishOf(), () => {

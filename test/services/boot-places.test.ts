@@ -30,8 +30,8 @@ const crowded = Effect.gen(function* () {
   return { world, actors, end, hung, late, startOf };
 });
 
-describe("a sandbox beyond those that may boot at once", () => {
-  it.effect("waits for a place, says so, and has all of its time from then on", () =>
+describe("a sandbox beyond the limit of concurrent boots", () => {
+  it.effect("waits for a place, says so, and has its whole boot time from then on", () =>
     Effect.gen(function* () {
       const { world, hung, late, startOf } = yield* crowded;
       yield* TestClock.adjust(BOOT_TIMEOUT_MS - 10_000);
@@ -58,7 +58,7 @@ describe("a sandbox beyond those that may boot at once", () => {
     }),
   );
 
-  it.effect("leaves the line when it is stopped, and takes nobody's place with it", () =>
+  it.effect("leaves the line when it is stopped, and takes no other sandbox's place", () =>
     Effect.gen(function* () {
       const { world, actors, hung, late, startOf } = yield* crowded;
       yield* actors.session(late, { type: "stop.requested" });
@@ -71,7 +71,7 @@ describe("a sandbox beyond those that may boot at once", () => {
     }),
   );
 
-  it.effect("waits in the next life of its service too", () =>
+  it.effect("also waits in the next life of its service", () =>
     Effect.gen(function* () {
       const { world, end, hung, late, startOf } = yield* crowded;
       yield* TestClock.adjust("30 seconds");
@@ -84,7 +84,7 @@ describe("a sandbox beyond those that may boot at once", () => {
       yield* world.begin;
       yield* TestClock.adjust(BOOT_TIMEOUT_MS / 2);
       const starts = yield* Effect.forEach([...hung, late], startOf);
-      // Two of the three boot, whoever came first.
+      // Two of the three boot, whichever came first.
       expect(starts.filter((start) => start !== null && start >= begunAt)).toHaveLength(2);
     }),
   );
@@ -113,8 +113,8 @@ const lineOf = (places: number) =>
     return { begun, start, finish, state };
   }).pipe(Effect.provide(bootPlacesLayer(places)));
 
-describe("the line for places", () => {
-  it.effect("lets projects take turns, whoever of them came with the most", () =>
+describe("the line for boot places", () => {
+  it.effect("lets projects take turns, regardless of their number of boots", () =>
     Effect.gen(function* () {
       const { begun, start, finish, state } = yield* lineOf(1);
       for (const name of ["a1", "a2", "a3", "b1", "c1"]) yield* start(name);
@@ -133,7 +133,7 @@ describe("the line for places", () => {
     }),
   );
 
-  it.effect("takes back the place of a boot that is interrupted, and the turn of one that waits", () =>
+  it.effect("takes back the place of an interrupted boot, and the turn of a waiting one", () =>
     Effect.gen(function* () {
       const { begun, start, state } = yield* lineOf(1);
       const first = yield* start("a1");

@@ -1,4 +1,4 @@
-/** What the directory holds of a project, and what becomes of the others beside one that cannot be held. */
+/** The directory's record of a project, and the records of the others beside one that cannot be held. */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -58,7 +58,7 @@ const check = <E>(
 
 describe("the directory", () => {
   check(
-    "opens those secrets alone that webhooks are signed with [I16]",
+    "decrypts only the secrets that sign webhooks [I16]",
     Effect.gen(function* () {
       const { projectId, userId } = yield* makeWorld(1);
       yield* put(projectId, userId, "SIGNING");
@@ -71,7 +71,7 @@ describe("the directory", () => {
   );
 
   check(
-    "holds the others beside a project that it cannot hold",
+    "keeps the others if it cannot hold one project",
     Effect.gen(function* () {
       const world = yield* makeWorld(1);
       const projects = yield* Projects;
@@ -101,7 +101,7 @@ const unsignalled = (looks: { count: number; wait: Effect.Effect<void> }) =>
   }));
 
 describe("a caller of the directory that misses a project", () => {
-  it.effect("finds it after one more look, before the next poll", () =>
+  it.effect("finds it after one more read, before the next poll", () =>
     Effect.gen(function* () {
       const directory = yield* Directory;
       const { projectId } = yield* makeWorld(1);
@@ -111,7 +111,7 @@ describe("a caller of the directory that misses a project", () => {
     }).pipe(Effect.provide(unsignalled({ count: 0, wait: Effect.void }), { local: true })),
   );
 
-  it.effect("shares that look with all who miss something meanwhile [W38]", () =>
+  it.effect("shares that read with all callers that miss a project meanwhile [W38]", () =>
     Effect.suspend(() => {
       const first = Deferred.makeUnsafe<void>();
       const looks = { count: 0, wait: Effect.void as Effect.Effect<void> };

@@ -24,7 +24,7 @@ interface Steps {
   left: number;
 }
 
-/** The service died: nobody catches it, and nothing after it happens. */
+/** The service died: the error is not caught, and nothing after it happens. */
 const dead = new Error("the service died");
 
 const counted = <S extends object>(service: S, steps: Steps): S =>
@@ -149,7 +149,7 @@ const over = <A, E, R>(test: Effect.Effect<A, E, R>) =>
 describe("a pull request beside a change request", () => {
   for (const [name, happen, ends] of courses) {
     live(
-      `is one, and of one end with it, wherever the service dies: ${name}`,
+      `is created once and ends once with it, wherever the service dies: ${name}`,
       Effect.gen(function* () {
         let finished = false;
         for (let after = 0; !finished; after += 1) {
@@ -178,7 +178,7 @@ describe("a pull request beside a change request", () => {
   }
 
   live(
-    "is found by the request's id where the service died before it was noted, also when it has ended since",
+    "is found by the request's id if the service died before it was noted, even if it has ended since",
     over(
       Effect.gen(function* () {
         const played = yield* world;
@@ -199,7 +199,7 @@ describe("a pull request beside a change request", () => {
   );
 
   live(
-    "that a person has opened is joined, and not one that another request holds",
+    "that a user opened is reused, but not one that belongs to another request",
     over(
       Effect.gen(function* () {
         const played = yield* world;
@@ -234,7 +234,7 @@ describe("a pull request beside a change request", () => {
   );
 
   live(
-    "of a request that was merged here shows merged; where its branch went on it is closed",
+    "of a request that was merged here shows merged; if its branch has newer commits it is closed",
     over(
       Effect.gen(function* () {
         const played = yield* world;
@@ -268,7 +268,7 @@ describe("a pull request beside a change request", () => {
   );
 
   live(
-    "that cannot be had leaves the others theirs",
+    "that is unavailable does not affect the others",
     over(
       Effect.gen(function* () {
         const played = yield* world;

@@ -34,21 +34,23 @@ const addExternal = Effect.fnUntraced(function* (world: World, sealedFor: string
   return id;
 });
 
-it.live("opens the credential of a repository at another server, and finds nothing of a hosted one", () =>
-  Effect.gen(function* () {
-    const world = yield* makeWorld(1);
-    const id = yield* addExternal(world, null);
-    const { find, kindOf } = yield* Upstreams;
-    expect(yield* find(id)).toEqual({ source, credential, defaultBranch: "trunk" });
-    expect(yield* find(world.projectId)).toBeNull();
-    expect(yield* find(randomUUID())).toBeNull();
-    expect(yield* kindOf(id)).toBe("git");
-    expect(yield* kindOf(world.projectId)).toBe("hosted");
-    expect(yield* kindOf(randomUUID())).toBeNull();
-  }).pipe(Effect.provide(layer)),
+it.live(
+  "decrypts the credential of a repository at another server, and finds no credential of a hosted one",
+  () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const id = yield* addExternal(world, null);
+      const { find, kindOf } = yield* Upstreams;
+      expect(yield* find(id)).toEqual({ source, credential, defaultBranch: "trunk" });
+      expect(yield* find(world.projectId)).toBeNull();
+      expect(yield* find(randomUUID())).toBeNull();
+      expect(yield* kindOf(id)).toBe("git");
+      expect(yield* kindOf(world.projectId)).toBe("hosted");
+      expect(yield* kindOf(randomUUID())).toBeNull();
+    }).pipe(Effect.provide(layer)),
 );
 
-it.live("opens no credential that was sealed for another project [S07]", () =>
+it.live("decrypts no credential that was encrypted for another project [S07]", () =>
   Effect.gen(function* () {
     const id = yield* addExternal(yield* makeWorld(1), randomUUID());
     const found = yield* Effect.exit((yield* Upstreams).find(id));

@@ -77,7 +77,7 @@ const check = (
 };
 
 describe("the record of refused webhooks", () => {
-  check("takes 20 of a project a write, drops and counts the rest [W38]", ({ writes }) =>
+  check("writes 20 of a project at once, drops and counts the rest [W38]", ({ writes }) =>
     Effect.gen(function* () {
       const { world, record, slugs } = yield* begin;
       for (let n = 0; n < 10_000; n += 1) record.refused(refusal(world.projectId, `s-${n}`));
@@ -93,7 +93,7 @@ describe("the record of refused webhooks", () => {
     }),
   );
 
-  check("takes 200 in all a write, however many projects there are [W38]", ({ writes }) =>
+  check("writes 200 in total at once, however many projects exist [W38]", ({ writes }) =>
     Effect.gen(function* () {
       const { world, record } = yield* begin;
       const directory = yield* Directory;
@@ -108,7 +108,7 @@ describe("the record of refused webhooks", () => {
     }),
   );
 
-  check("keeps nothing of a project that is not known", ({ writes }) =>
+  check("stores nothing for an unknown project", ({ writes }) =>
     Effect.gen(function* () {
       const { record } = yield* begin;
       for (let n = 0; n < 1_000; n += 1)
@@ -119,7 +119,7 @@ describe("the record of refused webhooks", () => {
     }),
   );
 
-  check("writes later what the database could not take, within the same bounds", ({ isAway }) =>
+  check("writes later the records that the database refused, within the same limits", ({ isAway }) =>
     Effect.gen(function* () {
       const { world, record, slugs } = yield* begin;
       yield* Ref.set(isAway, true);

@@ -112,7 +112,7 @@ export class Actions {
     },
     stop: ({ which }) => this.#toSession("stop", which, (path) => SessionEndpoints.stop(path)),
     restart: ({ which, how }) => {
-      // A person who wants it anew at once, and two who want different things.
+      // One user restarts it at once, and two users want different things.
       if (how % 2 === 0) this.#toSession("stop", which, (path) => SessionEndpoints.stop(path));
       if (how % 8 === 1) this.#toSession("remove", which, (path) => SessionEndpoints.remove(path));
       this.#toSession("restart", which, (path) => SessionEndpoints.restart(path));
@@ -284,7 +284,7 @@ export class Actions {
     const bytes = Buffer.from(at([id, id, id, "main", "\xff\xfe"], how) ?? id, "latin1");
     const branch = bytes.toString("utf8");
     const isMangled = branch === "\ufffd\ufffd";
-    // A session may not make another branch whatever its name is: a person may.
+    // A session may not create another branch under any name: a user may.
     const writer: Writer = isMangled ? { kind: "user" } : { kind: "session", sessionId: id };
     const onto = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, branch)));
     const commit = { branch, onto, files: { work: String(how) }, subject: `work ${this.#ledger.tick()}` };

@@ -23,7 +23,7 @@ import { isLive } from "./watch.ts";
 import { PROJECTS } from "./settled.ts";
 import type { World } from "./world.ts";
 
-/** Twice the orphans' round: what nobody holds is gone by then. */
+/** Twice the orphans' round: sandboxes without an owner are gone by then. */
 const ROUNDS_MS = 32_000;
 /**
  * Within this everything comes to rest: a boot's deadline, the slowest answer that was under way (45 s), the longest pause
@@ -43,7 +43,7 @@ const REST_LOOKED_AT = 3;
 /** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
 const QUIET_RATE = 4;
 
-/** I7, I13, I19: what is still under way that should have come to an end. */
+/** I7, I13, I19: work that is still in progress and should have ended. */
 export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
     record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
@@ -52,7 +52,7 @@ export const unrest = (tables: TableSet): readonly string[] => [
     const isOwned = [tables.sessionOutbox.of(id), tables.sandboxOutbox.of(record.sandboxId ?? "")].some(
       (commands) => commands.length > 0,
     );
-    return isOwned || !isLive(record.status) ? [] : [`I7 nobody works for session ${id}`];
+    return isOwned || !isLive(record.status) ? [] : [`I7 session ${id} has no commands left`];
   }),
   ...[...tables.sessionOutbox.actors()].flatMap((id) =>
     tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
@@ -81,7 +81,7 @@ export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { r
       record?.status === "active" &&
       session?.status === "running" &&
       session.sandboxId === id;
-    return isHeld ? [] : [`I9 the sandbox ${id} is there, its record ${record?.status ?? "is not"}`];
+    return isHeld ? [] : [`I9 the sandbox ${id} exists, its record is ${record?.status ?? "missing"}`];
   }),
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
     status === "running" && !running.has(sandboxId ?? "") ? [`I9 session ${id} runs without a sandbox`] : [],
@@ -115,7 +115,7 @@ const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
   return [...moved, ...mangled];
 };
 
-/** I1: whoever made a counter wrong, it is right by now. */
+/** I1: each counter is correct by now, whatever distorted it. */
 const counterFaults = ({ distorted }: World): readonly string[] =>
   [...distorted].map(([id, by]) => `I1 the counter of ${id} is wrong by ${by}`);
 
@@ -153,7 +153,10 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
     : ["I21 a start with nothing to do called the provider"];
 };
 
-/** Nothing goes wrong from here on, and triggers are paused. What nobody holds is there, so that its round has work to do. */
+/**
+ * Nothing goes wrong from this moment, and triggers are paused. Sandboxes without an owner exist, so that the
+ * orphans' round has work to do.
+ */
 const makePeace = (world: World): void => {
   world.boundary.faults = {};
   world.boundary.outages.clear();
@@ -185,7 +188,7 @@ export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => 
   const { tables } = world;
   const early = [...unrest(tables)];
   if (early.length > 0) return early;
-  // Over Postgres nobody has looked since the last step: a manifest that was read late may have taken a trigger away.
+  // Over Postgres no check has run since the last step: a manifest that was read late may have removed a trigger.
   world.cursors.look(tables);
   return [
     ...sandboxFaults(tables, world.sandboxes()),

@@ -15,7 +15,7 @@ const countBy = <A>(of: Iterable<A>, key: (one: A) => string | null): ReadonlyMa
 };
 
 const doubled = (counts: ReadonlyMap<string, number>, what: string): readonly string[] =>
-  [...counts].flatMap(([name, count]) => (count > 1 ? [`${what} ${name} is there ${count} times`] : []));
+  [...counts].flatMap(([name, count]) => (count > 1 ? [`${what} ${name} exists ${count} times`] : []));
 
 /** I2: one row an instant, one session a fire; a row and its session name each other. */
 export const fireFaults = (tables: TableSet): readonly string[] => {
@@ -82,7 +82,7 @@ export const causeFaults = (tables: TableSet, { asked }: Ledger): readonly strin
   return [
     ...(made > done + unsure ? [`I4 ${made} sessions for ${done} creates, ${unsure} without an answer`] : []),
     ...promised.flatMap((id) =>
-      tables.sessions.has(id ?? "") ? [] : [`I4 the session ${id ?? "?"} was promised and is not there`],
+      tables.sessions.has(id ?? "") ? [] : [`I4 the session ${id ?? "?"} was promised and is missing`],
     ),
     ...sessions.flatMap(({ id, fireId }) =>
       fireId !== null && tables.fires.get(fireId)?.sessionId !== id
@@ -97,7 +97,7 @@ const spanOf = ({ attempts }: Delivery): number => {
   return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
 };
 
-/** What was told that it starts nothing has started nothing: a ping, and what its trigger's filter turned away. */
+/** An answer that starts nothing has started nothing: a ping, and an event that its trigger's filter rejected. */
 const idleFaults = (
   { id, isPing, attempts }: Delivery,
   own: readonly { readonly status: string; readonly sessionId: string | null }[],
@@ -113,7 +113,7 @@ const idleFaults = (
   ];
 };
 
-/** I4, I5: what was accepted has its row, and one delivery has one session. */
+/** I4, I5: an accepted delivery has its row, and one delivery has one session. */
 export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readonly string[] => {
   const rows = [...tables.fires.values()].filter(
     ({ kind, replayOf }) => kind === "webhook" && replayOf === null,
@@ -150,7 +150,7 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
   ];
 };
 
-/** R02: what a person was told was done stays done, until somebody asks for something else. */
+/** R02: an action that was reported to a user as done stays done, until another request changes it. */
 export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly string[] =>
   asked.flatMap(({ kind, about, at, answer }) => {
     const record = tables.sessions.get(about ?? "")?.record;
@@ -169,7 +169,7 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       : [];
   });
 
-/** I22: whatever failed says why. */
+/** I22: each failure has a reason. */
 export const outcomeFaults = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, failure, stopReason } }) => {
     if (status === "failed" && failure === null) return [`I22 session ${id} failed without a reason`];

@@ -39,7 +39,7 @@ const YIELDING = 0.3;
 const LATE_MIN_MS = 60;
 const LATE_MAX_MS = 10_000;
 
-/** What is said of a call that no one looks at. */
+/** The observer of a call that no checker looks at. */
 const unseen = (_exit: Exit.Exit<unknown, unknown>): void => undefined;
 
 export class Boundary {
@@ -53,7 +53,7 @@ export class Boundary {
   readonly outages = new Map<string, number>();
   /** Called with every effect on the world. */
   onEffect: (call: Call) => void = () => undefined;
-  /** Called before a call takes effect; what it returns is called after it. */
+  /** Called before a call takes effect; the function that it returns is called after it. */
   onCall: (call: Call) => (exit: Exit.Exit<unknown, unknown>) => void = () => () => undefined;
   /** Called when a marked call goes wrong. */
   onMarked: () => void = () => undefined;
@@ -83,7 +83,7 @@ export class Boundary {
     this.#crashesAt = of;
   }
 
-  /** What is marked goes wrong from here on. */
+  /** The marked calls fail from this moment on. */
   mark(marks: readonly Mark[]): void {
     for (const { point, nth } of marks) this.#marks.set(point, nth);
   }

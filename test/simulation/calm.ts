@@ -1,6 +1,6 @@
 /**
- * How soon things happen while nothing goes wrong (threats.md I13): a free slot goes to who waits for it, an admitted
- * session begins, and a due instant has its row. What a disturbance left behind is for the recovery to find, and excused.
+ * The speed of the service while nothing goes wrong (threats.md I13): a waiting fire gets a free slot, an admitted
+ * session begins, and a due instant has its row. Effects of a disturbance are left to recovery and are excused.
  */
 import type { TableSet } from "../../src/store/memory/tables.ts";
 
@@ -28,7 +28,7 @@ export interface Moment {
   readonly areClocksCalm: boolean;
 }
 
-/** What is owed now, by a name that stays as long as it is. */
+/** The work that is owed now, by a name that stays the same as long as it is owed. */
 export const owedNow = (tables: TableSet): readonly string[] => [
   ...[...tables.accounts].flatMap(([id, { activeSessions, cap }]) => {
     const waits = tables.queue.some(({ accountId }) => accountId === id);
@@ -48,7 +48,7 @@ export class Calm {
   /** Since when it has been calm, in ms of `elapsed`. */
   #calmSince = 0;
 
-  /** @returns what has been owed for too long. */
+  /** @returns the work that has been owed for too long. */
   look(tables: TableSet, { elapsed, isCalm, due, areClocksCalm }: Moment) {
     if (!isCalm || !areClocksCalm) this.#calmSince = elapsed;
     const seen = new Map<string, Seen>();

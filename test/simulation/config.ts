@@ -1,4 +1,4 @@
-/** What every simulated service is configured with. */
+/** The configuration of every simulated service. */
 import { readConfig } from "../../src/config.ts";
 
 export const BOOT_TIMEOUT_MS = 4_000;

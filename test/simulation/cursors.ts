@@ -25,8 +25,8 @@ export class Cursors {
   }
 
   /**
-   * Due instants of each trigger whose row is not there, the earliest of each: by what the store says, and the clock that its
-   * instants go by.
+   * The earliest due instant without a row of each trigger: by the store's state, and the clock of the trigger's
+   * instants.
    */
   due(tables: TableSet, clockOf: (trigger: string) => number): readonly string[] {
     return [...tables.cursors].flatMap(([projectId, cursors]) =>

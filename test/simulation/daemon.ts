@@ -26,7 +26,7 @@ export interface SimulatedDaemons {
   readonly isAtWork: (sandboxId: string) => boolean;
 }
 
-/** What a judge saw may be a little older than what is. */
+/** A judge's view may be a little older than the current state. */
 const GRACE_MS = 3_000;
 
 const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
@@ -110,7 +110,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
       turn: () => Effect.never,
       logs: () => Stream.never,
       abort: () => Effect.succeed(false),
-      // One whose agent works for long has so much that the service waits for it in vain.
+      // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>
         Effect.suspend(() => {
           const { fate, worksMs } = daemonOf(idOf(link));

@@ -31,7 +31,7 @@ const rowOf = (
   return row === undefined || saving === undefined ? null : { row, saving };
 };
 
-/** Called before a save; what it returns is called after it and says what was wrong. */
+/** Called before a save; the function that it returns is called after it and reports errors. */
 export const fenceOf = (
   tables: TableSet,
   call: Call,

@@ -1,6 +1,6 @@
-/** What users and senders asked for and were told: the other side of the books that the checkers compare. */
+/** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
 
-/** A person's request, or what became of it; null: no answer came (yet). */
+/** A user's request and its result; null: no answer came (yet). */
 export interface Asked {
   readonly kind:
     | "create"

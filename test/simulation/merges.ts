@@ -1,5 +1,5 @@
 /**
- * What git has merged against what the records of change requests say (threats.md I17). Git merges a change request while
+ * Compares the merges in git with the records of change requests (threats.md I17). Git merges a change request while
  * its record is `merging`, and once. At rest the record says `merged` exactly if git has merged.
  */
 import * as Effect from "effect/Effect";
@@ -15,7 +15,7 @@ export interface MadeMerge {
   readonly commit: string;
 }
 
-/** I17, I19: what a change request has left to do. */
+/** I17, I19: the unfinished work of a change request. */
 export const unendedMerges = (tables: TableSet): readonly string[] => [
   ...[...tables.changeRequestOutbox.actors()].flatMap((id) =>
     tables.changeRequestOutbox

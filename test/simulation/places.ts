@@ -26,7 +26,7 @@ const DEAD_MS = 3_000;
 const FROZEN_MS = 6_000;
 /** A node that is back gets shards after so long, ms. */
 const JOINED_MS = 1_000;
-/** Nobody owns a shard that moves, for up to so long, ms. */
+/** The longest time for which a moving shard has no owner, ms. */
 const BETWEEN_MS = 1_000;
 /** That a shard moves for no reason, at each look: once in a minute or two. */
 const MOVES_BY_CHANCE = 0.003;
@@ -35,7 +35,7 @@ const LATEST_MS = 2_000;
 const LOST = 0.02;
 /** A timer's message on its own node is seldom lost. */
 const LOST_AT_HOME = 0.01;
-/** Nobody waits longer for an answer, ms. */
+/** The longest wait for an answer, ms. */
 const PATIENCE_MS = 3_000;
 
 type Tell = (id: string, event: never) => Effect.Effect<never, ActorUnavailable>;
@@ -62,7 +62,7 @@ const shardOf = (id: string): number =>
   [...id].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 65_521, 7) % SHARDS;
 
 const unavailable = (actorId: string) =>
-  Effect.fail(new ActorUnavailable({ actorId, reason: "nobody answers" }));
+  Effect.fail(new ActorUnavailable({ actorId, reason: "no node answers" }));
 
 export class Places {
   readonly #parts: PlacesParts;

@@ -18,10 +18,10 @@ const plantOf = (url: string | undefined): string | null =>
 /** All places of the bug. */
 export const editsOf = (plant: Plant): readonly Edit[] => [plant, ...(plant.more ?? [])];
 
-/** The source with the edit in it; one whose place is not found exactly once is none. */
+/** The source with the edit in it; the edit is an error if its place is not found exactly once. */
 export const planted = (source: string, { find, put }: Edit): string => {
   const parts = source.split(find);
-  if (parts.length !== 2) throw new Error(`${find}: its place is there ${parts.length - 1} times, not once`);
+  if (parts.length !== 2) throw new Error(`${find}: it occurs ${parts.length - 1} times, not once`);
   return parts.join(put);
 };
 

@@ -17,7 +17,7 @@ export interface PlantResult {
   /** The seed that found it. */
   readonly seed: number;
   readonly runs: number;
-  /** What was found; none: the bug was not seen. */
+  /** The violations that were found; empty: the bug was not seen. */
   readonly violations: readonly string[];
   /** What the clean program's run of that seed broke. */
   readonly clean: readonly string[];

@@ -137,10 +137,10 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "filtered-delivery-retried",
-    file: "src/store/admission/plan.ts",
-    find: 'new Set(["failed", "expired", "cancelled"])',
-    put: 'new Set(["failed", "expired", "cancelled", "skipped"])',
-    seed: 485,
+    file: "src/domain/fire.ts",
+    find: "  skipped: {},",
+    put: "  skipped: RETRIED,",
+    seed: 179,
   },
   {
     name: "filtered-delivery-without-a-row",

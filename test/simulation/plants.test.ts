@@ -29,7 +29,7 @@ const results = (): ReadonlyMap<string, PlantResult> => {
 };
 
 describe("bugs that are planted in the real code", () => {
-  it("are each a mutation of their own that changes one place", () => {
+  it("are each a separate mutation that changes one place", () => {
     expect(new Set(PLANTS.map(({ name }) => name)).size).toBe(PLANTS.length);
     for (const plant of PLANTS)
       for (const edit of editsOf(plant)) {
@@ -39,7 +39,7 @@ describe("bugs that are planted in the real code", () => {
   });
 
   it(
-    "are each found by the simulation with its known seed, whose clean run finds nothing",
+    "are each found by the simulation with its known seed, and its clean run finds nothing",
     () => {
       const found = results();
       const unseen = PLANTS.filter(({ name }) => (found.get(name)?.violations.length ?? 0) === 0);

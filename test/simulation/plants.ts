@@ -11,7 +11,7 @@ export interface Edit {
   readonly put: string;
 }
 
-/** Small mutations of the real code that the simulation must find: each is a mistake somebody might make. */
+/** Small mutations of the real code that the simulation must find: each is a mistake that a developer might make. */
 export interface Plant extends Edit {
   readonly name: string;
   /** Where the mistake is in more than one place. */

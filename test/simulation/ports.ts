@@ -26,7 +26,7 @@ import type { MadeMerge } from "./merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
 
-/** Waiting for news is no statement: it takes no effect, and nothing of it fails. */
+/** Waiting for news is not a statement: it takes no effect, and no part of it fails. */
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
@@ -126,7 +126,7 @@ export interface PortOptions {
   readonly lies: (sandboxId: string) => boolean;
   /** A sandbox's record is being opened. */
   readonly opening: (record: { readonly id: string; readonly nodeId: string }) => void;
-  /** A sandbox that is there is being destroyed. */
+  /** An existing sandbox is being destroyed. */
   readonly destroying: (sandboxId: string) => void;
   /** Git has merged, and moved a branch. */
   readonly merged: (merge: MadeMerge) => void;

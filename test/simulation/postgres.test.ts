@@ -16,7 +16,7 @@ const LIMIT_MS = 300_000;
 
 describe("a simulated service over Postgres", () => {
   it.each([FIXED, { seed: randomInt(2 ** 31), runs: FRESH_RUNS }])(
-    "keeps every invariant in $runs runs from the seed $seed, whatever becomes of its connections",
+    "keeps every invariant in $runs runs from the seed $seed, despite broken connections",
     ({ seed, runs }) => {
       const totals = new Totals();
       for (let at = seed; at < seed + runs; at += 1)

@@ -1,4 +1,4 @@
-/** Randomness from a seed: the same seed and label give the same numbers, whatever other streams were drawn from. */
+/** Randomness from a seed: the same seed and label give the same numbers, whichever other streams were drawn from. */
 
 /** Mixes a text into 32 bits (FNV-1a). */
 const hashOf = (text: string): number => {

@@ -1,4 +1,4 @@
-/** What people do with change requests: agents push to their branches, and people propose, merge and close. */
+/** The steps that concern change requests: agents push to their branches, and people propose, merge and close. */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
@@ -89,7 +89,7 @@ export class Requests {
     this.#ask("merge", { account: this.#accountOf(projectId), id }, merge);
   }
 
-  /** One of four changes the manifest, so that merges conflict and bring triggers. @returns whether there is such a branch. */
+  /** One of four changes the manifest, so that merges conflict and bring triggers. @returns false if the branch does not exist. */
   #push(projectId: string, branch: string, how: number): boolean {
     const repository = { projectId };
     const git = <A>(use: (backend: GitBackend["Service"]) => Effect.Effect<A, unknown>) =>

@@ -59,7 +59,7 @@ export const distort = (world: World, which: number, how: number): void => {
   setCounters(world, id, { ...account, activeSessions });
 };
 
-/** Nothing is left to do for a live session that nobody has asked to end. */
+/** A live session that must not end has no commands left. */
 export const forget = (world: World, which: number): void => {
   const { tables } = world;
   const live = [...tables.sessions.values()].filter(

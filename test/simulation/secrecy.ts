@@ -1,6 +1,6 @@
 /**
- * What nobody may read: a project's secrets and the tokens of sandboxes, in plain text, anywhere but in the sandboxes they
- * are for (threats.md I16). Looked for in every line of the log, in what the tables hold, and in the trace, which has the
+ * Secret values: a project's secrets and the tokens of sandboxes, in plain text, anywhere except in their own
+ * sandboxes (threats.md I16). The check searches every line of the log, the tables, and the trace, which has the
  * answers.
  */
 import { Buffer } from "node:buffer";

@@ -11,7 +11,7 @@ export interface Shortened {
 /** Runs that are tried at the most. */
 const TRIES_MAX = 120;
 
-/** What a violation is of: another one's shorter run is no explanation. */
+/** The kind of a violation: a shorter run with another kind is no explanation. */
 const kindOf = ({ violations: [first = ""] }: RunResult): string => first.split(" ")[0] ?? "";
 
 export const shorten = (run: typeof simulate, failing: RunResult, steps: readonly Step[]): Shortened => {

@@ -46,7 +46,7 @@ const linesOf = async (program: string, args: readonly string[]): Promise<readon
   return stdout.trim().split("\n");
 };
 
-/** What one process of as many as there are cores found in its share of the runs; failing ones are shown. */
+/** The result of one process in its share of the runs (one process for each core); failing runs are shown. */
 const share = async (seed: number, runs: number): Promise<Summary> => {
   const lines = await linesOf("main.ts", ["--seed", String(seed), "--runs", String(runs)]);
   const summary = JSON.parse(lines.at(-1) ?? "") as Summary;
@@ -54,7 +54,7 @@ const share = async (seed: number, runs: number): Promise<Summary> => {
   return summary;
 };
 
-describe("a service that is simulated for long", () => {
+describe("a long simulation of the service", () => {
   it(
     `keeps every invariant in ${RUNS} runs`,
     async () => {
@@ -69,7 +69,7 @@ describe("a service that is simulated for long", () => {
   );
 });
 
-describe("a service that is simulated over Postgres for long", () => {
+describe("a long simulation of the service over Postgres", () => {
   const bridge = new Bridge(null);
   afterAll(() => bridge.close());
 
@@ -85,7 +85,7 @@ describe("a service that is simulated over Postgres for long", () => {
 
 describe("bugs that are planted in the service", () => {
   it(
-    `are each found afresh within ${HUNT_RUNS} runs`,
+    `are each found again within ${HUNT_RUNS} runs`,
     async () => {
       const seed = randomInt(2 ** 31);
       // Each core takes its share of the bugs; how long one hides is not known, so neighbours go to different ones.

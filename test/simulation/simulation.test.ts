@@ -9,7 +9,7 @@ const FIXED_SEED = 1;
 const FIXED_RUNS = 125;
 
 describe("a simulated service", () => {
-  it("leaves the same trace from the same seed, byte for byte, and another from another [I20]", () => {
+  it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
     for (let seed = 1; seed <= 6; seed += 1) {
       const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
       expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
@@ -45,7 +45,7 @@ describe("a simulated service", () => {
         /^(?:refused|unknown) store\.(?:Counters|Events|Identity|Secrets)\./.test(point),
       );
       expect(marked).not.toEqual([]);
-      // A call that is in no list is met by chance alone; one that nobody makes wastes its marks.
+      // A call that is in no list is met by chance alone; a call that is never made wastes its marks.
       expect([...totals.calls].toSorted()).toEqual([...MARKABLE].toSorted());
     },
     BATCH_LIMIT_MS,

@@ -36,7 +36,7 @@ export type StepKind = (typeof KINDS)[number];
 
 export interface Step {
   readonly do: StepKind;
-  /** What it is done to, of as many as there are then. */
+  /** The index of its target among the targets at that time. */
   readonly which: number;
   readonly how: number;
   /** From here to the next step, ms. */

@@ -60,7 +60,7 @@ export class Process {
   /** Among all lives. */
   readonly name: string;
   isDead = false;
-  /** What became ready since it was frozen; null: it is not. */
+  /** The work that became ready since it was frozen, or null if it is not frozen. */
   stalled: Ready[] | null = null;
   readonly scheduler: Scheduler;
   readonly clock: Clock.Clock;
@@ -121,7 +121,7 @@ export class SimulatedTime {
     if (!process.isDead) (process.stalled ?? this.#ready).push(ready);
   }
 
-  /** Nothing of it runs on. */
+  /** No part of it continues to run. */
   end(process: Process): void {
     process.isDead = true;
     process.stalled = null;
@@ -141,7 +141,7 @@ export class SimulatedTime {
     process.stalled = null;
   }
 
-  /** Runs what becomes ready within the next `ms`, until `stop` says so. @returns how much of it is left. */
+  /** Runs the work that becomes ready within the next `ms`, until `stop` says so. @returns the rest of the time. */
   advance(ms: number, stop: () => boolean = () => false): number {
     const target = this.elapsed + ms;
     do this.#runReady(stop);

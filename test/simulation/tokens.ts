@@ -1,4 +1,4 @@
-/** What a sandbox is given to open doors with, and whether it still does (threats.md I15). */
+/** The tokens and credentials of a sandbox, and whether they are still valid (threats.md I15). */
 import * as Effect from "effect/Effect";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";

@@ -94,7 +94,7 @@ export const doubleFaults = (tables: TableSet): readonly string[] => {
   });
 };
 
-/** I13: whoever left the queue to start left nobody of its project behind that came before. */
+/** I13: a fire that left the queue to start left no earlier one of its project behind. */
 export const overtakingFaults = (before: readonly QueueRow[], tables: TableSet): readonly string[] => {
   const waiting = new Set(tables.queue.map(({ fireId }) => fireId));
   return before.flatMap((row, index) => {
@@ -133,7 +133,7 @@ export const pausedFaults = (tables: TableSet, isNew: (fireId: string) => boolea
     return project?.triggersPaused === true ? [`C18 fire ${id} was accepted for a paused project`] : [];
   });
 
-/** What was deleted never runs again, but for as long as its work is saved: nobody would see it. */
+/** A deleted session never runs again, except while its work is saved: it would be hidden from users. */
 export const deletedFaults = (tables: TableSet): readonly string[] =>
   [...tables.sessions.values()].flatMap(({ record: { id, status, deletedAt }, snapshot }) =>
     deletedAt !== null && isLive(status) && snapshot.context.ending === null
@@ -141,12 +141,12 @@ export const deletedFaults = (tables: TableSet): readonly string[] =>
       : [],
   );
 
-/** I7: whoever is live has somebody with something left to do, but those whose commands somebody took away. */
+/** I7: every live session has an owner with commands left, except those whose commands a fault removed. */
 export const ownerlessFaults = (tables: TableSet, forgotten: ReadonlySet<string>): readonly string[] =>
   [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
     if (!isLive(status) || forgotten.has(id)) return [];
     const left = tables.sessionOutbox.of(id).length + tables.sandboxOutbox.of(sandboxId ?? "").length;
-    return left > 0 ? [] : [`I7 session ${id} is ${status} and nobody works for it`];
+    return left > 0 ? [] : [`I7 session ${id} is ${status} and has no commands left`];
   });
 
 /** `running` is written on the word of the session's own sandbox. */
@@ -313,7 +313,7 @@ export class CommitWatch {
     );
   }
 
-  /** A trigger is told of an instant once, and once more where something was in its way. */
+  /** A trigger gets an instant once, and once more if something was in its way. */
   #lookAtTold(trigger: string): void {
     const { tables, isCalm, time, clockSetAt } = this.#world;
     const [projectId = "", slug = ""] = trigger.split("/");
@@ -340,8 +340,8 @@ export class CommitWatch {
   }
 
   /**
-   * Nobody's agent is stopped at its work for idleness (api.md 3 "Idle"). It is judged when it is decided: while its work is
-   * saved a clock may be set back, and a turn that was too long be none.
+   * No working agent is stopped for idleness (api.md 3 "Idle"). The check runs at the decision: while the work is
+   * saved, a clock may be set back, and an overlong turn may become a short one.
    */
   #lookAtIdle(): void {
     for (const { record, snapshot } of this.#world.tables.sessions.values()) {
@@ -355,7 +355,7 @@ export class CommitWatch {
     }
   }
 
-  /** I8: by now the session has its branch, and the record of the sandbox is there. */
+  /** I8: by now the session has its branch, and the sandbox has its record. */
   #lookAtCreate(sandboxId: string): void {
     const { tables } = this.#world;
     const record = tables.sandboxes.get(sandboxId)?.record;
@@ -379,14 +379,14 @@ export class CommitWatch {
     if (tip === null) this.violations.push(`I8 the sandbox of ${session.id} was created before its branch`);
   }
 
-  /** I9: nobody takes a live session's sandbox away, and its own actor sees to it that it goes. */
+  /** I9: only a live session's own actor removes its sandbox, and it makes sure that the sandbox goes. */
   #lookAtDestroy(sandboxId: string): void {
     const { tables, liedAbout, isOwnershipVague } = this.#world;
     const status = tables.sandboxes.get(sandboxId)?.record.status;
     if (status === "provisioning" || status === "active")
       this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
     const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
-    // An owner that comes late may have made it anew: who is left to remove it is the round.
+    // A late owner may have created it again: then the round must remove it.
     if (isForgotten && !isOwnershipVague && !liedAbout.has(sandboxId))
       this.violations.push(`I9 the sandbox ${sandboxId} was left for the orphans' round`);
   }

@@ -107,13 +107,13 @@ export class World {
   disturbedUntil = 0;
   /** Whether an owner that does not know better may come late: it was frozen, or another owns what it owns. */
   isOwnershipVague: boolean;
-  /** Sessions whose commands somebody took away. */
+  /** Sessions whose commands a fault removed. */
   readonly forgotten = new Set<string>();
   /** By how much counters were made wrong and are not known to be mended. */
   readonly distorted = new Map<string, number>();
   /** When the clock was set last, in ms of `elapsed`. */
   clockSetAt = -Infinity;
-  /** Called when a sandbox that is there is about to be destroyed. */
+  /** Called when an existing sandbox is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
   /** Called when git has merged, and moved a branch. */
   onMerged: (merge: MadeMerge) => void = () => undefined;
@@ -125,9 +125,9 @@ export class World {
   providerFaults = 0;
   /** Sandboxes whose destruction was said to have succeeded and did nothing. */
   readonly liedAbout = new Set<string>();
-  /** So many destructions are to be said to have succeeded that did nothing. */
+  /** The number of destructions that must report success without any effect. */
   lies = 0;
-  /** What the service said that nobody should have to read. */
+  /** Messages of the service that must not occur. */
   readonly defects: string[] = [];
   readonly seed: number;
   readonly #random: (label: string) => Random;
@@ -172,7 +172,7 @@ export class World {
   readonly #entropy: Random;
   readonly #jitter: Random;
   readonly #providerRandom: Random;
-  /** What is asked past the boundary goes by this one's clock. */
+  /** Requests past the boundary go by this process's clock. */
   readonly #reference: Process;
 
   /** Nothing goes on in the store while the clock moves, and what dies there has no connection left. */
@@ -233,7 +233,7 @@ export class World {
     return uuidV7(this.walls.least, this.#entropy.bytes(16));
   }
 
-  /** What every fiber of a process goes by. */
+  /** The services that every fiber of a process uses. */
   #surroundings(process: Process) {
     return Context.make(Scheduler, process.scheduler).pipe(
       Context.add(Clock.Clock, process.clock),
@@ -279,7 +279,7 @@ export class World {
     });
   }
 
-  /** Begins a life of the service; it is there once `life` is. */
+  /** Begins a life of the service; it exists once `life` is set. */
   start(node: Node): void {
     const process = new Process(this.time, node.wall);
     node.process = process;
@@ -306,7 +306,7 @@ export class World {
     });
   }
 
-  /** The node's service is dead, nothing of it runs on, and for so long nothing is started there, ms. */
+  /** The node's service is dead, no part of it continues to run, and nothing is started there for this time, ms. */
   kill(node: Node, downMs: number): void {
     this.time.end(node.process);
     node.life = null;
@@ -323,7 +323,7 @@ export class World {
     this.disturb();
   }
 
-  /** Whoever is due is started again, or thawed. */
+  /** Starts or thaws each node that is due. */
   #back(): void {
     for (const node of this.nodes) {
       if (node.backAt > this.time.elapsed || node.process.isUp) continue;
@@ -336,7 +336,7 @@ export class World {
     }
   }
 
-  /** Time passes; a node that dies meanwhile is started anew. */
+  /** Time passes; a node that dies meanwhile is started again. */
   pass(ms: number): void {
     const isDue = ({ process, backAt }: Node) => !process.isUp && backAt <= this.time.elapsed;
     for (let left = ms; left > 0 || this.nodes.some(isDue);) {
@@ -386,7 +386,7 @@ export class World {
     return true;
   }
 
-  /** What a sandbox was given is for nobody else to read. */
+  /** The secrets of a sandbox must not appear elsewhere. */
   keepSecret(sandboxId: string): void {
     const spec = this.sandboxes().get(sandboxId)?.spec;
     for (const value of Object.values(spec?.secrets ?? {})) this.secrecy.keep(value);

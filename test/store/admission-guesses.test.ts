@@ -25,7 +25,7 @@ const [firstNode, secondNode] = nodesOfFile();
 
 type Node = Context.Context<Store | SqlClient.SqlClient>;
 
-/** What a guess does not pass: it commits with what it writes. */
+/** The step that a guess does not pass: it commits together with its write. */
 const UNDER_THE_LOCK: FaultPoint = "admission.written";
 
 interface Nodes {
@@ -92,7 +92,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where the cap was lowered [I1, R07]", (nodes) =>
+  check("fails if the cap was lowered [I1, R07]", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 3);
       yield* Effect.provideContext(setCap(world, 1), nodes.there);
@@ -101,7 +101,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where the cap was raised: whoever waits is told that there is a slot", (nodes) =>
+  check("fails if the cap was raised: a waiting fire hears of the slot", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 1);
       yield* Effect.provideContext(fire(world), nodes.here);
@@ -111,7 +111,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where another node took a slot [I1]", (nodes) =>
+  check("fails if another node took a slot [I1]", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 2);
       yield* Effect.provideContext(admitSession(world), nodes.there);
@@ -130,7 +130,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("is not made of a delivery that has its answer and would find the queue full", (nodes) =>
+  check("is not made for a delivery that has its answer and would find the queue full", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 1);
       const answers = yield* Effect.provideContext(
@@ -147,7 +147,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where a slot was freed: whoever waits is told that there is one", (nodes) =>
+  check("fails if a slot was freed: a waiting fire hears of it", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 1);
       yield* Effect.provideContext(fire(world), nodes.here);
@@ -163,7 +163,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where others have begun to wait: it would overtake them [I13]", (nodes) =>
+  check("fails if others have begun to wait, because it would overtake them [I13]", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 2);
       const waiting = Effect.gen(function* () {
@@ -177,7 +177,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where the project was archived", (nodes) =>
+  check("fails if the project was archived", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 3);
       const archive = Effect.flatMap(Projects, ({ update }) =>
@@ -188,7 +188,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold where the project has changed since the wish looked at it", (nodes) =>
+  check("fails if the project has changed since the request read it", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 3);
       const request = yield* Effect.provideContext(
@@ -207,12 +207,12 @@ describe("a guess", () => {
     }),
   );
 
-  check("does not hold for a delivery that is known [I5, W33]", (nodes) =>
+  check("fails for a known delivery [I5, W33]", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 3);
       const first = yield* Effect.provideContext(fire(world, { deliveryId: "d-1" }), nodes.there);
       expect(first).toMatchObject({ outcome: "admitted" });
-      // What `here` remembers is true again once it has looked: only the delivery is new to it.
+      // The memory of `here` is correct again once it has looked: only the delivery is new to it.
       yield* Effect.provideContext(fire(world), nodes.here);
       const again = yield* Effect.provideContext(fire(world, { deliveryId: "d-1" }), nodes.here);
       expect(again).toMatchObject({ outcome: "duplicate", fire: { deliveryId: "d-1", status: "fired" } });
@@ -221,7 +221,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("that waits for another's lock goes by what that one has left [I1, I18]", (nodes) =>
+  check("that waits for another's lock uses the result of that one [I1, I18]", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 2);
       const [isHeld, mayEnd] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
@@ -246,7 +246,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("is not made for a cron fire, nor for a wish that names no version", (nodes) =>
+  check("is not made for a cron fire, or for a request without a version", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 5);
       const { admit } = yield* Effect.provideContext(Admissions, nodes.here);
@@ -257,7 +257,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("takes up what a drain has changed", (nodes) =>
+  check("includes the changes of a drain", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 1);
       const program = Effect.gen(function* () {

@@ -62,7 +62,7 @@ export const admissionRaces = (layer: StoreLayer, rounds: number): void => {
     await Effect.runPromise(Effect.provide(test, layer, { local: true }));
   });
 
-  it("keeps the counter true while creates, stops, restarts and drains meet [I1, I12, R08]", async () => {
+  it("keeps the counter correct during concurrent creates, stops, restarts and drains [I1, I12, R08]", async () => {
     const test = Effect.gen(function* () {
       const world = yield* makeWorld(4);
       const admissions = yield* Admissions;

@@ -24,7 +24,7 @@ const READY = message("Z", "I");
 const DONE = message("C", "SELECT 0\0");
 const ENDED = message("E", "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0");
 
-/** A server that says these, each as one write: the first when somebody connects, the others to what is asked. */
+/** A server that sends these, each as one write: the first when a client connects, the others as answers. */
 const serverThat = (says: readonly Buffer[]) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -43,7 +43,7 @@ const serverThat = (says: readonly Buffer[]) =>
 const over = (says: readonly Buffer[]) =>
   Effect.gen(function* () {
     const { port } = (yield* serverThat(says)).address() as AddressInfo;
-    const url = `postgres://nobody@127.0.0.1:${port}/nowhere`;
+    const url = `postgres://user@127.0.0.1:${port}/nowhere`;
     return Context.get(yield* Layer.build(Client.layer({ url, maxConnections: 1 })), SqlClient.SqlClient);
   });
 
@@ -55,15 +55,15 @@ const outcomeOf = <E extends { readonly reason: { readonly _tag: string } }>(
     onFailure: ({ reason }) => reason._tag,
   });
 
-describe("a session that is ended with an answer", () => {
-  it.live("fails the statement it was opened for, and nothing else", () =>
+describe("a session that the server ends together with an answer", () => {
+  it.live("fails the statement that it was opened for, and nothing else", () =>
     Effect.gen(function* () {
       const sql = yield* over([Buffer.concat([GREETING, READY, ENDED])]);
       expect(yield* outcomeOf(sql`SELECT 1`)).toBe("ConnectionError");
     }).pipe(Effect.scoped),
   );
 
-  it.live("costs whoever waits for it nothing, where the one before had its answer", () =>
+  it.live("costs a waiting caller nothing if the previous statement had its answer", () =>
     Effect.gen(function* () {
       const answer = Buffer.concat([DONE, READY]);
       const sql = yield* over([Buffer.concat([GREETING, READY]), answer, Buffer.concat([answer, ENDED])]);

@@ -70,7 +70,7 @@ describe("values", () => {
 });
 
 describe("errors", () => {
-  live("name the constraint that was violated", (sql) =>
+  live("name the violated constraint", (sql) =>
     Effect.gen(function* () {
       yield* createCodes(sql);
       yield* sql`INSERT INTO codes (code) VALUES ('a')`;
@@ -79,7 +79,7 @@ describe("errors", () => {
     }),
   );
 
-  live("tell syntax, missing tables and ended statements apart", (sql) =>
+  live("distinguish syntax errors, missing tables and ended statements", (sql) =>
     Effect.gen(function* () {
       expect(reasonOf(yield* Effect.flip(sql`SELEC 1`))).toBe("SqlSyntaxError");
       expect(reasonOf(yield* Effect.flip(sql`SELECT * FROM nowhere`))).toBe("SqlSyntaxError");
@@ -90,7 +90,7 @@ describe("errors", () => {
     }),
   );
 
-  it.live("of a server that is not there are connection errors, not defects", () =>
+  it.live("of a missing server are connection errors, not defects", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const error = yield* Effect.flip(sql`SELECT 1`);
@@ -137,7 +137,7 @@ describe("a transaction", () => {
     }),
   );
 
-  live("that is interrupted is rolled back, and its connection is good for the next one", (sql) =>
+  live("that is interrupted is rolled back, and its connection is usable for the next one", (sql) =>
     Effect.gen(function* () {
       yield* createCodes(sql);
       const begun = yield* Deferred.make<void>();
@@ -157,7 +157,7 @@ describe("a transaction", () => {
     }),
   );
 
-  live("announces only what was committed", (sql) =>
+  live("sends notifications only of committed changes", (sql) =>
     Effect.gen(function* () {
       const said: string[] = [];
       const say = (word: string) => sql.afterCommit(Effect.sync(() => said.push(word)).pipe(Effect.asVoid));
@@ -169,7 +169,7 @@ describe("a transaction", () => {
 });
 
 describe("a session that the server ends", () => {
-  live("costs the statement under way an error and the next one nothing", (sql) =>
+  live("costs the running statement an error and the next one nothing", (sql) =>
     Effect.gen(function* () {
       const pid = yield* Deferred.make<number>();
       const asleep = yield* Effect.forkChild(
@@ -188,7 +188,7 @@ describe("a session that the server ends", () => {
   );
 
   live(
-    "ended while this process stood still cost its transaction a connection, and nothing afterwards",
+    "that ended while this process stood still costs its transaction a connection, and nothing afterwards",
     (sql) =>
       Effect.gen(function* () {
         // Blocked, it reads the server's last word only when it has asked again: as one that was frozen for a while.
@@ -231,13 +231,13 @@ describe("a session that the server ends", () => {
 const standStill = (milliseconds: number) =>
   Effect.sync(() => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds));
 
-describe("a process that stands still", () => {
+describe("a process that stood still", () => {
   /** A client of one connection that waits 200 ms for it. */
   const narrow = Effect.map(freshDatabase("empty"), (url) =>
     Client.layer({ url, maxConnections: 1, connectTimeoutMs: 200 }),
   );
 
-  it.live("has its new connection, however long it stood still meanwhile", () =>
+  it.live("gets its new connection, however long it stood still meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const asked = yield* Effect.forkChild(sql`SELECT 1 AS one`, { startImmediately: true });
@@ -247,7 +247,7 @@ describe("a process that stands still", () => {
     }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
   );
 
-  it.live("has the connection that another statement gave back meanwhile", () =>
+  it.live("gets the connection that another statement gave back meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       yield* sql`SELECT 1`;
@@ -260,7 +260,7 @@ describe("a process that stands still", () => {
     }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
   );
 
-  it.live("serves a line that moves, also when its end waits longer than one waits for a connection", () =>
+  it.live("serves a moving line, even if its end waits longer than the connection timeout", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       // Twelve statements of 50 ms over the one connection.
@@ -273,7 +273,7 @@ describe("a process that stands still", () => {
     }).pipe(Effect.provide(Layer.unwrap(narrow), { local: true }), Effect.scoped),
   );
 
-  it.live("refuses who waits for a connection that nobody gives back", () =>
+  it.live("refuses callers that wait for a connection that is never given back", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const begun = yield* Deferred.make<void>();
@@ -294,7 +294,7 @@ describe("a process that stands still", () => {
 });
 
 describe("notifications", () => {
-  live("are heard from the moment listening began, until the connection ends", (sql) =>
+  live("arrive from the moment when listening began, until the connection ends", (sql) =>
     Effect.gen(function* () {
       const { listen } = yield* Notifications;
       const began = yield* Deferred.make<void>();

@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { migrate } from "../../src/store/postgres/migrate.ts";
 import { testDatabase } from "../support/postgres/postgres.ts";
 
-/** Text is no longer than what the library bounds, and an instant has its zone: neither is the library's to notice. */
+/** Text is no longer than the library's bounds, and an instant has its zone: the library notices neither. */
 const AS_OURS: Readonly<Record<string, string>> = {
   "character varying": "text",
   "timestamp without time zone": "timestamp with time zone",
@@ -29,7 +29,7 @@ const keys = Effect.flatMap(
 );
 const shape = Effect.all({ columns, keys });
 
-it.live("are those that its library would make", () =>
+it.live("are those that its library would create", () =>
   Effect.gen(function* () {
     const ours = yield* Effect.provide(Effect.andThen(migrate, shape), testDatabase("empty"));
     const theirs = yield* Effect.provide(

@@ -1,4 +1,4 @@
-/** Counters that somebody has made wrong, in both stores; and in Postgres, right ones in the middle of a transaction. */
+/** Wrong counters in both stores; and in Postgres, correct ones in the middle of a transaction. */
 import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -67,7 +67,7 @@ describe("in Postgres", () => {
   });
 
   check(
-    "a right counter is left alone while its session's end is written and not yet counted [I1, I12]",
+    "a correct counter is left alone while its session's end is written and not yet counted [I1, I12]",
     Effect.gen(function* () {
       const { wrong, mend } = yield* Counters;
       const { world, goOn, stopped } = yield* stopping("changed");
@@ -80,7 +80,7 @@ describe("in Postgres", () => {
   );
 
   check(
-    "a right counter is left alone once the end that it counts is committed, which is waited for [I1, I12]",
+    "a correct counter is left alone once the end that it counts is committed, which is waited for [I1, I12]",
     Effect.gen(function* () {
       const { wrong, mend } = yield* Counters;
       const { world, goOn, stopped } = yield* stopping("counted");

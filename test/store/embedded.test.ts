@@ -37,7 +37,7 @@ const query = (url: string, statement: string) =>
     Effect.provide(Client.layer({ url, maxConnections: 1 }), { local: true }),
   );
 
-/** 0 while there is none. */
+/** 0 without a postmaster. */
 const postmasterOf = (dataDirectory: string): Effect.Effect<number> =>
   Effect.promise(async () => {
     const text = await readFile(join(dataDirectory, "postgres/postmaster.pid"), "utf8").catch(() => "");
@@ -87,7 +87,7 @@ const urlOf = ({ said }: { readonly said: Said }) =>
     : Effect.succeed(said.url);
 
 describe("the embedded Postgres", () => {
-  it.live("starts below a 0700 directory, keeps what was written, and is gone when its scope closes", () =>
+  it.live("starts below a 0700 directory, keeps its data, and is gone when its scope closes", () =>
     Effect.gen(function* () {
       const directory = join(yield* home(), "data");
       const life = <A, E>(use: (url: string) => Effect.Effect<A, E>) =>
@@ -109,7 +109,7 @@ describe("the embedded Postgres", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("listens on no port, and takes no connection without its password", () =>
+  it.live("listens on no port, and accepts no connection without its password", () =>
     Effect.gen(function* () {
       const path = yield* claimDataDirectory(join(yield* home(), "data"));
       const { url } = yield* startEmbedded(path);
@@ -123,7 +123,7 @@ describe("the embedded Postgres", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("works where the path is too long for a socket's address, and leaves no link behind", () =>
+  it.live("works if the path is too long for a socket's address, and leaves no link behind", () =>
     Effect.gen(function* () {
       const links = Effect.promise(async () =>
         (await readdir(tmpdir())).filter((name) => name.startsWith("platform-pg-")),
@@ -141,7 +141,7 @@ describe("the embedded Postgres", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("stops the postmaster that a killed service left, and finds what it had committed [fact 1]", () =>
+  it.live("stops the postmaster that a killed service left, and finds its committed rows [fact 1]", () =>
     Effect.gen(function* () {
       const directory = join(yield* home(), "data");
       const killed = yield* startService(directory);
@@ -169,30 +169,28 @@ describe("the embedded Postgres", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live(
-    "comes back on the same address when its postmaster is killed, for clients that it had before",
-    () =>
-      Effect.gen(function* () {
-        const path = yield* claimDataDirectory(join(yield* home(), "data"));
-        const { url } = yield* startEmbedded(path);
-        yield* Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient;
-          yield* sql`CREATE TABLE kept AS SELECT 1 AS one`;
-          const killed = yield* postmasterOf(path);
-          process.kill(killed, "SIGKILL");
-          // The killed one's sessions may answer until they notice; what counts is its successor.
-          yield* Effect.repeat(postmasterOf(path), {
-            until: (pid) => pid !== 0 && pid !== killed,
-            schedule: Schedule.spaced("20 millis"),
-          });
-          const rows = yield* Effect.retry(sql`SELECT one FROM kept`, Schedule.spaced("20 millis"));
-          expect(rows).toEqual([{ one: 1 }]);
-          expect(yield* sql`INSERT INTO kept VALUES (2) RETURNING one`).toEqual([{ one: 2 }]);
-        }).pipe(Effect.provide(Client.layer({ url })));
-      }).pipe(Effect.scoped),
+  it.live("comes back on the same address when its postmaster is killed, for existing clients", () =>
+    Effect.gen(function* () {
+      const path = yield* claimDataDirectory(join(yield* home(), "data"));
+      const { url } = yield* startEmbedded(path);
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient;
+        yield* sql`CREATE TABLE kept AS SELECT 1 AS one`;
+        const killed = yield* postmasterOf(path);
+        process.kill(killed, "SIGKILL");
+        // The killed one's sessions may answer until they notice; its successor counts.
+        yield* Effect.repeat(postmasterOf(path), {
+          until: (pid) => pid !== 0 && pid !== killed,
+          schedule: Schedule.spaced("20 millis"),
+        });
+        const rows = yield* Effect.retry(sql`SELECT one FROM kept`, Schedule.spaced("20 millis"));
+        expect(rows).toEqual([{ one: 1 }]);
+        expect(yield* sql`INSERT INTO kept VALUES (2) RETURNING one`).toEqual([{ one: 2 }]);
+      }).pipe(Effect.provide(Client.layer({ url })));
+    }).pipe(Effect.scoped),
   );
 
-  it.live("makes its database anew when a first start was cut off in the middle", () =>
+  it.live("creates its database again if a first start was cut off", () =>
     Effect.gen(function* () {
       const path = yield* claimDataDirectory(join(yield* home(), "data"));
       yield* Effect.promise(async () => {
@@ -204,7 +202,7 @@ describe("the embedded Postgres", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("says what is wrong with a database of another version", () =>
+  it.live("explains the error for a database of another version", () =>
     Effect.gen(function* () {
       const path = yield* claimDataDirectory(join(yield* home(), "data"));
       yield* Effect.promise(async () => {
@@ -247,7 +245,7 @@ describe("a data directory", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("is taken over from a process that is gone, also when its id was given to another", () =>
+  it.live("is taken over from a process that is gone, even if its id was reused", () =>
     Effect.gen(function* () {
       const directory = yield* home();
       const owners = [
@@ -265,7 +263,7 @@ describe("a data directory", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.live("never has two owners, also when many claim a dead one's at once", () =>
+  it.live("never has two owners, even if many services claim a dead one's at once", () =>
     Effect.gen(function* () {
       const directory = yield* home();
       const dead = JSON.stringify({ pid: 2 ** 22 + 1, startedAt: "x" });

@@ -176,7 +176,7 @@ const checkMoves = <Side>(
   }
 
   check(
-    "refuses to put a later instant in the place of a fire whose row is final",
+    "refuses to replace a fire whose row is final with a later instant",
     Effect.gen(function* () {
       const world = yield* makeWorld(0);
       const first = due(world, NOON);

@@ -59,7 +59,7 @@ const check = <E>(name: string, test: Effect.Effect<void, E, Store | SqlClient.S
 
 describe("a lock of", () => {
   check(
-    "a project comes before that of its secret, also where the secret is removed",
+    "a project comes before that of its secret, also if the secret is removed",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const { projectId, userId } = yield* makeWorld(1);
@@ -74,7 +74,7 @@ describe("a lock of", () => {
   );
 
   check(
-    "an account comes before the instants that are skipped: an admission of the same ones sees them or is seen [I2]",
+    "an account comes before the skipped instants: an admission of the same ones sees them or is seen [I2]",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const world = yield* makeWorld(1);
@@ -103,7 +103,7 @@ describe("a lock of", () => {
   );
 
   check(
-    "an account comes before the requests that are pruned",
+    "an account comes before the pruned requests",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const world = yield* makeWorld(5);

@@ -16,11 +16,11 @@ const two = migration("0002_two.sql", "CREATE TABLE two (a integer)");
 
 describe("migrations", () => {
   onEmptyDatabase(
-    "make schema.sql of an empty database",
+    "turn an empty database into schema.sql",
     Effect.gen(function* () {
       yield* migrate;
       const schema = yield* dumpSchema;
-      // After a new migration: `vitest run test/store/migrate -u` writes the file anew.
+      // After a new migration: `vitest run test/store/migrate -u` writes the file again.
       yield* Effect.promise(() => expect(schema).toMatchFileSnapshot("../../migrations/schema.sql"));
     }),
   );
@@ -47,7 +47,7 @@ describe("migrations", () => {
   );
 
   onEmptyDatabase(
-    "go forward from where the database is",
+    "continue from the database's version",
     Effect.gen(function* () {
       expect(yield* runMigrations([one])).toEqual(["0001_one.sql"]);
       expect(yield* runMigrations([one, two])).toEqual(["0002_two.sql"]);
@@ -64,7 +64,7 @@ describe("migrations", () => {
   );
 
   onEmptyDatabase(
-    "refuse a file that was edited after it ran, and one put in before a later one",
+    "refuse a file that was edited after it ran, and one that was inserted before a later one",
     Effect.gen(function* () {
       yield* runMigrations([two]);
       const edited = { ...two, checksum: "another" };
@@ -76,7 +76,7 @@ describe("migrations", () => {
   );
 
   onEmptyDatabase(
-    "leave nothing of a run in which one fails",
+    "leave no changes of a run in which one fails",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       yield* Effect.flip(runMigrations([one, migration("0002_bad.sql", "CREATE TABLE two (a nonsense)")]));

@@ -23,7 +23,7 @@ const kept = (sql: SqlClient.SqlClient) =>
   );
 
 describe("a statement", () => {
-  onOneConnection("is kept by its connection where that is asked for, and by its text alone", (sql) =>
+  onOneConnection("is kept by its connection on request, and by its text alone", (sql) =>
     Effect.gen(function* () {
       const sum = (a: number, b: number) =>
         sql<{ readonly sum: number }>`SELECT ${a}::int + ${b}::int AS sum`;
@@ -34,7 +34,7 @@ describe("a statement", () => {
     }),
   );
 
-  onOneConnection("is run like any other where too many are kept already", (sql) =>
+  onOneConnection("runs like any other if too many are already kept", (sql) =>
     Effect.gen(function* () {
       for (let text = 0; text < 300; text += 1) {
         expect(yield* prepared(sql`SELECT ${1}::int AS ${sql(`n${text}`)}`)).toEqual([{ [`n${text}`]: 1 }]);

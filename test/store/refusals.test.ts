@@ -41,7 +41,7 @@ describe("a statement's error", () => {
     ["57014", "StoreError", "a statement that took too long"],
     ["57P01", "StoreError", "a shutdown"],
     ["XX000", "StoreError", "an error of the server's own"],
-    ["ECONNREFUSED", "StoreError", "a server that is not there"],
+    ["ECONNREFUSED", "StoreError", "a missing server"],
   ] as const)("with code %s is a %s: %s", ([code, kind]) =>
     Effect.gen(function* () {
       const error = sqlErrorOf(Object.assign(new Error("refused"), { code }), "execute");
@@ -54,7 +54,7 @@ describe("Postgres", () => {
   const check = checkWith(storeOfFile());
 
   check(
-    "refuses a step with text that no row can hold, and none of it is written",
+    "refuses a step with text that no row can hold, and writes no part of it",
     Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(5));
       const { get } = yield* Sessions;

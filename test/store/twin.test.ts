@@ -247,7 +247,7 @@ class Player {
           return kept?.toSorted((a, b) => (a.slug < b.slug ? -1 : 1));
         }
         case "prune": {
-          // How many go in one step is the adapter's; what is left in the end is not.
+          // The adapter chooses how many go in one step; the final rest does not depend on it.
           const limits = { before: this.now - 1_000_000, requestBytes: step.requestBytes };
           const { prune } = yield* Fires;
           for (let removed = yield* prune(limits); removed > 0;) removed = yield* prune(limits);
@@ -314,7 +314,7 @@ const history = (
 
 const postgres = nodesOfFile();
 
-/** The first layer's store takes every turn that no other one is there for. */
+/** The first layer's store takes the turns of nodes that have no other store. */
 const run = (turns: readonly Turn[], layers: readonly Layer.Layer<Store, unknown>[]) =>
   Effect.runPromise(
     Effect.scoped(

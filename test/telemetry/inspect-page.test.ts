@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
   );
 });
 
-/** What a page is given that is opened now: the first records of the stream. */
+/** The first records of the stream, for a page that is opened now. */
 const given = (url: string) =>
   Effect.promise(async () => {
     const stop = new AbortController();
@@ -69,7 +69,7 @@ const given = (url: string) =>
   });
 
 describe("a page that is opened late", () => {
-  it.live("is given live actors alone, none that left memory", () =>
+  it.live("gets only live actors, and no actor that left memory", () =>
     Effect.gen(function* () {
       const { url, send } = yield* openInspectPage(0);
       const inspect = inspectWith(send);

@@ -56,7 +56,7 @@ const seen = Effect.gen(function* () {
 }).pipe(Effect.scoped);
 
 describe("the inspector's records", () => {
-  it.effect("announce an actor with its machine, then tell each event and the snapshot after it", () =>
+  it.effect("announce an actor with its machine, then each event and the snapshot after it", () =>
     Effect.gen(function* () {
       const records = yield* seen;
       expect(records.map(({ type }) => type)).toEqual([
@@ -84,7 +84,7 @@ describe("the inspector's records", () => {
     }),
   );
 
-  it.effect("hold no message of a failure [I16]", () =>
+  it.effect("contain no message of a failure [I16]", () =>
     Effect.gen(function* () {
       const text = JSON.stringify(yield* seen);
       expect(text).not.toContain(CANARY);
@@ -92,7 +92,7 @@ describe("the inspector's records", () => {
     }),
   );
 
-  test("hold nothing that is not known to be harmless [I16]", () => {
+  test("contain only values that are known to be harmless [I16]", () => {
     const step: InspectedStep = {
       machine: "session",
       actorId: "s1",
@@ -111,7 +111,7 @@ describe("the inspector's records", () => {
     expect(redact([{ type: "x", secret: 1 }])).toEqual([{ type: "x", secret: REDACTED }]);
   });
 
-  test("carry the version of the format that is installed", () => {
+  test("carry the version of the installed format", () => {
     const url = new URL("../../node_modules/@statelyai/inspect/package.json", import.meta.url);
     const { version } = JSON.parse(readFileSync(url, "utf8")) as { version: string };
     const step = {
@@ -149,7 +149,7 @@ const ask = (url: string, path: string, options: { host?: string; enough?: strin
   });
 
 describe("the inspector's page", () => {
-  it.live("gives a reader what each actor is and where it stands, then what happens", () =>
+  it.live("shows each actor and its state, then the events", () =>
     Effect.gen(function* () {
       const { url, send } = yield* openInspectPage(0);
       // Its last one is that it leaves memory.
@@ -162,7 +162,7 @@ describe("the inspector's page", () => {
     }),
   );
 
-  it.live("is there for loopback's own names alone", () =>
+  it.live("is available for loopback's own names alone", () =>
     Effect.gen(function* () {
       const { url } = yield* openInspectPage(0);
       expect(new URL(url).hostname).toBe("127.0.0.1");

@@ -48,16 +48,16 @@ const told = (faults: (file: string, text: string) => readonly Fault[]): readonl
     faults(file, text).map(({ line, citation, problem }) => `${file}:${line} ${citation} (${problem})`),
   );
 
-test("cites documents, sections and parts that exist", () => {
+test("cites existing documents, sections and parts", () => {
   expect(told((file, text) => documentFaults(text, DOCUMENTS, isProse(file)))).toEqual([]);
 });
 
-test("cites cases and invariants that exist", () => {
+test("cites existing cases and invariants", () => {
   expect(IDS.size).toBeGreaterThanOrEqual(192);
   expect(told((_file, text) => idFaults(text, IDS))).toEqual([]);
 });
 
-test("names files that exist", () => {
+test("names existing files", () => {
   expect(told((file, text) => nameFaults(text, FILES, isProse(file)))).toEqual([]);
 });
 
@@ -85,7 +85,7 @@ describe("a wrong citation is found", () => {
     ["(spec 3.1), (spec, branch model 2)"],
     ['threats.md W01, fact 1; threats.md fact 1; threats.md "Faults"'],
     ['/**\n * As written there (api.md 4\n * "Queue").\n */'],
-  ])("and a right one is not: %j", (text) => {
+  ])("and a correct one is not: %j", (text) => {
     expect(problems(text)).toEqual([]);
   });
 
@@ -106,7 +106,7 @@ describe("a wrong citation is found", () => {
     expect(problems(`\n// ${text}`)).toEqual([`2: ${problem}`]);
   });
 
-  test("where it is a case, an invariant, a file or a rule", () => {
+  test("if it is a case, an invariant, a file or a rule", () => {
     const ids = documents.get("threats.md")?.ids ?? new Set<string>();
     expect(
       idFaults("finds it [W01, W02]\n(I1), (I01)", ids).map(({ line, citation }) => [line, citation]),

@@ -98,7 +98,7 @@ class Reader {
     this.at = at;
   }
 
-  /** What the pattern, which is sticky, finds here; then the place is behind it. */
+  /** The match of the pattern, which is sticky, at this place; the place then moves behind it. */
   take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.at;
     const match = pattern.exec(this.#text);
@@ -114,7 +114,7 @@ const FACT = /,? (fact) (\d+)/y;
 const APPENDIX = /, ([a-z]+ [a-z]+)(?: (\d+))?/y;
 const FIRST_CASE = /,? ([A-Z]\d{1,2})\b/y;
 
-/** A contract document's places, from behind its name on. @returns what is wrong, or null. */
+/** A contract document's places, from behind its name on. @returns the error, or null. */
 const placeFault = (reader: Reader, document: CitedDocument): string | null => {
   // Cases and invariants are resolved wherever they stand (`idFaults`).
   if (document.ids.size > 0 && reader.take(FIRST_CASE) !== null) return null;

@@ -6,7 +6,7 @@ import { entitiesPage } from "../../scripts/entities-page.ts";
 const read = (file: string): string => readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
 const SCHEMA = read("migrations/schema.sql");
 
-test("the picture of entities is what the schema says (else: npm run docs)", () => {
+test("the picture of entities matches the schema (else: npm run docs)", () => {
   expect(read("docs/operate/entities.md")).toBe(entitiesPage(SCHEMA));
 });
 

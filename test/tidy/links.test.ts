@@ -20,7 +20,7 @@ const targetOf = (
   return { target: found.replace(/\/$/, ""), anchor };
 };
 
-/** What is wrong with a link, or null. */
+/** The error of a link, or null. */
 const faultOf = (file: string, link: string): string | null => {
   if (link.startsWith("/")) return "begins with a slash";
   const { target, anchor } = targetOf(file, link);
@@ -42,7 +42,7 @@ test("links lead to files and headings of the repository", () => {
   expect(faults).toEqual([]);
 });
 
-test("documents of docs are reached from their index", () => {
+test("documents of docs are linked from their index", () => {
   const index = "docs/README.md";
   const reached = new Set([index]);
   // The set grows while it is walked.
@@ -62,7 +62,7 @@ test("documents of docs are reached from their index", () => {
 
 const lines = (file: string): number => read(file).split("\n").length - 1;
 
-test("README, the index and the documents for people who use the service stay short", () => {
+test("README, the index and the documents for users of the service stay short", () => {
   expect(lines("README.md")).toBeLessThanOrEqual(150);
   expect(lines("docs/README.md")).toBeLessThanOrEqual(60);
   expect(DOCUMENTS.filter((file) => file.startsWith("docs/use/") && lines(file) > 120)).toEqual([]);

@@ -22,7 +22,7 @@ const FILES = execFileSync("git", ["-c", "safe.directory=*", "ls-files", "-z", "
 const isReadme = (file: string): boolean => path.basename(file) === "README.md";
 const read = (file: string): string => readFileSync(path.join(ROOT, file), "utf8");
 
-test("explains every folder of more than fifteen files in a README", () => {
+test("has a README in every folder of more than fifteen files", () => {
   const sizes = new Map<string, number>();
   for (const file of FILES.filter((each) => !isReadme(each))) {
     const folder = path.dirname(file);
@@ -40,7 +40,7 @@ test("keeps every README of a folder within forty lines", () => {
   expect(long).toEqual([]);
 });
 
-test("leads every link of a README of a folder to a file", () => {
+test("has only links to existing files in every README of a folder", () => {
   const broken = FILES.filter(isReadme).flatMap((file) =>
     [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
       .map(([, target = ""]) => target)

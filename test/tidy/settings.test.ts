@@ -10,7 +10,7 @@ const PAGE = "docs/operate/settings.md";
 
 const read = (file: string): string => readFileSync(path.join(ROOT, file), "utf8");
 
-test("the page of settings is what src/settings.ts defines (else: npm run docs)", () => {
+test("the page of settings matches src/settings.ts (else: npm run docs)", () => {
   expect(read(PAGE)).toBe(settingsPage());
 });
 

@@ -22,7 +22,7 @@ describe("the name of a statement", () => {
     expect(astray).toEqual([]);
   });
 
-  it("is given once", () => {
+  it("is used once", () => {
     const all = names.map(({ name }) => name);
     expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([]);
   });

@@ -10,11 +10,11 @@ const PAGE = read("docs/operate/troubleshooting.md");
 const codes = (file: string, pattern: RegExp): readonly string[] =>
   [...read(file).matchAll(pattern)].map(([, code = ""]) => code);
 
-test("troubleshooting names each code with which a session fails", () => {
+test("troubleshooting names each code of a failed session", () => {
   expect(Object.keys(ADVICE).filter((code) => !PAGE.includes(`| \`${code}\``))).toEqual([]);
 });
 
-test("troubleshooting names each code with which a turn fails", () => {
+test("troubleshooting names each code of a failed turn", () => {
   const file = "daemon/adapters/opencode-errors.ts";
   const found = [...codes(file, /code: "([a-z_]+)"/g), ...codes(file, /^ {2}([a-z]+_[a-z_]+):/gm)];
   expect(found).toContain("model_quota");

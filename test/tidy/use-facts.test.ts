@@ -1,4 +1,4 @@
-/** What documents of docs/use repeat from the program is as the program has it. */
+/** Facts of the program that documents of docs/use repeat match the program. */
 import { expect, test } from "vitest";
 import { parseManifest } from "../../src/domain/manifest.ts";
 import { MODEL_PROVIDERS } from "../../src/domain/model.ts";
@@ -20,7 +20,7 @@ const manifest = (): string => {
   return written;
 };
 
-test("shows manifests that are read without a complaint", () => {
+test("shows manifests that parse without an error", () => {
   const parts = DOCUMENTS.flatMap((file) =>
     codeBlocks(read(file)).filter(({ language }) => language === "toml"),
   ).map(({ text }) => text);

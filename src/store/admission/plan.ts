@@ -35,11 +35,11 @@ export interface AdmissionFacts {
   readonly waitingCron: readonly Pick<Fire, "id" | "projectId" | "triggerSlug">[];
 }
 
-/** A ledger row as it is to be. */
+/** A ledger row after the admission. */
 export interface PlannedFire extends Fire {
   readonly accountId: string;
   readonly firedAt: number | null;
-  /** When it came to be what it is: with the request, or when its wait ended. */
+  /** When its status was decided: with the request, or at the end of its wait. */
   readonly decidedAt: number;
 }
 export interface PlannedSession {
@@ -50,7 +50,7 @@ export interface PlannedSession {
 export interface PlannedEntry {
   readonly fire: PlannedFire;
   readonly session: NewSession;
-  /** What its prompt is rendered from when it fires; null: the session has it. */
+  /** Renders the prompt when the fire starts its session; null: the session has its prompt. */
   readonly template: CronTemplate | null;
   /** The waiting fire, written before this batch, whose place in the queue it takes; null: it is the last. */
   readonly replaces: string | null;
@@ -291,7 +291,7 @@ class Planner {
     return { outcome: "queued", fireId: row.id, slotIsFree: this.#slots > 0 };
   }
 
-  /** A webhook's sender is told and comes again; a due instant has nobody to tell, and each has its row. */
+  /** A webhook's sender gets an error and can repeat the delivery. A due instant has no sender, so it gets a row. */
   #queueFull(fire: NewFire, row: PlannedFire): Admission {
     const reason = "queue_full";
     if (fire.kind === "cron") {
@@ -310,7 +310,7 @@ class Planner {
   }
 }
 
-/** One answer a wish, in the same order, and what is to be written so that they are true. */
+/** One answer for each wish, in the same order, and the rows to write. */
 export const planAdmissions = (
   facts: AdmissionFacts,
   requests: readonly AdmissionRequest[],

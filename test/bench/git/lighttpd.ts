@@ -12,7 +12,7 @@ const BACKEND = path.join(
   "git-http-backend",
 );
 
-/** What is missing on this machine for it; null where nothing is. */
+/** The part that is missing on this machine for it, or null. */
 export const lighttpdMissing =
   PROGRAM === undefined ? "lighttpd" : existsSync(BACKEND) ? null : "git http-backend";
 

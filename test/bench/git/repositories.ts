@@ -10,7 +10,7 @@ interface Size {
   readonly files: number;
   readonly bytesEach: number;
   readonly commits: number;
-  /** Files that each commit after the first one writes anew. */
+  /** Files that each commit after the first one rewrites. */
   readonly changedEach: number;
   /** Text packs to a fraction of its size; noise to none. */
   readonly content: "text" | "noise";
@@ -32,7 +32,7 @@ export const sizeOf = (shape: Shape, percent: number): Size => {
   return full.commits > 1 ? { ...full, commits: part(full.commits) } : { ...full, files: part(full.files) };
 };
 
-/** Bytes that nobody can tell from noise, the same for the same name. */
+/** Bytes that look like noise, the same for the same name. */
 const noise = (name: string, bytes: number): Buffer => {
   const key = createHash("sha256").update(name).digest();
   return createCipheriv("aes-256-ctr", key, Buffer.alloc(16)).update(Buffer.alloc(bytes));

@@ -52,7 +52,7 @@ export const startProgram = async (program: string, upstreamPort = 0): Promise<S
     pid,
     port,
     memory: async () => {
-      // What the first collection frees is given back to the system a moment later.
+      // The memory that the first collection frees is given back to the system a moment later.
       for (const settle of [SETTLE_MS, 0]) {
         child.send("collect");
         await word(child);

@@ -15,7 +15,7 @@ export interface Listening {
 export const tellPort = (port: number): void => {
   process.send?.({ port } satisfies Listening);
   process.on("disconnect", () => process.exit());
-  // Asked before memory is read: what garbage holds is nobody's.
+  // Sent before memory is read: garbage must not count.
   process.on("message", () => {
     globalThis.gc?.();
     globalThis.gc?.();

@@ -1,4 +1,4 @@
-/** Makes the load, in a process of its own so that its CPU time is nobody else's: requests, bodies, idle streams. */
+/** Makes the load in a separate process, so that its CPU time is counted apart: requests, bodies, idle streams. */
 import { once } from "node:events";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { createHistogram } from "node:perf_hooks";
@@ -112,7 +112,7 @@ const upload = async (order: Order & { kind: "upload" }): Promise<Body> => {
   return { bytes: order.bytes, seconds: (performance.now() - begun) / 1000 };
 };
 
-/** What is held open: `heard` counts the words that each was told. */
+/** A connection that is held open; `heard` counts the messages that it received. */
 interface Stream {
   heard: number;
   readonly close: () => void;

@@ -1,7 +1,7 @@
 /**
- * What it takes to hold a number of cron triggers of which none is due, a process of its own. Real: the directory, the
- * schedules, the scheduler with its poll, manifests as text. Twins: the clock, the store's projects (which keep
- * nothing here, so that the heap is the service's alone) and the actors, to whom nothing must be said.
+ * The cost of holding a number of cron triggers while none is due, in a separate process. Real: the directory,
+ * the schedules, the scheduler with its poll, manifests as text. Twins: the clock, the store's projects (which keep
+ * nothing here, so that the heap is the service's alone) and the actors, which must get no message.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import * as Context from "effect/Context";
@@ -119,8 +119,8 @@ const madeProjects = (counts: readonly number[]) =>
     }),
   ).pipe(Layer.provide(memoryStore));
 
-/** Nothing is due: whoever is told of anything has found a fault. */
-const told = () => Effect.die(new Error("an actor was told of what is not due"));
+/** Nothing is due: a message to an actor is a fault. */
+const told = () => Effect.die(new Error("an actor got a message although nothing is due"));
 const nobody = Layer.succeed(Actors, {
   session: told,
   sandbox: told,

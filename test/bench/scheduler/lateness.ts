@@ -59,7 +59,7 @@ const USER = uuid(2, 1);
 const SLOT_NONE = 0;
 /** From the last manifest that was read to its instant, at least. */
 const LEAD_MS = 2_000;
-/** Rows that are not there by now are lost. */
+/** Rows that are still missing after this time are lost. */
 const PATIENCE_MS = 60_000;
 
 /** When rows of an instant were committed, as the service learnt it. */

@@ -1,6 +1,6 @@
 /**
- * Loaded into the measured service before its program: on SIGUSR2 it collects its garbage and writes what it holds then to
- * the file that BENCH_MEMORY names. What Node has not collected yet is no session's.
+ * Loaded into the measured service before its program: on SIGUSR2 it collects its garbage and writes its memory
+ * figures to the file that BENCH_MEMORY names. Uncollected garbage does not count as a session's memory.
  */
 import { writeFileSync } from "node:fs";
 

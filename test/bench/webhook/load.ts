@@ -1,7 +1,7 @@
 /**
- * The load generator, a process of its own so that its CPU time is nobody else's. Each connection has one request on
- * its way at a time. Requests are signed beforehand and copied with a new delivery id into the connection's buffer, and
- * answers are read without an HTTP client, so that the generator is not what is measured.
+ * The load generator, in a separate process so that its CPU time is counted apart. Each connection has one request in
+ * progress at a time. Requests are signed beforehand and copied with a new delivery id into the connection's buffer,
+ * and answers are read without an HTTP client, so that the generator itself is not measured.
  */
 import { createHmac, randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ const BODY_BYTES = 1_000;
 const RECEIVE_BYTES = 16_384;
 /** A request that is not answered for this long is given up with its connection. */
 const PATIENCE_MS = 30_000;
-/** Beyond, the receiver is not there: the round has failed. */
+/** With more than this, the receiver is away and the round has failed. */
 const DISCONNECTED_MAX = 1_000;
 const ID_BYTES = 36;
 

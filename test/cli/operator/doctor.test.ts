@@ -28,8 +28,8 @@ const find = async (settings: Readonly<Record<string, string>>) => {
   return (name: string) => findings.find((finding) => finding.name === name);
 };
 
-describe("doctor looks at the installation", () => {
-  it("says ok of a whole one", async () => {
+describe("the doctor", () => {
+  it("reports ok for a complete installation", async () => {
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
     const of = await find({
       PLATFORM_PORT: "0",
@@ -44,7 +44,7 @@ describe("doctor looks at the installation", () => {
     expect(of("public URL")?.text).toContain("https://agents.example.org");
   });
 
-  it("names what is missing, and what to do", async () => {
+  it("names missing parts, and says what to do", async () => {
     const holder = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => holder.once("listening", resolve));
     const address = holder.address();
@@ -52,7 +52,7 @@ describe("doctor looks at the installation", () => {
     const of = await find({
       PLATFORM_PORT: port,
       PLATFORM_DATA_DIR: path.join(dataDir, "absent"),
-      DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none?sslmode=disable&connect_timeout=1`,
+      DATABASE_URL: `postgres://stranger@127.0.0.1:${port}/none?sslmode=disable&connect_timeout=1`,
       PLATFORM_AGENT_COMMAND: "no-such-agent",
     });
     holder.close();
@@ -63,7 +63,7 @@ describe("doctor looks at the installation", () => {
     expect(of("public URL")?.text).toContain(`not set: links begin with http://127.0.0.1:${port}`);
   });
 
-  it("judges room on the disk and the database", () => {
+  it("judges space on the disk and the database", () => {
     expect([diskFinding(5 * 1024 ** 3).state, diskFinding(5 * 1024 ** 3 - 1).state]).toEqual(["ok", "warn"]);
     const state = { major: 15, pending: 0, refusal: null };
     expect(databaseFinding(state).state).toBe("ok");

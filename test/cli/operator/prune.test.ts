@@ -67,7 +67,7 @@ describe("the branch of a session whose change request is merged", () => {
     expect(await branches()).toContain(sid);
   });
 
-  it("stays while another change request of it is open, and where it went on after the merge", async () => {
+  it("stays while another change request of it is open, or if it has commits after the merge", async () => {
     await push("second.txt");
     expect(await prune()).toEqual(kept("it has commits that are not on main"));
     const again = await propose({ session_id: sid });
@@ -75,7 +75,7 @@ describe("the branch of a session whose change request is merged", () => {
     await end(again, "merge");
   });
 
-  it("goes once, however many of its requests were merged, and no person's branch goes with it", async () => {
+  it("is removed once, however many of its requests were merged, and no user's branch is removed with it", async () => {
     await pushFiles(service, pid, { branch: "topic", files: { "topic.txt": "new\n" } });
     await end(await propose({ head_ref: "topic" }), "merge");
     const gone = [{ project_id: pid, session_id: sid, outcome: "removed", reason: null }];
@@ -86,7 +86,7 @@ describe("the branch of a session whose change request is merged", () => {
   });
 });
 
-it("leaves the branches of other servers' repositories to them", async () => {
+it("is left alone on other servers", async () => {
   const root = mkdtempSync(path.join(tmpdir(), "upstream-"));
   const upstream = await startUpstream(root);
   try {
@@ -109,14 +109,14 @@ it("leaves the branches of other servers' repositories to them", async () => {
   }
 });
 
-describe("the operator who prunes", () => {
-  it("is told of a project that is not there", async () => {
+describe("an operator who prunes", () => {
+  it("gets an error for an unknown project", async () => {
     await expect(prune({ projectId: "01890000-0000-7000-8000-000000000000" })).rejects.toThrow(
       "Project not found.",
     );
   });
 
-  it("is refused as another user than the repositories'", async () => {
+  it("is refused as another user than the repositories' owner", async () => {
     const isRoot = process.geteuid?.() === 0;
     const directory = mkdtempSync(path.join(tmpdir(), "prune-"));
     if (isRoot) chownSync(directory, 65_534, 65_534);

@@ -7,7 +7,7 @@ const textWith = async (settings: Readonly<Record<string, string>>) =>
   treeText(await Effect.runPromise(supervisionTree({ PLATFORM_BOOTS_AT_ONCE: "8", ...settings })));
 
 describe("the supervision tree", () => {
-  it("is as its golden says, on one screen", async () => {
+  it("matches its golden, on one screen", async () => {
     const text = await textWith({});
     await expect(`${text}\n`).toMatchFileSnapshot("../../golden/supervision-tree.txt");
     const lines = text.split("\n");
@@ -15,7 +15,7 @@ describe("the supervision tree", () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120);
   });
 
-  it("shows the settings that it is asked with", async () => {
+  it("shows the given settings", async () => {
     const text = await textWith({
       PLATFORM_RECOVERY_INTERVAL_MS: "7000",
       PLATFORM_IDLE_TIMEOUT_MS: "20000",

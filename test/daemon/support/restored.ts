@@ -50,7 +50,7 @@ export const commit = async (daemon: Running, name: string, text = `${name}\n`):
   return await headOf(daemon);
 };
 
-/** Git in another directory than the workspace, as somebody with a name. */
+/** Git in another directory than the workspace, as a user with a name. */
 export const gitIn = (directory: string, ...args: readonly string[]): string =>
   execFileSync("git", ["-C", directory, "-c", "user.name=a", "-c", "user.email=a@b", ...args], {
     encoding: "utf8",

@@ -1,4 +1,4 @@
-/** Saves of a running daemon, and what became of them in the remote repository. */
+/** Saves of a running daemon, and their results in the remote repository. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,16 +1,17 @@
 /**
- * The real Postgres store in a thread of its own, behind the simulation's port.
+ * The real Postgres store in a separate thread, behind the simulation's port.
  *
- * Virtual time and real I/O go together by standing still. A call of the store is sent to the thread and takes real time
- * there, several at once, so that transactions meet each other's locks as they do in life. The simulation goes on with
- * whatever else is ready. When nothing is, it does not let its clock move on: it blocks (Atomics.wait) until one of the
- * answers is there, and runs what that makes ready. So a statement takes no virtual time at all, time passes only while
- * the store is quiet, and the simulation itself stays one synchronous program, the same as over the twin. In which order
- * answers come is the database's to say: the trace is not the seed's alone, and only invariants are checked.
+ * Virtual time and real I/O go together by standing still. A call of the store is sent to the thread and takes real
+ * time there, several at once, so that transactions meet each other's locks as they do in production. The simulation
+ * continues with other ready work. When no work is ready, it does not advance its clock: it blocks (Atomics.wait)
+ * until an answer arrives, and runs the work that the answer makes ready. So a statement takes no virtual time, time
+ * passes only while the store is quiet, and the simulation itself stays one synchronous program, the same as over the
+ * twin. The database decides the order of answers: the trace does not follow from the seed alone, and only invariants
+ * are checked.
  *
- * A node that dies loses its connections (pg_terminate_backend), as a killed process does, before anything else happens;
- * what it had sent may or may not be committed. Signals of commits (`changed`) are not passed on: readers poll, which is
- * what covers a signal that is lost.
+ * A node that dies loses its connections (pg_terminate_backend), as a killed process does, before anything else
+ * happens; its sent statements may or may not be committed. Signals of commits (`changed`) are not passed on: readers
+ * poll, which covers a lost signal.
  */
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from "node:worker_threads";
 import * as Effect from "effect/Effect";
@@ -20,7 +21,7 @@ import { BadCursor, Taken } from "../../../src/store/ports/errors.ts";
 import type { Process } from "../time.ts";
 import type { Answer, Asked, Order, Outcome } from "./orders.ts";
 
-/** An answer that takes longer than this, ms, is none: the thread is lost. */
+/** If an answer takes longer than this, ms, the thread is lost. */
 const LONGEST_MS = 120_000;
 
 const ERRORS: Readonly<Record<string, (fields: never) => unknown>> = {
@@ -77,7 +78,7 @@ export class Bridge {
     this.#port.postMessage({ id: this.#last, order } satisfies Asked, []);
   }
 
-  /** Blocks until an answer is there, and gives out what is. */
+  /** Blocks until an answer arrives, and delivers the answers. */
   await(): void {
     const seen = Atomics.load(this.#signal, 0);
     if (this.#deliver()) return;

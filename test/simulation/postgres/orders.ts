@@ -1,6 +1,6 @@
 /** What the simulation and the thread of the store say to each other: plain values that can be cloned. */
 export type Order =
-  /** A call of a service of the store's port; `life` has connections of its own, `null` those of nobody who dies. */
+  /** A call of a service of the store's port; `life` has its own connections, `null` those of no node that dies. */
   | {
       readonly do: "call";
       readonly life: string | null;
@@ -15,7 +15,7 @@ export type Order =
   | { readonly do: "kill"; readonly life: string }
   /** All connections of all lives are ended at once, or with the so-many-th call from here on. */
   | { readonly do: "disconnect"; readonly after: number }
-  /** The server is killed, and is there again. */
+  /** The server is killed and restarted. */
   | { readonly do: "restart" }
   | { readonly do: "query"; readonly text: string; readonly values: readonly unknown[] }
   /** Several queries that see one instant: their rows. */

@@ -27,8 +27,8 @@ type Ordered<Do extends Order["do"]> = Extract<Order, { readonly do: Do }>;
 /** How long a connection may take to end that is told to, ms. */
 const END_MS = 5_000;
 const CONNECTIONS = 6;
-/** Whose calls are nobody's who dies. */
-const NOBODY = "nobody";
+/** The owner of calls that do not belong to a node that dies. */
+const NO_NODE = "no-node";
 
 const whole = Effect.runSync(Scope.make());
 let server: { readonly url: string; readonly template: string } | null = null;
@@ -44,7 +44,7 @@ const temporaryDirectory = Effect.acquireRelease(
 const started = Effect.gen(function* () {
   if (server !== null) return server;
   const address = url ?? (yield* startEmbedded(yield* temporaryDirectory)).url;
-  // Nothing of it outlives the run, and a killed server's crash is none of the machine's.
+  // Its data does not outlive the run, and a killed server's crash does not affect the machine.
   if (url === null) yield* administer(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()");
   server = { url: address, template: yield* makeTemplate(address) };
   return server;
@@ -88,13 +88,13 @@ const terminate = (of: string | null) =>
     addressOf(),
     `SELECT pg_terminate_backend(pid, ${END_MS}) FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()
-       AND ${of === null ? "application_name <> 'nobody'" : `application_name = '${of}'`}`,
+       AND ${of === null ? `application_name <> '${NO_NODE}'` : `application_name = '${of}'`}`,
   );
 
 const call = Effect.fnUntraced(function* ({ life, service, path, given }: Ordered<"call">) {
   disconnectIn -= 1;
   if (disconnectIn === 0) Effect.runFork(terminate(null));
-  const services = yield* livingAs(life ?? NOBODY);
+  const services = yield* livingAs(life ?? NO_NODE);
   let part: unknown = services.mapUnsafe.get(service);
   for (const name of path) part = (part as Readonly<Record<string, unknown>>)[name];
   const effect = given === null ? part : (part as (...of: readonly unknown[]) => unknown)(...given);
@@ -102,7 +102,7 @@ const call = Effect.fnUntraced(function* ({ life, service, path, given }: Ordere
 });
 
 const inDatabase = <A, E>(run: Effect.Effect<A, E, SqlClient.SqlClient>) =>
-  Effect.flatMap(livingAs(NOBODY), (services) =>
+  Effect.flatMap(livingAs(NO_NODE), (services) =>
     Effect.provideContext(run, services as unknown as Context.Context<SqlClient.SqlClient>),
   );
 
@@ -123,7 +123,7 @@ const snapshot = ({ texts }: Ordered<"snapshot">) =>
     ),
   );
 
-/** A server of somebody else's is not ours to kill. */
+/** The simulation kills only its own server. */
 const restart = Effect.gen(function* () {
   if (url !== null) return yield* terminate(null);
   const [row] = yield* inDatabase(

@@ -48,7 +48,7 @@ export class SnapshotWatch {
     this.#world.cursors.look(tables);
   }
 
-  /** I8: by now the session has its branch, and the record of the sandbox is there. */
+  /** I8: by now the session has its branch, and the sandbox has its record. */
   #lookAtCreate(sandboxId: string): void {
     this.#world.refresh();
     const { tables } = this.#world;

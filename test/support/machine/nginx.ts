@@ -57,7 +57,7 @@ export const startNginx = async (http: (port: number, files: string) => string):
   mkdirSync(files);
   const port = await freePort();
   writeFileSync(path.join(directory, "nginx.conf"), configuration(directory, http(port, files)));
-  // As root it would switch to a user that may not exist, so it starts as nobody.
+  // As root it would switch to a user that may not exist, so it starts as `nobody`.
   const isRoot = process.getuid?.() === 0;
   if (isRoot) for (const place of [directory, files]) chownSync(place, NOBODY, NOBODY);
   const child = spawn(nginxProgram, ["-p", directory, "-e", "stderr", "-c", "nginx.conf"], {

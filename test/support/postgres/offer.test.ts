@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const servers = () => processesIn(directory).filter((pid) => programOf(pid) === "postgres");
 
-it("starts no Postgres until a test asks, and ends what it started", async () => {
+it("starts no Postgres until a test asks, and ends the one that it started", async () => {
   expect(readdirSync(directory)).toEqual([]);
   const [first, second] = await Promise.all([askForPostgres(offer.address), askForPostgres(offer.address)]);
   expect(second).toEqual(first);
@@ -34,7 +34,7 @@ it("starts no Postgres until a test asks, and ends what it started", async () =>
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it("leaves nothing when it ends before the start is complete", async () => {
+it("leaves nothing behind if it ends before the start is complete", async () => {
   const asked = askForPostgres(offer.address);
   asked.catch(() => undefined);
   await expect.poll(() => readdirSync(directory)).toHaveLength(1);
@@ -44,8 +44,8 @@ it("leaves nothing when it ends before the start is complete", async () => {
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it("tells every test why Postgres did not start", async () => {
-  vi.stubEnv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing");
+it("reports to every test why Postgres did not start", async () => {
+  vi.stubEnv("DATABASE_URL", "postgres://stranger@127.0.0.1:1/nothing");
   await expect(askForPostgres(offer.address)).rejects.toThrow("Postgres did not start");
   await expect(askForPostgres(offer.address)).rejects.toThrow("Postgres did not start");
 });

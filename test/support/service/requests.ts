@@ -1,4 +1,4 @@
-/** What the tests of the HTTP side do again and again: projects with a manifest, sessions, signed webhooks. */
+/** Frequent steps of the tests of the HTTP side: projects with a manifest, sessions, signed webhooks. */
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";

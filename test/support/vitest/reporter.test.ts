@@ -43,7 +43,7 @@ test("counts a file that could not run, and an error that no test caught, as fai
   ]);
 });
 
-test("names what was skipped, and refuses it in continuous integration alone", () => {
+test("names skipped tests, and refuses them only in continuous integration", () => {
   const modules = [ran("a", ["passed", "skipped"])];
   const here = closing(modules, 0, undefined);
   expect(here).toEqual({
@@ -55,7 +55,7 @@ test("names what was skipped, and refuses it in continuous integration alone", (
   expect(closing([ran("a", ["passed"])], 0, "true").isRefused).toBe(false);
 });
 
-test("names a suite of which no test ran once", () => {
+test("names a suite whose tests did not run", () => {
   expect(closing([ran("a", ["skipped", "skipped"])], 0, undefined).lines).toEqual([
     "skipped: a > suite (2 tests)",
     "0 passed, 0 failed, 2 skipped",

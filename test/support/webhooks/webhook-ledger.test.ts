@@ -34,46 +34,46 @@ test("accounts for a delivery that fired, one that waits, and one that waited an
   expect(found([answer(QUEUED), again(fired("s1"))], GOOD)).toEqual([]);
 });
 
-test("accounts for a delivery whose answers were lost, whatever became of it", () => {
+test("accounts for a delivery whose answers were lost, whatever its result", () => {
   expect(found([answer({}, 503)], { fires: [], sessions: [] })).toEqual([]);
   expect(found([answer({}, 503)], GOOD)).toEqual([]);
   expect(found([again(fired("s1"))], GOOD)).toEqual([]);
 });
 
-test("accounts for a row that says a delivery came twice", () => {
+test("accounts for a row of a repeated delivery", () => {
   const fires = [row("f1"), row("f2", { status: "duplicate" })];
   expect(found([answer(fired("s1")), again(fired("s1"))], { ...GOOD, fires })).toEqual([]);
 });
 
-test("takes two answers that crossed in either order", () => {
+test("accepts two answers that crossed, in either order", () => {
   const early: Answer = { ...again(QUEUED), begun: 0 };
   expect(found([answer(fired("s1")), early], GOOD)).toEqual([]);
 });
 
-test("finds a delivery that was accepted and has no row, or two [I4]", () => {
+test("finds an accepted delivery without a row, or with two [I4]", () => {
   expect(found([answer(QUEUED)], { fires: [], sessions: [] })).toEqual(["d1 has 0 rows in the ledger"]);
   const fires = [row("f1"), row("f2", { status: "queued", session_id: null })];
   expect(found([answer(fired("s1"))], { ...GOOD, fires })).toEqual(["d1 has 2 rows in the ledger"]);
 });
 
-test("finds a delivery that was refused", () => {
+test("finds a refused delivery", () => {
   expect(found([answer({}, 401)], { fires: [], sessions: [] })).toEqual(["d1 was refused with 401"]);
 });
 
 test("finds answers of one delivery that contradict each other [I5]", () => {
-  expect(found([answer(fired("s1")), again(fired("s2"))], GOOD)).toEqual(["d1 was told of 2 sessions"]);
+  expect(found([answer(fired("s1")), again(fired("s2"))], GOOD)).toEqual(["d1 was answered with 2 sessions"]);
   expect(found([answer(QUEUED), answer(QUEUED)], WAITING)).toEqual(["d1 was taken for new more than once"]);
   expect(found([answer(fired("s1")), again(QUEUED)], GOOD)).toEqual([
     "d1 was told that it waits after it was told that it had fired",
   ]);
 });
 
-test("finds a delivery whose row says another thing than its answer", () => {
+test("finds a delivery whose row differs from its answer", () => {
   expect(found([answer(fired("s9"))], GOOD)).toEqual([
-    "d1 was told of session s9, and its row is fired with session s1",
+    "d1 was answered with session s9, and its row is fired with session s1",
   ]);
   expect(found([answer(fired("s1"))], WAITING)).toEqual([
-    "d1 was told of session s1, and its row is queued with session null",
+    "d1 was answered with session s1, and its row is queued with session null",
   ]);
 });
 
@@ -85,12 +85,12 @@ test("finds two sessions of one delivery", () => {
   ]);
 });
 
-test("finds a session without a cause, a fire without its session, and a fire that nobody sent [I4]", () => {
+test("finds a session without a cause, a fire without its session, and a fire that was not sent [I4]", () => {
   const sent = [answer(fired("s1"))];
   expect(found(sent, { ...GOOD, sessions: [...GOOD.sessions, session("s2", null)] })).toEqual([
     "session s2 has no fire that names it",
   ]);
-  expect(found(sent, { ...GOOD, sessions: [] })).toEqual(["fire f1 has fired and session s1 is not there"]);
+  expect(found(sent, { ...GOOD, sessions: [] })).toEqual(["fire f1 has fired and session s1 is missing"]);
   const foreign = row("f2", { delivery_id: "d2", status: "queued", session_id: null });
   expect(found(sent, { ...GOOD, fires: [...GOOD.fires, foreign] })).toEqual([
     "fire f2 is of no delivery that was sent",

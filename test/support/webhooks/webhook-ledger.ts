@@ -38,7 +38,7 @@ const sessionNamed = ({ body }: Answer): string | null =>
 const contradictions = (accepted: readonly Answer[]): string[] => {
   const found: string[] = [];
   const named = new Set(accepted.map(sessionNamed).filter((id) => id !== null));
-  if (named.size > 1) found.push(`was told of ${named.size} sessions`);
+  if (named.size > 1) found.push(`was answered with ${named.size} sessions`);
   if (accepted.filter(({ body }) => body["duplicate"] !== true).length > 1)
     found.push("was taken for new more than once");
   const firedAt = Math.min(
@@ -56,7 +56,7 @@ const mismatches = (accepted: readonly Answer[], rows: readonly FireRow[]): stri
   const told = accepted.map(sessionNamed).find((id) => id !== null);
   return told === undefined || (row.status === "fired" && row.session_id === told)
     ? []
-    : [`was told of session ${told}, and its row is ${row.status} with session ${row.session_id}`];
+    : [`was answered with session ${told}, and its row is ${row.status} with session ${row.session_id}`];
 };
 
 /** Sessions without a cause, sessions that share one, and fires without their session. */
@@ -72,7 +72,7 @@ const orphans = (log: RequestLog, { fires, sessions }: Ledger): string[] => {
     if (delivery_id === null || !log.has(delivery_id))
       found.push(`fire ${id} is of no delivery that was sent`);
     if (status === "fired" && (session_id === null || !present.has(session_id)))
-      found.push(`fire ${id} has fired and session ${session_id} is not there`);
+      found.push(`fire ${id} has fired and session ${session_id} is missing`);
   }
   for (const [id, causes] of grouped(fires, ({ session_id, status }) =>
     status === "duplicate" ? null : session_id,

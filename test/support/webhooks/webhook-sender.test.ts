@@ -66,14 +66,14 @@ test("sends a delivery again under its id after a 503, a reset and an answer tha
   expect(log.get("delivery-0")?.map(({ status }) => status)).toEqual([503, 202]);
 });
 
-test("takes a refusal for an answer", async () => {
+test("treats a refusal as an answer", async () => {
   const { url, ids } = await receiver((response) => response.writeHead(401).end("{}"));
   const log = await senderTo(url).send();
   expect(ids).toHaveLength(1);
   expect(log.get("delivery-0")?.map(({ status }) => status)).toEqual([401]);
 });
 
-test("gives up on a delivery that is never taken", async () => {
+test("gives up on a delivery that is never accepted", async () => {
   const { url } = await receiver(...Array.from({ length: 100 }, () => unavailable));
   await expect(senderTo(url).send()).rejects.toThrow(/delivery-0 is not taken: .*starting/);
 });

@@ -114,7 +114,7 @@ export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boo
     if (yield* holds) return;
     yield* TestClock.adjust("50 millis");
   }
-  return yield* Effect.die(new Error("what was waited for did not come"));
+  return yield* Effect.die(new Error("the expected state was not reached"));
 });
 
 /** The answer of an effect that needs the test clock to advance. */

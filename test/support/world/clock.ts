@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing";
 /** Actors at work get this many seconds to end. */
 const END_S = 10;
 
-/** Second by second: what becomes ready at an instant runs before the next one. */
+/** Second by second: work that becomes ready at an instant runs before the next one. */
 export const advance = (seconds: number) =>
   Effect.repeat(TestClock.adjust("1 second"), { times: seconds - 1 });
 

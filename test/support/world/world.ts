@@ -66,7 +66,7 @@ export const makeAccount = Effect.fnUntraced(function* ({ cap, now = NOON, ...ch
   return account;
 });
 
-/** A hosted project as the store is told of it. */
+/** A hosted project as the store gets it. */
 export const newProject = (
   { accountId, userId }: Pick<World, "accountId" | "userId">,
   {
