@@ -43,6 +43,9 @@ CREATE TABLE change_requests (
   pull_number integer,
   pull_url text,
   pull_status text,
+  state text NOT NULL,
+  state_context jsonb NOT NULL,
+  version integer NOT NULL DEFAULT 1,
   CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at) = 3) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
   CONSTRAINT change_requests_merged_by_fkey FOREIGN KEY (merged_by) REFERENCES users(id),
@@ -52,6 +55,7 @@ CREATE TABLE change_requests (
   CONSTRAINT change_requests_pull_whole CHECK ((((pull_status IS NULL) AND (num_nonnulls(pull_number, pull_url) = 0)) OR ((pull_status = 'wanted'::text) AND (num_nonnulls(pull_number, pull_url) = 0)) OR ((pull_status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])) AND (num_nonnulls(pull_number, pull_url) = 2)))),
   CONSTRAINT change_requests_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
   CONSTRAINT change_requests_sides_whole CHECK ((num_nonnulls(base_commit, head_commit) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT change_requests_state_known CHECK (((state = status) OR ((state = 'merging'::text) AND (status = ANY (ARRAY['open'::text, 'closed'::text]))))),
   CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
 );
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
@@ -184,7 +188,7 @@ CREATE TABLE outbox (
   actor_id uuid NOT NULL,
   command jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
-  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text]))),
+  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text]))),
   CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);

@@ -8,6 +8,7 @@ import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
 import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
+import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
 import { triggerMachine } from "../src/machines/trigger.ts";
@@ -17,6 +18,7 @@ const MACHINES: readonly AnyStateMachine[] = [
   sandboxMachine,
   triggerMachine,
   accountMachine,
+  changeRequestMachine,
   agentRuntimeMachine,
 ];
 

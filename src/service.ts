@@ -13,9 +13,10 @@ import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
-import { requestBranchesLayer } from "./duties/change-requests.ts";
+import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
+import { changeRequestActors } from "./actors/change-request.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
 import { firingLayer } from "./services/firing.ts";
@@ -24,6 +25,7 @@ import { directoryLayer } from "./services/directory.ts";
 import { ModelPolicy } from "./services/models.ts";
 import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
 import { pullRequestsLayer } from "./duties/pull-requests.ts";
+import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { Doubts, recoveryLayer } from "./duties/recovery.ts";
 import { retentionLayer } from "./duties/retention.ts";
@@ -155,10 +157,11 @@ const modelPolicy = (config: Config) =>
 export const actorLayers = <E>({
   config,
   nodeId,
+  publicUrl,
   ports,
   ready = Effect.void,
   addressBook = clusterAddresses,
-}: Pick<ServiceOptions<E>, "config" | "nodeId" | "ports"> & {
+}: Pick<ServiceOptions<E>, "config" | "nodeId" | "publicUrl" | "ports"> & {
   readonly ready?: Effect.Effect<void>;
   readonly addressBook?: AddressBook;
 }) => {
@@ -187,13 +190,26 @@ export const actorLayers = <E>({
     secretsLayer({ nodeId }),
   );
   return duties.pipe(
-    Layer.provideMerge(triggerActors({ ...entity, ...config })),
-    Layer.provideMerge(Layer.mergeAll(firingLayer(config), dashboardSessionsLayer, manifestsLayer)),
+    Layer.provideMerge(Layer.mergeAll(triggerActors({ ...entity, ...config }), changeRequestActors(entity))),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        firingLayer(config),
+        dashboardSessionsLayer,
+        manifestsLayer,
+        pullMirrorLayer({ publicUrl }),
+      ),
+    ),
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
     Layer.provideMerge(
-      Layer.mergeAll(addressBook, Doubts.layer, bootPlacesLayer(config.bootsAtOnce), modelPolicy(config)),
+      Layer.mergeAll(
+        addressBook,
+        Doubts.layer,
+        RequestBranches.layer,
+        bootPlacesLayer(config.bootsAtOnce),
+        modelPolicy(config),
+      ),
     ),
     Layer.provideMerge(ports),
   );
@@ -258,9 +274,9 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
       requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
+      pullRequestsLayer,
     ).pipe(
       Layer.provideMerge(openingsLayer),
-      Layer.provideMerge(pullRequestsLayer({ publicUrl: options.publicUrl })),
       Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),
   );

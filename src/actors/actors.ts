@@ -7,6 +7,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type { AccountEvent, AccountSnapshot } from "../machines/account.ts";
+import type { ChangeRequestEvent, ChangeRequestSnapshot } from "../machines/change-request.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
@@ -27,6 +28,7 @@ export interface ActorKinds {
   readonly sandbox: { readonly snapshot: SandboxSnapshot; readonly event: SandboxEvent };
   readonly account: { readonly snapshot: AccountSnapshot; readonly event: AccountEvent };
   readonly trigger: { readonly snapshot: TriggerSnapshot; readonly event: TriggerEvent };
+  readonly changeRequest: { readonly snapshot: ChangeRequestSnapshot; readonly event: ChangeRequestEvent };
 }
 export type ActorKind = keyof ActorKinds;
 
@@ -37,6 +39,7 @@ export class Actors extends Context.Service<
     readonly sandbox: Tell<SandboxSnapshot, SandboxEvent>;
     readonly account: Tell<AccountSnapshot, AccountEvent>;
     readonly trigger: Tell<TriggerSnapshot, TriggerEvent>;
+    readonly changeRequest: Tell<ChangeRequestSnapshot, ChangeRequestEvent>;
     /** Loads the actor so that it works off its outbox. Returns at once. Recovery makes up for a lost wake. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
     /**

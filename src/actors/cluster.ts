@@ -66,6 +66,7 @@ const entities = {
   sandbox: entityOf("sandbox"),
   account: entityOf("account"),
   trigger: entityOf("trigger"),
+  changeRequest: entityOf("changeRequest"),
 } as const;
 
 type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
@@ -172,6 +173,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       sandbox: yield* entities.sandbox.client,
       account: yield* entities.account.client,
       trigger: yield* entities.trigger.client,
+      changeRequest: yield* entities.changeRequest.client,
     };
     const teller =
       <Kind extends ActorKind>(kind: Kind) =>
@@ -201,6 +203,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       sandbox: teller("sandbox"),
       account: teller("account"),
       trigger: teller("trigger"),
+      changeRequest: teller("changeRequest"),
       wake: (kind, id) => Effect.asVoid(asking(kind, id)),
       load: (kind, id) => Effect.flatMap(asking(kind, id), Fiber.join),
     });

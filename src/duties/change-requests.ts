@@ -10,18 +10,33 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Semaphore from "effect/Semaphore";
+import { Actors } from "../actors/actors.ts";
 import { GitBackend } from "../git/port.ts";
 import { ChangeRequests } from "../store/ports/change-requests.ts";
 import type { ChangeRequest } from "../store/ports/records.ts";
 import { dutyPart, runDuty } from "./duty.ts";
+
+/** Signals that wait; an older one that is lost is made up for by the next round. */
+const SIGNALS = 1024;
 
 export class RequestBranches extends Context.Service<
   RequestBranches,
   {
     /** Has the open requests of a project looked at soon: one of its branches has moved, or may have. */
     readonly moved: (projectId: string) => Effect.Effect<void>;
+    /** The projects of which that was said since the duty asked last; waits for one. */
+    readonly signals: Effect.Effect<readonly string[]>;
   }
->()("platform/actors/RequestBranches") {}
+>()("platform/duties/RequestBranches") {
+  /** The signal alone: actors give it, and the duty stands above them. */
+  static readonly layer = Layer.effect(
+    RequestBranches,
+    Effect.map(Queue.sliding<string>(SIGNALS), (signals) => ({
+      moved: (projectId) => Effect.asVoid(Queue.offer(signals, projectId)),
+      signals: Queue.takeAll(signals),
+    })),
+  );
+}
 
 export interface RequestBranchesOptions {
   /** How long a lost signal, or a branch that was moved from outside, may go untold (PLATFORM_MANIFEST_SYNC_MS). */
@@ -30,8 +45,6 @@ export interface RequestBranchesOptions {
 
 /** Requests that are looked at in one go. */
 const PAGE = 200;
-/** Signals that wait; an older one that is lost is made up for by the next round. */
-const SIGNALS = 1024;
 /** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
 const AT_ONCE = 4;
 
@@ -57,20 +70,23 @@ const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
       Effect.ignore(Effect.map(git.branchTip({ projectId }, branch), (tip) => tips.set(name, tip))),
     { concurrency: AT_ONCE, discard: true },
   );
-  for (const { projectId, number, baseRef, headRef, tips: told } of page) {
+  const actors = yield* Actors;
+  for (const { id, projectId, number, baseRef, headRef, mergeSides, tips: told } of page) {
     const base = tips.get(nameOf(projectId, baseRef));
     const head = tips.get(nameOf(projectId, headRef));
     if (base === undefined || head === undefined) continue;
+    // The outcome of its last merge is unknown, and the repository answers. A request that is merging refuses this.
+    if (mergeSides !== null) yield* Effect.ignore(actors.changeRequest(id, { type: "look.requested" }));
     if (base === told.base && head === told.head) continue;
     yield* noteTips(projectId, number, { tips: { base, head }, now: yield* Clock.currentTimeMillis });
   }
 });
 
 export const requestBranchesLayer = ({ intervalMs }: RequestBranchesOptions) =>
-  Layer.effect(
-    RequestBranches,
+  Layer.effectDiscard(
     Effect.gen(function* () {
       const { allOpen } = yield* ChangeRequests;
+      const { signals } = yield* RequestBranches;
       // One at a time: a slow look would end after a newer one, and note what is old.
       const turn = yield* Semaphore.make(1);
       const look = Effect.fnUntraced(function* (projectId: string | null) {
@@ -81,15 +97,13 @@ export const requestBranchesLayer = ({ intervalMs }: RequestBranchesOptions) =>
           after = page.length < PAGE ? null : (page.at(-1) ?? null);
         } while (after !== null);
       });
-      const signals = yield* Queue.sliding<string>(SIGNALS);
       const onSignal = Effect.gen(function* () {
         // Many moves of a project that came meanwhile are one look.
-        const projects = new Set(yield* Queue.takeAll(signals));
+        const projects = new Set(yield* signals);
         for (const projectId of projects) yield* dutyPart("change_requests", look(projectId));
       });
       yield* Effect.forkScoped(Effect.forever(onSignal));
-      // The first look is for what a former life left untold.
+      // The first look finds the moves that a former process has not told.
       yield* runDuty("change_requests", { round: look(null), periodMs: intervalMs });
-      return RequestBranches.of({ moved: (projectId) => Effect.asVoid(Queue.offer(signals, projectId)) });
     }),
   );

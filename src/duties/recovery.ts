@@ -4,7 +4,7 @@
  * idempotent, and any number of nodes may run it.
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 this alone
- *     brings a session that was provisioning to running or failed.
+ *     brings a session that was provisioning to running or failed, and finishes an interrupted merge.
  *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7).
  *  L3 An account's counters match the rows that they count (I1, I12). A difference is corrected under the account's
  *     lock and logged.
@@ -17,13 +17,14 @@ import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
 import { failure } from "../domain/failure.ts";
+import { ChangeRequests } from "../store/ports/change-requests.ts";
 import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import type { OwnerlessSession } from "../store/ports/records.ts";
-import { Actors } from "../actors/actors.ts";
+import { Actors, type ActorKind } from "../actors/actors.ts";
 import { runDuty } from "./duty.ts";
 
 export interface RecoveryOptions {
@@ -84,7 +85,7 @@ const LOADED_WITHIN = "1 second";
  * comes after the answers to all earlier queries, so a slow machine loads its sessions slowly and serves requests in
  * between.
  */
-const load = Effect.fnUntraced(function* (kind: "session" | "sandbox", ids: readonly string[]) {
+const load = Effect.fnUntraced(function* (kind: ActorKind, ids: readonly string[]) {
   const actors = yield* Actors;
   const { ping } = yield* StoreHealth;
   yield* Effect.forEach(
@@ -102,6 +103,7 @@ export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
   const { unsettled: sessions, ownerless } = yield* Sessions;
   const { unsettled: sandboxes } = yield* Sandboxes;
+  const { unsettled: changeRequests } = yield* ChangeRequests;
   const { waitingAccounts } = yield* Admissions;
   yield* mendCounters;
   for (const id of yield* waitingAccounts) {
@@ -110,6 +112,7 @@ export const recover = Effect.gen(function* () {
   for (const session of yield* ownerless) yield* endOwnerless(session);
   yield* load("session", yield* sessions);
   yield* load("sandbox", yield* sandboxes);
+  yield* load("changeRequest", yield* changeRequests);
 });
 
 /** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */

@@ -15,29 +15,12 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { GIT_FAILURE_CODES } from "../domain/git-failure.ts";
 import type { Upstream } from "../domain/repository-credential.ts";
 
 /** An error of a repository, as people see it: without credentials, and without paths of this machine. */
 export class GitError extends Schema.TaggedError<GitError>()("GitError", {
-  code: Schema.Literals([
-    "unknown_repository",
-    "unknown_ref",
-    "branch_conflict",
-    "ref_moved",
-    // A session's branch cannot be the default branch.
-    "reserved_branch",
-    "import_failed",
-    "file_too_large",
-    "not_a_file",
-    "timeout",
-    // The repository's node is unreachable now. The operation may or may not have happened. Temporary.
-    "away",
-    // The upstream server is unreachable or fails. Temporary.
-    "unavailable",
-    // The upstream server refused the credential, or the request.
-    "refused",
-    "git_failed",
-  ]),
+  code: Schema.Literals(GIT_FAILURE_CODES),
   message: Schema.String,
 }) {}
 

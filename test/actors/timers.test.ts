@@ -25,6 +25,7 @@ const over = (
     session: elsewhere,
     sandbox: elsewhere,
     account: elsewhere,
+    changeRequest: elsewhere,
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
     load: () => Effect.succeed(false),

@@ -1,11 +1,8 @@
-/** How change requests end (api.md 6, src/http/handlers/merging.ts K1 to K4): merged or closed. */
+/** How change requests end (api.md 6, src/machines/change-request.ts): merged or closed. */
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { GitBackend } from "../../src/git/port.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
@@ -59,6 +56,20 @@ const filesOf = async (name: string): Promise<readonly string[]> =>
 const messageOf = (name: string): Promise<string> => gitOk(bare(), "log", "-1", "--format=%B", name);
 const slugs = async (): Promise<readonly unknown[]> =>
   listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers").map(({ slug }) => slug);
+
+/** From here on git waits before it moves the default branch: `asked` when it is about to, `go` lets it. */
+const holdMerge = () => {
+  const [asked, go] = ["asked", "go"].map((name) => path.join(service.importRoot, `${name}-${randomUUID()}`));
+  gitStandIn(
+    service.importRoot,
+    `case " $* " in *" update-ref "*) touch '${asked}'; until [ -e '${go}' ]; do sleep 0.05; done ;; esac
+     exec "$REAL" "$@"`,
+  );
+  return {
+    asked: () => eventually(() => expect(existsSync(asked ?? "")).toBe(true)),
+    go: () => writeFileSync(go ?? "", ""),
+  };
+};
 
 describe("a merge", () => {
   it("takes the default branch forward to the head, and the request says so", async () => {
@@ -169,16 +180,9 @@ describe("a merge", () => {
     expect(merges.split("\n")).toHaveLength(2);
   });
 
-  it("goes through where whoever asked has gone", async () => {
+  it("goes on when the caller leaves", async () => {
     const number = await propose("work", { a: "1\n" });
-    const [asked, go] = ["asked", "go"].map((name) =>
-      path.join(service.importRoot, `${name}-${randomUUID()}`),
-    );
-    gitStandIn(
-      service.importRoot,
-      `case " $* " in *" update-ref "*) touch '${asked}'; until [ -e '${go}' ]; do sleep 0.05; done ;; esac
-       exec "$REAL" "$@"`,
-    );
+    const held = holdMerge();
     const gone = new AbortController();
     const request = fetch(`${service.url}${at(`/${number}/merge`)}`, {
       method: "POST",
@@ -187,77 +191,38 @@ describe("a merge", () => {
       signal: gone.signal,
     });
     const refused = expect(request).rejects.toThrow();
-    await eventually(() => expect(existsSync(asked ?? "")).toBe(true));
+    await held.asked();
     gone.abort();
     await refused;
     // The service has heard of it when it answers another request of that client's.
     expectStatus(await service.request("GET", "/v1/me"), 200);
-    writeFileSync(go ?? "", "");
+    held.go();
     await eventually(async () => expect((await get(number))["status"]).toBe("merged"));
   });
-});
 
-/** K1 alone. */
-const begin = (number: number, head: string) =>
-  service.inside(
-    Effect.gen(function* () {
-      const base = (yield* (yield* GitBackend).branchTip({ projectId: pid }, "main")) ?? "";
-      yield* (yield* ChangeRequests).beginMerge(pid, number, { base, head });
-      return base;
-    }),
-  );
-
-/** K2 alone. */
-const mergeInGit = (head: string) =>
-  service.inside(
-    Effect.flatMap(GitBackend, (git) =>
-      git.merge({ projectId: pid }, { branch: "main", head, message: "Merge", at: 0 }),
-    ),
-  );
-
-describe("a merge that broke off", () => {
-  it("after git had made it is finished by the next one: the row, and the manifest", async () => {
-    const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
-    const number = await propose("work", { "platform.toml": manifest });
-    const [head, open] = [await rev("work"), await get(number)];
-    const base = await begin(number, head);
-    await mergeInGit(head);
-    expect([await slugs(), (await get(number))["status"]]).toEqual([["push"], "open"]);
-    const merged = fields(expectStatus(await merge(number), 200));
-    expect(merged).toMatchObject({ status: "merged", merged_commit: head, merged_by: userId });
-    expect(await rev("main")).toBe(head);
-    expect(await slugs()).toEqual(["push", "new"]);
-    expect(await get(number)).toMatchObject({
-      base_commit: base,
-      head_commit: head,
-      files_changed: open["files_changed"],
-    });
-  });
-
-  it("after git had made it cannot be closed: the work is there", async () => {
+  it("under way is shown as open, cannot be closed, and answers each caller", async () => {
     const number = await propose("work", { a: "1\n" });
-    const head = await rev("work");
-    await begin(number, head);
-    await mergeInGit(head);
+    const held = holdMerge();
+    const merges = [merge(number), merge(number)];
+    await held.asked();
+    expect((await get(number))["status"]).toBe("open");
     expect(seen(await close(number))).toEqual([409, "merge_unfinished"]);
-    expectStatus(await merge(number), 200);
+    held.go();
+    const answers = await Promise.all(merges);
+    for (const answer of answers)
+      expect(fields(expectStatus(answer, 200))).toMatchObject({ status: "merged", merged_by: userId });
     expect(seen(await close(number))).toEqual([409, "not_open"]);
   });
 
-  it("before git made it is made by the next one, or closed", async () => {
+  it("that git fails at leaves the request open, to be merged again or closed", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
-    await begin(one, await rev("one"));
-    await begin(two, await rev("two"));
-    expect(fields(expectStatus(await merge(one), 200))["merged_commit"]).toBe(await rev("one"));
+    gitStandIn(service.importRoot, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
+    for (const number of [one, two]) expect(seen(await merge(number))).toEqual([500, "repository_failed"]);
+    expect(await filesOf("main")).toEqual(["README.md", "platform.toml"]);
+    vi.unstubAllEnvs();
+    expectStatus(await merge(one), 200);
     expect(fields(expectStatus(await close(two), 200))["status"]).toBe("closed");
-  });
-
-  it("is not taken for one that a rewound branch never had", async () => {
-    const number = await propose("work", { a: "1\n" });
-    await begin(number, await rev("work"));
-    await gitOk(bare(), "update-ref", "refs/heads/work", await rev("main"));
-    expect(seen(await merge(number))).toEqual([422, "no_changes"]);
-    expect((await get(number))["status"]).toBe("open");
+    expect(await filesOf("main")).toEqual(["README.md", "a", "platform.toml"]);
   });
 });
 

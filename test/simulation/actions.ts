@@ -25,6 +25,7 @@ import { answerOf, sessionIdOf } from "./answers.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import type { Order } from "./postgres/orders.ts";
+import { Requests } from "./requests.ts";
 import { distort, forget, plantOrphan } from "./restoring.ts";
 import { ACCOUNTS, PROJECTS, USERS } from "./settled.ts";
 import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./steps.ts";
@@ -88,11 +89,13 @@ const refusal = (cause: Cause.Cause<unknown>): "refused" | "unknown" => {
 export class Actions {
   readonly #world: World;
   readonly #ledger: Ledger;
+  readonly #requests: Requests;
   #turn = 0;
 
   constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#requests = new Requests(world, ledger, (kind, about, effect) => this.#ask(kind, about, effect));
   }
 
   perform(step: Step): void {
@@ -177,6 +180,9 @@ export class Actions {
     lie: ({ which }) => {
       this.#world.lies += 1 + (which % 2);
     },
+    propose: ({ which, how }) => this.#requests.propose(which, how),
+    merge: ({ which, how }) => this.#requests.merge(which, how),
+    close: ({ which, how }) => this.#requests.close(which, how),
   };
 
   /** One of the nodes. */
@@ -220,6 +226,7 @@ export class Actions {
       asked.answer = { at: this.#ledger.tick(), is, sessionId };
       const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
       this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
+      if (Exit.isSuccess(exit)) about.done?.(exit.value);
     });
     if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
   }
@@ -385,6 +392,8 @@ const databaseFault = (which: number, how: number): Order => {
 
 interface Subject {
   readonly account: number;
-  /** The session or the fire. */
+  /** The session, the fire or the change request. */
   readonly id: string | null;
+  /** Hears the answer, if it is done. */
+  readonly done?: (value: unknown) => void;
 }

@@ -16,6 +16,7 @@ import {
 } from "./books.ts";
 import { BOOT_TIMEOUT_MS } from "./config.ts";
 import type { Ledger } from "./ledger.ts";
+import { unendedMerges } from "./merges.ts";
 import { plantOrphan } from "./restoring.ts";
 import { tokensOf } from "./tokens.ts";
 import { isLive } from "./watch.ts";
@@ -67,6 +68,7 @@ export const unrest = (tables: TableSet): readonly string[] => [
     const waits = tables.queue.some(({ accountId }) => accountId === id);
     return waits && activeSessions < cap ? [`I13 account ${id} has a free slot and waiting fires`] : [];
   }),
+  ...unendedMerges(tables),
 ];
 
 /** I9, both ways: what runs has a live record and a live session, and what is said to run does. */

@@ -39,6 +39,9 @@ const YIELDING = 0.3;
 const LATE_MIN_MS = 60;
 const LATE_MAX_MS = 10_000;
 
+/** What is said of a call that no one looks at. */
+const unseen = (_exit: Exit.Exit<unknown, unknown>): void => undefined;
+
 export class Boundary {
   readonly trace: string[] = [];
   readonly hits = new Map<string, number>();
@@ -126,9 +129,14 @@ export class Boundary {
       const world = Effect.suspend(() => {
         if (!this.pass(`before ${name}`, call.isTraced, process)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
-        const look = call.isTraced ? this.onCall(call) : null;
-        return Effect.flatMap(Effect.exit(this.#late(call, effect)), (exit) => {
-          look?.(exit);
+        let look = unseen;
+        // Looked at when it arrives: others write while it is on its way.
+        const arrived = Effect.suspend(() => {
+          if (call.isTraced) look = this.onCall(call);
+          return effect;
+        });
+        return Effect.flatMap(Effect.exit(this.#late(call, arrived)), (exit) => {
+          look(exit);
           if (process.isDead) return Effect.never;
           this.#happened(call, exit);
           if (!this.pass(`after ${name}`, call.isTraced, process)) return Effect.never;

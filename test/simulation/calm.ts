@@ -4,6 +4,9 @@
  */
 import type { TableSet } from "../../src/store/memory/tables.ts";
 
+/** For so long after it was over a disturbance excuses what is late, ms. */
+export const AFTERMATH_MS = 6_000;
+
 /** Longest that the former two may take, ms. */
 const SOON_MS = 5_000;
 /** Longest that a due instant's row may take from when it was seen to be due, ms. It is looked at once a second. */

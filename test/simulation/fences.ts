@@ -15,7 +15,11 @@ interface Saving {
   readonly before: unknown;
 }
 
-const KINDS = { "store.Sessions.memory": "sessions", "store.Sandboxes.memory": "sandboxes" } as const;
+const KINDS = {
+  "store.Sessions.memory": "sessions",
+  "store.Sandboxes.memory": "sandboxes",
+  "store.ChangeRequests.memory": "changeRequests",
+} as const;
 
 const rowOf = (
   tables: TableSet,

@@ -2,8 +2,19 @@
 
 /** A person's request, or what became of it; null: no answer came (yet). */
 export interface Asked {
-  readonly kind: "create" | "stop" | "restart" | "remove" | "fire" | "replay" | "cancel" | "other";
-  /** The session, or the fire, that it was about. */
+  readonly kind:
+    | "create"
+    | "stop"
+    | "restart"
+    | "remove"
+    | "fire"
+    | "replay"
+    | "cancel"
+    | "propose"
+    | "merge"
+    | "close"
+    | "other";
+  /** The session, the fire or the change request that it was about. */
   readonly about: string | null;
   /** Its place among all requests and answers. */
   readonly at: number;
@@ -38,7 +49,7 @@ export interface Attempt {
 export class Ledger {
   readonly asked: Asked[] = [];
   readonly deliveries: Delivery[] = [];
-  /** Tips of the default branches as pushes left them. */
+  /** Tips of the default branches as pushes and merges left them. */
   readonly tips = new Map<string, string>();
   /** Branches whose pushes were taken under another name than they had. */
   readonly mangled: string[] = [];

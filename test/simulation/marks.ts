@@ -87,8 +87,27 @@ const SELDOM: Names = [
   "store.Sessions.rename",
   "store.WebhookRefusals.prune",
 ];
+/** What change requests ask for. */
+const OF_REQUESTS: Names = [
+  "git.compare",
+  "git.compare",
+  "git.merge",
+  "git.merge",
+  "git.merge",
+  "store.ChangeRequests.allOpen",
+  "store.ChangeRequests.byId",
+  "store.ChangeRequests.get",
+  "store.ChangeRequests.memory.complete",
+  "store.ChangeRequests.memory.load",
+  "store.ChangeRequests.memory.save",
+  "store.ChangeRequests.memory.save",
+  "store.ChangeRequests.memory.save",
+  "store.ChangeRequests.noteTips",
+  "store.ChangeRequests.open",
+  "store.ChangeRequests.unsettled",
+];
 /** All calls that can be marked. */
-export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM]);
+export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM, ...OF_REQUESTS]);
 
 /** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */
 const FAILING_THEIR_OWN_WAY = /^(daemon|provider)\./;
@@ -110,6 +129,7 @@ const LATE: Names = [
   "store.Sandboxes.open",
   "store.Sessions.memory.save",
   "store.Fires.request",
+  "store.ChangeRequests.memory.save",
 ];
 
 /** A common call goes wrong at one of so many of its first times. */
@@ -123,10 +143,11 @@ const markOf = (random: Random, names: Names, nthMax: number): Mark => {
   return { point: `${random.pick(faults)} ${name}`, nth: random.between(1, nthMax) };
 };
 
-/** A run's marks: one of a call that it makes, two of such as it may not make at all, and one that is late. */
+/** A run's marks: one of a call that it makes, two of such as it may not make at all, one that is late, and one of a change request's. */
 export const marksOf = (random: Random): readonly Mark[] => [
   markOf(random, COMMON, NTH_MAX),
   markOf(random, SELDOM, 1),
   markOf(random, SELDOM, 1),
   { point: `late ${random.pick(LATE)}`, nth: random.between(1, NTH_MAX) },
+  markOf(random, OF_REQUESTS, NTH_MAX),
 ];

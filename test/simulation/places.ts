@@ -165,6 +165,7 @@ export class Places {
             sandbox: tell("sandbox"),
             account: tell("account"),
             trigger: tell("trigger"),
+            changeRequest: tell("changeRequest"),
             wake: (kind: ActorKind, id: string) => {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));

@@ -26,7 +26,7 @@ export interface PlantResult {
 const [mode = "known", from = "1", runs = "2000", ...names] = process.argv.slice(2);
 const steps = SHORT_STEPS;
 
-const FILES = ["plants.ts", "plants-of-invariants.ts", "plants-of-placement.ts"].map(
+const FILES = ["plants.ts", "plants-of-invariants.ts", "plants-of-placement.ts", "plants-of-requests.ts"].map(
   (name) => new URL(name, import.meta.url),
 );
 

@@ -1,5 +1,6 @@
 import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
 import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
+import { PLANTS_OF_REQUESTS } from "./plants-of-requests.ts";
 
 /** A replacement of text. */
 export interface Edit {
@@ -22,6 +23,7 @@ export interface Plant extends Edit {
 export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_INVARIANTS,
   ...PLANTS_OF_PLACEMENT,
+  ...PLANTS_OF_REQUESTS,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",
@@ -91,7 +93,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 259,
+    seed: 418,
   },
   {
     name: "deleted-restarts",

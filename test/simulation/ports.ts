@@ -22,6 +22,7 @@ import { Previews } from "../../src/store/ports/previews.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
+import type { MadeMerge } from "./merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
 
@@ -29,7 +30,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -127,6 +128,8 @@ export interface PortOptions {
   readonly opening: (record: { readonly id: string; readonly nodeId: string }) => void;
   /** A sandbox that is there is being destroyed. */
   readonly destroying: (sandboxId: string) => void;
+  /** Git has merged, and moved a branch. */
+  readonly merged: (merge: MadeMerge) => void;
 }
 
 type Faulty = Parameters<SimulatedSandboxes["Service"]["fault"]>[0];
@@ -170,7 +173,7 @@ const unreliable = (
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, process, random, providerFaults, lies, opening, destroying }: PortOptions,
+  { boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
@@ -190,6 +193,17 @@ export const portsBehind = (
       opening(record);
       return sandboxes.open(record);
     },
+  });
+  const git = Context.get(ports, GitBackend);
+  ports = Context.add(ports, GitBackend, {
+    ...git,
+    merge: ({ projectId }, request) =>
+      Effect.tap(git.merge({ projectId }, request), (made) =>
+        Effect.sync(() => {
+          const { message } = request;
+          if (made.outcome === "merged") merged({ projectId, message, commit: made.commit });
+        }),
+      ),
   });
   ports = addBehind(ports, GitBackend, { boundary, process, port: "git", failure: gitError });
   ports = addBehind(ports, DaemonClient, { boundary, process, port: "daemon", failure: null });

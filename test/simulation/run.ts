@@ -4,6 +4,7 @@ import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
 import { Ledger } from "./ledger.ts";
 import { marksOf } from "./marks.ts";
+import { Merges } from "./merges.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
@@ -45,6 +46,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
   const actions = new Actions(world, ledger);
   const { time, boundary } = world;
   const { violations } = watch;
+  const merges = new Merges(world, ledger, violations);
   const pass = (ms: number) => world.pass(ms);
   try {
     pass(START_MS);
@@ -61,6 +63,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
       if (violations.length > 0) break;
     }
     if (violations.length === 0) violations.push(...checkAtRest(world, ledger, pass));
+    if (violations.length === 0) violations.push(...merges.atRest());
   } catch (error) {
     violations.push(`crashed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }

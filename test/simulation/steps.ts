@@ -28,6 +28,9 @@ export const KINDS = [
   "secret",
   "orphan",
   "lie",
+  "propose",
+  "merge",
+  "close",
 ] as const;
 export type StepKind = (typeof KINDS)[number];
 
@@ -75,6 +78,9 @@ const WEIGHTS: Readonly<Record<StepKind, number>> = {
   secret: 1,
   orphan: 1,
   lie: 1,
+  propose: 7,
+  merge: 5,
+  close: 2,
 };
 
 const drawn = (random: Random): StepKind => {

@@ -16,6 +16,7 @@ import * as EffectRandom from "effect/Random";
 import { Scheduler } from "effect/Scheduler";
 import * as Scope from "effect/Scope";
 import { singleRunner } from "../../src/actors/cluster.ts";
+import { requestBranchesLayer } from "../../src/duties/change-requests.ts";
 import { Entropy } from "../../src/services/entropy.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { uuidV7 } from "../../src/domain/ids.ts";
@@ -29,10 +30,11 @@ import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
 import { numbered } from "../support/world/world.ts";
 import { Boundary } from "./boundary.ts";
-import { Calm } from "./calm.ts";
+import { AFTERMATH_MS, Calm } from "./calm.ts";
 import { CONFIG } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
+import type { MadeMerge } from "./merges.ts";
 import { portsBehind, STORE, type Twins } from "./ports.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import type { Order } from "./postgres/orders.ts";
@@ -44,9 +46,6 @@ import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
 import { BEGINNING, MASTER, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
-
-/** For so long after it was over a disturbance excuses what is late, ms. */
-const AFTERMATH_MS = 6_000;
 
 /** By a seed's remainder: most worlds have one node, as most installations do. */
 const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 2, 3, 1] as const;
@@ -60,7 +59,10 @@ export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
 type Receive = Effect.Success<typeof makeReceive>;
 
 const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
-  actorLayers({ config: CONFIG, nodeId, ports, addressBook });
+  Layer.provideMerge(
+    requestBranchesLayer({ intervalMs: CONFIG.manifestSyncMs }),
+    actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook }),
+  );
 
 /** A life of the service that has started. */
 export interface Life {
@@ -113,6 +115,8 @@ export class World {
   clockSetAt = -Infinity;
   /** Called when a sandbox that is there is about to be destroyed. */
   onDestroy: (sandboxId: string) => void = () => undefined;
+  /** Called when git has merged, and moved a branch. */
+  onMerged: (merge: MadeMerge) => void = () => undefined;
   readonly cursors = new Cursors();
   readonly nodes: readonly Node[];
   readonly places: Places;
@@ -271,6 +275,7 @@ export class World {
       },
       opening: ({ id: sandboxId, nodeId }) => this.#nodeOf.set(sandboxId, nodeId),
       destroying: (sandboxId) => this.onDestroy(sandboxId),
+      merged: (merge) => this.onMerged(merge),
     });
   }
 

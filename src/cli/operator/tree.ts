@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import { ACCOUNT_LIMITS } from "../../actors/account.ts";
+import { CHANGE_REQUEST_LIMITS } from "../../actors/change-request.ts";
 import type { ActorKind } from "../../actors/actors.ts";
 import { MOVES_POLL_MS, SHARDS, TAKEOVER } from "../../actors/cluster.ts";
 import type { ActorLimits } from "../../actors/host.ts";
@@ -42,6 +43,7 @@ const ACTORS: Readonly<Record<ActorKind, ActorLimits>> = {
   sandbox: SANDBOX_LIMITS,
   account: ACCOUNT_LIMITS,
   trigger: TRIGGER_LIMITS,
+  changeRequest: CHANGE_REQUEST_LIMITS,
 };
 
 const UNITS = [

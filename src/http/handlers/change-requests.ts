@@ -3,8 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
+import { Actors } from "../../actors/actors.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { PullRequestDuty } from "../../duties/pull-requests.ts";
 import { parseBranchName } from "../../domain/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
@@ -27,7 +27,7 @@ interface OpenRequest {
   readonly description?: string;
 }
 
-const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
+export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   const head = yield* headOf(caller, pid, request);
@@ -73,7 +73,7 @@ const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
         ),
       ),
     );
-  yield* (yield* PullRequestDuty).wake(pid);
+  yield* (yield* Actors).wake("changeRequest", opened.id);
   return changeRequestWire(opened);
 });
 
@@ -135,10 +135,16 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   };
 });
 
-const merge = Effect.fnUntraced(function* (path: NumberPath, { message }: { readonly message?: string }) {
+export const merge = Effect.fnUntraced(function* (
+  path: NumberPath,
+  { message }: { readonly message?: string },
+) {
   const request = yield* found(path);
-  const project = yield* projectFor(yield* Caller, path.pid);
-  return changeRequestWire(yield* mergeRequest(project, request, message));
+  return changeRequestWire(yield* mergeRequest(request, message));
+});
+
+export const close = Effect.fnUntraced(function* (path: NumberPath) {
+  return changeRequestWire(yield* closeRequest(yield* found(path)));
 });
 
 export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests", (handlers) =>
@@ -174,11 +180,5 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
-    .handle("close", ({ params }) =>
-      answering(
-        Effect.gen(function* () {
-          return changeRequestWire(yield* closeRequest(yield* found(params)));
-        }),
-      ),
-    ),
+    .handle("close", ({ params }) => answering(close(params))),
 );

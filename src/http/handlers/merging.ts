@@ -1,25 +1,10 @@
-/**
- * How a change request ends: merged or closed (api.md 6; spec 1: work reaches the default branch through a merge alone).
- *
- * A merge is four steps, in this order, and may die after each:
- *  K1 the commits it is about to bring together are noted in the row;
- *  K2 git merges them, by compare-and-swap on the branch's tip;
- *  K3 the manifest is read again: a merge may bring triggers;
- *  K4 the row says `merged`, in one transaction with its event; open requests are looked at, since their base moved.
- * Nobody takes up what died; performing it again does. A head that the base branch has already, and that K1 noted, was
- * merged by this request: K3 and K4 are made up for. A head that it has and that nobody noted has no commit of its own.
- * So a row that says `merged` is true, and the manifest in force is no older.
- */
-import * as Clock from "effect/Clock";
+/** How a change request ends: its actor merges or closes it (actors/change-request.ts), and the answer says what came of it. */
 import * as Effect from "effect/Effect";
-import * as Fiber from "effect/Fiber";
-import { RequestBranches } from "../../duties/change-requests.ts";
-import { Manifests } from "../../duties/manifests.ts";
-import { PullRequestDuty } from "../../duties/pull-requests.ts";
-import { GitBackend, type GitError } from "../../git/port.ts";
+import type { MergeRefusal } from "../../domain/merge.ts";
+import { GitError } from "../../git/port.ts";
+import { askToClose, askToMerge } from "../../services/merging.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
-import { Faults } from "../../store/ports/faults.ts";
-import type { ChangeRequest, MergeSides, Project } from "../../store/ports/records.ts";
+import type { ChangeRequest } from "../../store/ports/records.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
 import { gitFailed } from "../refusals.ts";
@@ -56,108 +41,44 @@ export const refGone = (error: GitError) =>
 const mergeFailed = (error: GitError) =>
   error.code === "ref_moved" ? new Unavailable({ error: error.message, code: "busy" }) : refGone(error);
 
-/** The base's tip where it has what the request's last merge was to bring in; null where it has not. */
-const tipWithFormerMerge = Effect.fnUntraced(function* ({ projectId, baseRef, mergeSides }: ChangeRequest) {
-  if (mergeSides === null) return null;
-  const git = yield* GitBackend;
-  const { commits, base } = yield* git.compare({ projectId }, { base: baseRef, head: mergeSides.head });
-  return commits.length === 0 ? base : null;
+const refusedMerge = (request: ChangeRequest, refusal: MergeRefusal) => {
+  switch (refusal.because) {
+    case "no_changes":
+      return noChanges(request);
+    case "conflict":
+      return mergeConflict(request, refusal.paths);
+    case "git":
+      return mergeFailed(new GitError(refusal));
+  }
+};
+
+const unfinished = ({ number }: ChangeRequest): Conflict =>
+  new Conflict({
+    error: `Change request #${number} is being merged. Ask again when the merge has ended.`,
+    code: "merge_unfinished",
+  });
+
+const reread = Effect.fnUntraced(function* ({ projectId, number }: ChangeRequest) {
+  return (yield* (yield* ChangeRequests).get(projectId, number)) ?? (yield* notFound("change request"));
 });
 
-/** K3 and K4. */
-const finish = Effect.fnUntraced(function* (
-  project: Project,
-  { number }: ChangeRequest,
-  merge: MergeSides & { readonly commit: string },
+/** Merges an open request. The merge goes on when the caller leaves. */
+export const mergeRequest = Effect.fnUntraced(function* (
+  request: ChangeRequest,
+  message: string | undefined,
 ) {
   const { user } = yield* Caller;
-  const faults = yield* Faults;
-  faults("merge.made");
-  yield* (yield* Manifests).sync(project);
-  faults("merge.read");
-  const now = yield* Clock.currentTimeMillis;
-  const merged = yield* (yield* ChangeRequests).recordMerge(project.id, number, {
-    ...merge,
-    by: user.id,
-    now,
-  });
-  yield* (yield* RequestBranches).moved(project.id);
-  return merged ?? (yield* notFound("change request"));
+  const answer = yield* askToMerge(request, { by: user.id, message: message ?? null });
+  if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
+  const merged = yield* reread(request);
+  return answer.outcome === "merged" ? merged : yield* notOpen(merged);
 });
 
-/** What becomes of a request whose head the base has already. */
-const finishFormer = Effect.fnUntraced(function* (project: Project, { number }: ChangeRequest) {
-  // Read after git was asked: whoever merged meanwhile had noted it before.
-  const request = yield* (yield* ChangeRequests).get(project.id, number);
-  if (request === null) return yield* notFound("change request");
-  const commit = yield* tipWithFormerMerge(request);
-  if (commit === null || request.mergeSides === null) return yield* noChanges(request);
-  return yield* finish(project, request, { ...request.mergeSides, commit });
-});
-
-const titleOf = ({ number, title }: ChangeRequest): string =>
-  `Merge change request #${number}: ${title.replaceAll(/\s+/g, " ").trim()}`;
-
-const mergeNow = Effect.fnUntraced(function* (
-  project: Project,
-  request: ChangeRequest,
-  message: string | undefined,
-) {
-  const { number, baseRef, headRef } = request;
-  const repository = { projectId: project.id };
-  const git = yield* GitBackend;
-  const seen = yield* git.compare(repository, { base: baseRef, head: headRef });
-  if (seen.commits.length === 0) return yield* finishFormer(project, request);
-  if (!seen.mergeable) return yield* mergeConflict(request, seen.conflicts);
-  const { base, head } = seen;
-  if (!(yield* (yield* ChangeRequests).beginMerge(project.id, number, { base, head }))) {
-    const ended = yield* (yield* ChangeRequests).get(project.id, number);
-    return yield* ended === null ? notFound("change request") : notOpen(ended);
-  }
-  (yield* Faults)("merge.noted");
-  const merge = yield* git.merge(repository, {
-    branch: baseRef,
-    head,
-    message: message ?? titleOf(request),
-    at: yield* Clock.currentTimeMillis,
-  });
-  if (merge.outcome === "conflict") return yield* mergeConflict(request, merge.paths);
-  // `contained`: another call for the same head was quicker, since the base did not have it a moment ago.
-  return merge.outcome === "merged"
-    ? yield* finish(project, request, { base: merge.base, head, commit: merge.commit })
-    : yield* finish(project, request, { base, head, commit: merge.base });
-});
-
-/** Merges an open request. It goes through also where whoever asked leaves meanwhile. */
-export const mergeRequest = Effect.fnUntraced(function* (
-  project: Project,
-  request: ChangeRequest,
-  message: string | undefined,
-) {
-  if (request.status !== "open") return yield* notOpen(request);
-  const merged = yield* Effect.flatMap(
-    Effect.forkDetach(mergeNow(project, request, message)),
-    Fiber.join,
-  ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(mergeFailed(error))));
-  yield* (yield* PullRequestDuty).wake(project.id);
-  return merged;
-});
-
-/** Closes a request; a closed one stays as it is, and what git has merged is not closed any more. */
+/** Closes a request; a closed one stays as it is. */
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
-  const { projectId, number } = request;
-  const finished = Effect.catchTag(tipWithFormerMerge(request), "GitError", (error) =>
-    error.code === "unknown_ref" ? Effect.succeed(null) : Effect.fail(gitFailed(error)),
-  );
-  if (request.status === "open" && (yield* finished) !== null) {
-    return yield* new Conflict({
-      error: `The merge of #${number} was interrupted after ${request.baseRef} was updated. Merge it again to finish.`,
-      code: "merge_unfinished",
-    });
-  }
-  const now = yield* Clock.currentTimeMillis;
-  const closed = yield* (yield* ChangeRequests).close(projectId, number, now);
-  if (closed === null) return yield* notFound("change request");
-  yield* (yield* PullRequestDuty).wake(projectId);
-  return closed.status === "merged" ? yield* notOpen(closed) : closed;
+  const answer = yield* askToClose(request);
+  if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
+  if (answer.outcome === "merging") return yield* unfinished(request);
+  const ended = yield* reread(request);
+  return answer.outcome === "merged" ? yield* notOpen(ended) : ended;
 });

@@ -1,20 +1,30 @@
 /** Change requests in memory: see postgres/change-requests.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type {
+  ChangeRequestCommand,
+  ChangeRequestEvent,
+  ChangeRequestSnapshot,
+} from "../../machines/change-request.ts";
+import { changeRequestColumns, OPENED, type ChangeRequestChange } from "../change-request-columns.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests } from "../ports/change-requests.ts";
+import { Fenced, type Memory } from "../ports/journal.ts";
 import type { ChangeRequest } from "../ports/records.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];
+
+const records = (tables: TableSet): readonly ChangeRequest[] =>
+  [...tables.changeRequests.values()].map(({ record }) => record);
 
 const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
   Effect.suspend(() => {
     const { projectId, headRef } = request;
     const project = tables.projects.get(projectId);
     if (project === undefined) return Effect.die(new Error("a change request of an unknown project"));
-    const isTaken = [...tables.changeRequests.values()].some(
+    const isTaken = records(tables).some(
       (other) => other.projectId === projectId && other.headRef === headRef && other.status === "open",
     );
     if (isTaken) return Effect.fail(new Taken({ what: headRef }));
@@ -30,7 +40,8 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
       merged: null,
       pull: null,
     };
-    tables.changeRequests.set(opened.id, opened);
+    tables.changeRequests.set(opened.id, { record: opened, snapshot: OPENED.snapshot, version: 1 });
+    tables.changeRequestOutbox.append(opened.id, OPENED.commands);
     tables.events.append([changeRequestEvent(opened)]);
     return Effect.succeed(opened);
   });
@@ -48,11 +59,41 @@ interface TipsTold {
   readonly now: number;
 }
 
-/** Moves a request to another status. */
-const move = (tables: TableSet, request: ChangeRequest): ChangeRequest => {
-  tables.changeRequests.set(request.id, request);
-  tables.events.append([changeRequestEvent(request)]);
-  return request;
+const save = Effect.fnUntraced(function* (tables: TableSet, change: ChangeRequestChange) {
+  const { id, version, before, after } = change;
+  const row = tables.changeRequests.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  const columns = changeRequestColumns(change);
+  const record: ChangeRequest = { ...row.record, ...columns };
+  tables.changeRequests.set(id, { record, snapshot: after, version: version + 1 });
+  if (change.completes !== null) tables.changeRequestOutbox.remove(id, [change.completes]);
+  const pending = tables.changeRequestOutbox.append(id, change.commands);
+  if (columns.status !== undefined) tables.events.append([changeRequestEvent(record)]);
+  else if (before.state !== after.state) tables.events.waiting.wake(record.projectId);
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (
+  tables: TableSet,
+): Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.changeRequests.get(id);
+      if (row === undefined) return null;
+      const { snapshot, version } = row;
+      return { snapshot, version, pending: tables.changeRequestOutbox.of(id) };
+    }),
+  save: (change) => save(tables, change),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.changeRequestOutbox.remove(id, commandIds);
+    }),
+});
+
+/** Writes columns that no step of the actor sets. */
+const put = (tables: TableSet, record: ChangeRequest): void => {
+  const row = tables.changeRequests.get(record.id);
+  if (row !== undefined) tables.changeRequests.set(record.id, { ...row, record });
 };
 
 /** Requests that have a pull request, or should get one. Ended ones come first. */
@@ -67,7 +108,7 @@ const noteTips = (tables: TableSet, found: ChangeRequest | null, told: TipsTold)
   if (found?.status !== "open") return;
   if (found.tips.base === tips.base && found.tips.head === tips.head) return;
   const moved = { ...found, tips };
-  tables.changeRequests.set(found.id, moved);
+  put(tables, moved);
   tables.events.append([changeRequestMoved(moved, now)]);
 };
 
@@ -75,10 +116,13 @@ export const layer = Layer.effect(
   ChangeRequests,
   Effect.map(Tables, (tables) => {
     const ofProject = (projectId: string) =>
-      [...tables.changeRequests.values()].filter((request) => request.projectId === projectId);
+      records(tables).filter((request) => request.projectId === projectId);
     const find = (projectId: string, number: number) =>
       ofProject(projectId).find((request) => request.number === number) ?? null;
     return {
+      memory: memoryOf(tables),
+      unsettled: Effect.sync(() => [...tables.changeRequestOutbox.actors()]),
+      byId: (id) => Effect.sync(() => tables.changeRequests.get(id)?.record ?? null),
       open: (request) => open(tables, request),
       get: (projectId, number) => Effect.sync(() => find(projectId, number)),
       openOf: (projectId, headRef) =>
@@ -89,39 +133,18 @@ export const layer = Layer.effect(
         ),
       allOpen: ({ projectId, after, limit }) =>
         Effect.sync(() =>
-          (projectId === null ? [...tables.changeRequests.values()] : ofProject(projectId))
+          (projectId === null ? records(tables) : ofProject(projectId))
             .filter((found) => found.status === "open" && (after === null || inOrder(found, after) > 0))
             .toSorted(inOrder)
             .slice(0, limit),
         ),
       noteTips: (projectId, number, told) =>
         Effect.sync(() => noteTips(tables, find(projectId, number), told)),
-      beginMerge: (projectId, number, { base, head }) =>
-        Effect.sync(() => {
-          const found = find(projectId, number);
-          if (found?.status !== "open") return false;
-          tables.changeRequests.set(found.id, { ...found, mergeSides: { base, head } });
-          return true;
-        }),
-      recordMerge: (projectId, number, { base, head, commit, by, now }) =>
-        Effect.sync(() => {
-          const found = find(projectId, number);
-          if (found === null || found.status === "merged") return found;
-          const merge = { mergeSides: { base, head }, merged: { commit, at: now, by } };
-          return move(tables, { ...found, ...merge, status: "merged", updatedAt: now });
-        }),
-      close: (projectId, number, now) =>
-        Effect.sync(() => {
-          const found = find(projectId, number);
-          return found?.status === "open"
-            ? move(tables, { ...found, status: "closed", updatedAt: now })
-            : found;
-        }),
       withPulls: (projectId, limit) => Effect.sync(() => withPulls(ofProject(projectId), limit)),
       recordPull: (projectId, number, pull) =>
         Effect.sync(() => {
           const found = find(projectId, number);
-          if (found !== null) tables.changeRequests.set(found.id, { ...found, pull });
+          if (found !== null) put(tables, { ...found, pull });
         }),
       list: (projectId, request) =>
         Effect.suspend(() => {

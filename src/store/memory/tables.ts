@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import { isLive } from "../../domain/session.ts";
+import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { PlannedFire } from "../admission/plan.ts";
@@ -78,6 +79,11 @@ export interface SandboxRow {
   readonly version: number;
   /** Null: nothing was recorded. */
   readonly secrets: GivenSecrets | null;
+}
+export interface ChangeRequestRow {
+  readonly record: ChangeRequest;
+  readonly snapshot: ChangeRequestSnapshot;
+  readonly version: number;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;
@@ -191,7 +197,8 @@ export class TableSet {
   queue: readonly QueueRow[] = [];
   refusals: readonly WebhookRefusal[] = [];
   readonly events = new EventTable();
-  readonly changeRequests = new Map<string, ChangeRequest>();
+  readonly changeRequests = new Map<string, ChangeRequestRow>();
+  readonly changeRequestOutbox = new Outbox<ChangeRequestCommand>();
   /** By project, then by name. */
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly settings = new Map<string, string>();

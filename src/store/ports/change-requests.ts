@@ -1,13 +1,28 @@
-/** Stored change requests (api.md 6). Adapters keep the invariants of journal.ts. */
+/** Stored change requests and their merges (api.md 6). Adapters keep the invariants of journal.ts. */
 import * as Context from "effect/Context";
-import type { Stored } from "./journal.ts";
+import type {
+  ChangeRequestCommand,
+  ChangeRequestEvent,
+  ChangeRequestSnapshot,
+} from "../../machines/change-request.ts";
+import type { Memory, Stored } from "./journal.ts";
 import type { BadCursor, Taken } from "./errors.ts";
-import type { BranchTips, ChangeRequest, MergeSides, Page, PageRequest, PullBeside } from "./records.ts";
+import type { BranchTips, ChangeRequest, Page, PageRequest, PullBeside } from "./records.ts";
 
 export class ChangeRequests extends Context.Service<
   ChangeRequests,
   {
-    /** Numbers count from 1 in each project. `Taken` if the head branch has an open request. */
+    /**
+     * The memory of the requests' actors. A step that merges or closes writes the row's columns and its event in the same
+     * transaction. A step that changes only the state wakes readers that wait for the project's next event.
+     */
+    readonly memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
+    /** Ids of requests whose actors have pending commands. Recovery loads these actors. */
+    readonly unsettled: Stored<readonly string[]>;
+    /**
+     * Opens a request with its actor's first snapshot and commands. Numbers count from 1 in each project. `Taken` if the
+     * head branch has an open request.
+     */
     readonly open: (request: {
       readonly id: string;
       readonly projectId: string;
@@ -21,6 +36,7 @@ export class ChangeRequests extends Context.Service<
       readonly now: number;
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
+    readonly byId: (id: string) => Stored<ChangeRequest | null>;
     /** The open request of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
     /** Open requests by project and head branch, after `after`: of one project, or of all. */
@@ -42,23 +58,6 @@ export class ChangeRequests extends Context.Service<
       projectId: string,
       request: PageRequest & { readonly status: string | null },
     ) => Stored<Page<ChangeRequest>, BadCursor>;
-    /**
-     * Records the two commits of a merge before git is called (save, then act). If the base branch later contains the
-     * work, this record shows that this request's merge put it there. False if the request is not open.
-     */
-    readonly beginMerge: (projectId: string, number: number, sides: MergeSides) => Stored<boolean>;
-    /**
-     * Records that git has merged it. A request that was closed in the meantime becomes merged too, since its work is
-     * in the base branch. One that is merged already stays unchanged.
-     * @returns the request after that. Null if it does not exist.
-     */
-    readonly recordMerge: (
-      projectId: string,
-      number: number,
-      merge: MergeSides & { readonly commit: string; readonly by: string | null; readonly now: number },
-    ) => Stored<ChangeRequest | null>;
-    /** Closes it if it is open. @returns the request after that. Null if it does not exist. */
-    readonly close: (projectId: string, number: number, now: number) => Stored<ChangeRequest | null>;
     /**
      * A project's requests that are open, or whose pull request at the code host may be open. Ended ones first, by
      * number, at most `limit`.

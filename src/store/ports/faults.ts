@@ -35,11 +35,11 @@ export const FAULT_POINTS = [
   "upstream.begun",
   /** The upstream has answered, but neither the mirror nor the caller knows. */
   "upstream.answered",
-  /** A merge's commits are recorded in its row, but git was not called (merging.ts K1). */
+  /** A merge's commits are recorded in its row, but git was not called. */
   "merge.noted",
-  /** The default branch has moved, but no row says so (merging.ts K2). */
+  /** Git has answered a merge, but the row does not say so. */
   "merge.made",
-  /** The manifest was read, but the row is still open (merging.ts K3). */
+  /** The manifest was read after a merge, but the row is still open. */
   "merge.read",
   /** A new master key is on the disk, but the database does not know it. */
   "rotation.drafted",

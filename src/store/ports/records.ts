@@ -4,6 +4,7 @@
 import type { Failure } from "../../domain/failure.ts";
 import type { FireStatus } from "../../domain/fire.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
+import type { MergeSides } from "../../domain/merge.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Saved } from "../../domain/saved.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
@@ -366,7 +367,8 @@ export interface ChangeRequest {
   readonly createdAt: number;
   readonly updatedAt: number;
   /**
-   * The tips that the last merge was to join; of a merged request, those that it joined. Null before the first merge.
+   * The two commits that a merge joined. Of a request that is not merged: those of a merge whose outcome is unknown. Null if
+   * no merge was begun.
    */
   readonly mergeSides: MergeSides | null;
   readonly merged: {
@@ -385,10 +387,6 @@ export interface ChangeRequest {
 export type PullBeside =
   | { readonly status: "wanted" }
   | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
-export interface MergeSides {
-  readonly base: string;
-  readonly head: string;
-}
 /** Tips of a change request's branches. Null: the branch does not exist, or was not checked yet. */
 export interface BranchTips {
   readonly base: string | null;

@@ -1,16 +1,29 @@
-/** Change requests (api.md 6). */
+/** Change requests (api.md 6), and the memory of their actors. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
+import type {
+  ChangeRequestCommand,
+  ChangeRequestEvent,
+  ChangeRequestSnapshot,
+} from "../../machines/change-request.ts";
+import {
+  changeRequestColumns,
+  OPENED,
+  type ChangeRequestChange,
+  type ChangeRequestColumns,
+} from "../change-request-columns.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests } from "../ports/change-requests.ts";
+import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
 import type { ChangeRequest, PullBeside } from "../ports/records.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
-import { after, at, stored } from "./connection/statement.ts";
+import { after, at, json, stored } from "./connection/statement.ts";
+import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",
@@ -68,56 +81,98 @@ const makeOpen = Effect.gen(function* () {
         RETURNING change_requests AS number
       )
       INSERT INTO change_requests (id, project_id, number, session_id, head_ref, base_ref, title, description,
-        status, created_by, created_at, updated_at, base_tip, head_tip)
+        status, state, state_context, created_by, created_at, updated_at, base_tip, head_tip)
       SELECT ${request.id}::uuid, ${projectId}::uuid, number, ${sessionId}::uuid, ${request.headRef},
-        ${request.baseRef}, ${request.title}, ${request.description}, 'open', ${request.createdBy}::uuid,
+        ${request.baseRef}, ${request.title}, ${request.description}, 'open', ${OPENED.snapshot.state},
+        ${json(OPENED.snapshot.context)}::jsonb, ${request.createdBy}::uuid,
         ${at(now)}::timestamptz, ${at(now)}::timestamptz, ${request.tips.base}, ${request.tips.head}
       FROM numbered RETURNING ${sql.literal(COLUMNS)}`;
     if (row === undefined) return yield* Effect.die(new Error("a change request of an unknown project"));
     const opened = requestOf(row);
+    yield* appendFor(sql, { kind: "change_request", id: opened.id }, { commands: OPENED.commands, now });
     yield* events.append([changeRequestEvent(opened)]);
     return opened;
   });
 });
 
-/** The two ways out of `open`. Each is one conditional update, so repeating it changes nothing. */
-const makeMoves = Effect.gen(function* () {
+interface MemoryRow {
+  readonly state: ChangeRequestSnapshot["state"];
+  readonly context: ChangeRequestSnapshot["context"];
+  readonly version: number;
+  readonly pending: readonly PendingCommand<ChangeRequestCommand>[];
+}
+
+const assignments = ({ mergeSides, status, updatedAt, merged }: ChangeRequestColumns) => ({
+  base_commit: mergeSides?.base ?? null,
+  head_commit: mergeSides?.head ?? null,
+  ...(status !== undefined && { status }),
+  ...(updatedAt !== undefined && { updated_at: at(updatedAt) }),
+  ...(merged && { merged_commit: merged.commit, merged_at: at(merged.at), merged_by: merged.by }),
+});
+
+const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
+
+  const load = (id: string) =>
+    Effect.map(
+      sql<MemoryRow>`
+        SELECT state, state_context AS context, version, ${pendingColumn(sql, { kind: "change_request", id })}
+        FROM change_requests WHERE id = ${id}`,
+      ([row]) => {
+        if (row === undefined) return null;
+        const { state, context, version, pending } = row;
+        return { snapshot: { state, context }, version, pending };
+      },
+    );
+
+  const save = Effect.fnUntraced(function* (change: ChangeRequestChange) {
+    const { id, version, before, after: next } = change;
+    const columns = changeRequestColumns(change);
+    const [row] = yield* sql<Row>`
+      UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${next.state},
+        state_context = ${json(next.context)}, version = version + 1
+      WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}`;
+    if (row === undefined) return yield* new Fenced({ id });
+    const actor = { kind: "change_request", id } as const;
+    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
+    const pending = yield* appendFor(sql, actor, change);
+    if (columns.status !== undefined) yield* events.append([changeRequestEvent(requestOf(row))]);
+    else if (before.state !== next.state) yield* events.wake(row.projectId);
+    return { version: version + 1, pending };
+  });
+
+  const memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand> = {
+    load: (id) => load(id).pipe(stored("changeRequests.load")),
+    save: (change) => sql.withTransaction(save(change)).pipe(stored("changeRequests.save")),
+    complete: (id, commandIds) =>
+      removeCommands(sql, { kind: "change_request", id }, commandIds).pipe(stored("changeRequests.complete")),
+  };
+  return memory;
+});
+
+const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : requestOf(row));
+
+/** Reads of one request. */
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
   const get: Service["get"] = (projectId, number) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE project_id = ${projectId} AND number = ${number}`.pipe(
-      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
+      Effect.map(first),
       stored("changeRequests.get"),
     );
-  /** Writes the event of the row that a move changed. If it changed none, reads the request as it is. */
-  const moved = <E>(
-    changed: Effect.Effect<readonly Row[], E>,
-    [projectId, number]: readonly [string, number],
-  ) =>
-    Effect.gen(function* () {
-      const [row] = yield* changed;
-      if (row === undefined) return yield* get(projectId, number);
-      const request = requestOf(row);
-      yield* events.append([changeRequestEvent(request)]);
-      return request;
-    }).pipe(sql.withTransaction);
-  const recordMerge: Service["recordMerge"] = (projectId, number, { base, head, commit, by, now }) =>
-    moved(
-      sql<Row>`
-        UPDATE change_requests SET status = 'merged', base_commit = ${base}, head_commit = ${head},
-          merged_commit = ${commit}, merged_at = ${at(now)}, merged_by = ${by}, updated_at = ${at(now)}
-        WHERE project_id = ${projectId} AND number = ${number} AND status <> 'merged' RETURNING ${columns}`,
-      [projectId, number],
-    ).pipe(stored("changeRequests.recordMerge"));
-  const close: Service["close"] = (projectId, number, now) =>
-    moved(
-      sql<Row>`
-        UPDATE change_requests SET status = 'closed', updated_at = ${at(now)}
-        WHERE project_id = ${projectId} AND number = ${number} AND status = 'open' RETURNING ${columns}`,
-      [projectId, number],
-    ).pipe(stored("changeRequests.close"));
-  return { get, recordMerge, close };
+  const byId: Service["byId"] = (id) =>
+    sql<Row>`SELECT ${columns} FROM change_requests WHERE id = ${id}`.pipe(
+      Effect.map(first),
+      stored("changeRequests.byId"),
+    );
+  const unsettled: Service["unsettled"] = sql<{ readonly id: string }>`
+    SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'change_request'`.pipe(
+    Effect.map((rows) => rows.map(({ id }) => id)),
+    stored("changeRequests.unsettled"),
+  );
+  return { get, byId, unsettled };
 });
 
 /** Reads open requests, and records where their branches are. */
@@ -159,7 +214,8 @@ export const layer = Layer.effect(
     const columns = sql.literal(COLUMNS);
     const open = yield* makeOpen;
     return {
-      ...(yield* makeMoves),
+      memory: yield* makeMemory,
+      ...(yield* makeReads),
       ...(yield* makeLooks),
       open: (request) =>
         sql.withTransaction(open(request)).pipe(
@@ -169,13 +225,6 @@ export const layer = Layer.effect(
               : error,
           ),
           stored("changeRequests.open"),
-        ),
-      beginMerge: (projectId, number, { base, head }) =>
-        sql`
-          UPDATE change_requests SET base_commit = ${base}, head_commit = ${head}
-          WHERE project_id = ${projectId} AND number = ${number} AND status = 'open' RETURNING number`.pipe(
-          Effect.map((rows) => rows.length > 0),
-          stored("changeRequests.beginMerge"),
         ),
       withPulls: (projectId, limit) =>
         sql<Row>`

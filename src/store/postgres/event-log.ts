@@ -24,6 +24,8 @@ export class EventLog extends Context.Service<
      */
     readonly insertion: (events: readonly NewEvent[], given: Fragment) => Fragment;
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
+    /** Wakes the project's readers after the commit; they find no event where none was appended. */
+    readonly wake: (projectId: string) => Effect.Effect<void, SqlError>;
     readonly changed: (projectId: string) => Effect.Effect<void>;
   }
 >()("platform/store/postgres/EventLog") {}
@@ -44,7 +46,8 @@ const make = Effect.gen(function* () {
     events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
     events.length === 0 ? Effect.void : Effect.andThen(insertion(events, always), tell(events));
-  return { append, insertion, tell, changed: (projectId: string) => waiting.wait(projectId) };
+  const wake = (projectId: string) => say([projectId]);
+  return { append, insertion, tell, wake, changed: (projectId: string) => waiting.wait(projectId) };
 });
 
 const eventRow = (event: NewEvent) => ({

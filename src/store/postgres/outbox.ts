@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql/SqlClient";
 import type { PendingCommand } from "../ports/journal.ts";
 import { json } from "./connection/statement.ts";
 
-export type ActorKind = "session" | "sandbox";
+export type ActorKind = "session" | "sandbox" | "change_request";
 interface Actor {
   readonly kind: ActorKind;
   readonly id: string;

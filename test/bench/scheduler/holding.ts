@@ -125,6 +125,7 @@ const nobody = Layer.succeed(Actors, {
   session: told,
   sandbox: told,
   account: told,
+  changeRequest: told,
   trigger: told,
   wake: () => Effect.void,
   load: () => Effect.succeed(false),

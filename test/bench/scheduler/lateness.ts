@@ -98,6 +98,7 @@ const serviceOver = (url: string, commits: Commits) => {
   return actorLayers({
     config: readConfig({ PLATFORM_QUEUE_MAX: "10000000" }, "/"),
     nodeId: uuid(9, 1),
+    publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       observed(commits),
       simulatedProvider({ bootMs: 5 }),

@@ -14,6 +14,7 @@ const TEXTS = {
   queue: "SELECT * FROM fire_queue ORDER BY arrival",
   fired: "SELECT * FROM project_trigger_runtime",
   cursors: "SELECT * FROM trigger_cursors",
+  requests: "SELECT * FROM change_requests ORDER BY created_at, id",
   outbox: "SELECT * FROM outbox ORDER BY id",
 } as const;
 
@@ -34,6 +35,23 @@ const nested = <A>(of: Map<string, Map<string, A>>, row: Row, value: A): void =>
 
 const put = (map: ReadonlyMap<string, unknown>, id: string, value: unknown): void =>
   void (map as Map<string, unknown>).set(id, value);
+
+const outboxes = (tables: TableSet) => ({
+  session: tables.sessionOutbox,
+  sandbox: tables.sandboxOutbox,
+  change_request: tables.changeRequestOutbox,
+});
+
+/** A change request's row, in the twin's shape. */
+const requestOf = (row: Row): Row => {
+  const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by } = row;
+  const record = {
+    ...row,
+    mergeSides: base === null ? null : { base, head },
+    merged: commit === null ? null : { commit, at: mergedAt, by },
+  };
+  return { record, snapshot: { state: row["state"], context: row["stateContext"] }, version: row["version"] };
+};
 
 /** All of one instant. */
 export const readTables = (bridge: Bridge): TableSet => {
@@ -59,12 +77,13 @@ export const readTables = (bridge: Bridge): TableSet => {
     const snapshot = { state: row["status"], context: row["stateContext"] };
     put(tables.sandboxes, text(row, "id"), { record: row, snapshot, version: row["version"] });
   }
+  for (const row of rows.requests) put(tables.changeRequests, text(row, "id"), requestOf(row));
   tables.queue = rows.queue as unknown as TableSet["queue"];
   for (const row of rows.fired) nested(tables.lastFired, row, Number(row["lastFiredAt"]));
   for (const row of rows.cursors) nested(tables.cursors as Map<string, Map<string, unknown>>, row, row);
   for (const row of rows.outbox) {
-    const outbox = row["actorKind"] === "session" ? tables.sessionOutbox : tables.sandboxOutbox;
-    outbox.append(text(row, "actorId"), [row["command"] as never]);
+    const kind = row["actorKind"] as keyof ReturnType<typeof outboxes>;
+    outboxes(tables)[kind].append(text(row, "actorId"), [row["command"] as never]);
   }
   return tables;
 };

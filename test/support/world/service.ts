@@ -22,6 +22,7 @@ export const serviceOver = (memory: typeof twins) =>
   actorLayers({
     config: readConfig({}, "/"),
     nodeId: numbered(9),
+    publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       simulatedProvider({ bootMs: 10 }),
       simulatedDaemon,

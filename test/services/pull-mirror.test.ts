@@ -1,11 +1,11 @@
-/** Change requests and the pull requests beside them, over crashes between any two steps (duties/pull-requests.ts). */
+/** Change requests and the pull requests beside them, over crashes between any two steps (services/pull-mirror.ts). */
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { randomUUID } from "node:crypto";
-import type { ReadManifest } from "../../src/services/directory.ts";
-import { Manifests } from "../../src/duties/manifests.ts";
-import { settleProject } from "../../src/duties/pull-requests.ts";
+import { Actors } from "../../src/actors/actors.ts";
+import type { ChangeRequestEvent } from "../../src/machines/change-request.ts";
+import { settleProject } from "../../src/services/pull-mirror.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { PullRequests, type PullRequestsPort } from "../../src/git/pull-requests.ts";
 import { simulatedPulls } from "../../src/git/simulated-pulls.ts";
@@ -14,17 +14,8 @@ import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import type { Project } from "../../src/store/ports/records.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-
-/** A manifest with nothing in it. */
-const READ: ReadManifest = {
-  triggers: [],
-  errors: [],
-  env: { required: [], optional: [] },
-  commit: null,
-  syncedAt: null,
-  stale: false,
-};
 
 const OPTIONS = { publicUrl: "https://agents.example.org" };
 
@@ -66,38 +57,40 @@ const world = Effect.gen(function* () {
   if (kept === null) throw new Error("there is no project");
   const repository = { kind: "github", owner: "acme", name: "greeter", pull_requests: true } as const;
   const project: Project = { ...kept, repository };
-  let synced = 0;
-  const manifests = {
-    current: () => Effect.die(new Error("nobody asks")),
-    sync: () =>
-      Effect.sync(() => {
-        synced += 1;
-        return READ;
-      }),
-    reconcile: Effect.void,
-  };
+  /** Steps a request's machine as its actor does, and reads manifests at once. */
+  const actors = {
+    changeRequest: Effect.fnUntraced(function* (id: string, event: ChangeRequestEvent) {
+      const accepted = (yield* tellRequest(id, event)) !== null;
+      yield* tellRequest(id, { type: "manifest.read" });
+      return { accepted };
+    }),
+  } as unknown as Actors["Service"];
   /** A look that dies after so many steps; all of them where none is named. @returns whether it came to its end. */
   const look = (after = Infinity) => {
     const steps = { left: after };
     return settleProject(project, OPTIONS).pipe(
-      Effect.provideService(Manifests, counted(manifests, steps)),
+      Effect.provideService(Actors, counted(actors, steps)),
       Effect.provideService(ChangeRequests, counted(requests, steps)),
       Effect.provideService(PullRequests, counted<PullRequestsPort>(pulls, steps)),
       Effect.as(true),
       Effect.catchDefect((defect) => (defect === dead ? Effect.succeed(false) : Effect.die(defect))),
     );
   };
+  const ids = new Map<number, string>();
   const open = Effect.fnUntraced(function* (headRef: string) {
     const title = `Add ${headRef}`;
     const fields = { id: randomUUID(), projectId, sessionId: null, headRef, baseRef: "main", title };
-    return yield* requests.open({
+    const opened = yield* requests.open({
       ...fields,
       description: "",
       createdBy: userId,
       tips: { base: null, head: null },
       now: NOON,
     });
+    ids.set(opened.number, opened.id);
   });
+  const tell = (number: number, event: ChangeRequestEvent) =>
+    Effect.provideService(tellRequest(ids.get(number) ?? "", event), ChangeRequests, requests);
   const there = (headRef = "work") =>
     Effect.map(pulls.ofHead({ projectId }, headRef), (all) => all.map(({ status }) => status));
   const here = (number = 1) =>
@@ -114,7 +107,7 @@ const world = Effect.gen(function* () {
     there,
     here,
     tip,
-    synced: () => synced,
+    tell,
   };
 });
 type World = Effect.Success<typeof world>;
@@ -128,7 +121,7 @@ const courses: readonly (readonly [
   ["nothing more", () => Effect.void, { here: ["open", "open"], there: ["open"] }],
   [
     "it is closed here",
-    ({ requests, projectId }) => requests.close(projectId, 1, NOON),
+    ({ tell }) => tell(1, { type: "close.requested" }),
     { here: ["closed", "closed"], there: ["closed"] },
   ],
   [
@@ -143,8 +136,8 @@ const courses: readonly (readonly [
   ],
   [
     "it is closed here and merged there",
-    ({ pulls, requests, projectId }) =>
-      Effect.andThen(pulls.mergeThere({ projectId }, 1), requests.close(projectId, 1, NOON)),
+    ({ pulls, tell, projectId }) =>
+      Effect.andThen(pulls.mergeThere({ projectId }, 1), tell(1, { type: "close.requested" })),
     { here: ["merged", "merged"], there: ["merged"] },
   ],
 ];
@@ -201,7 +194,6 @@ describe("a pull request beside a change request", () => {
           merged: { by: null },
           mergeSides: { base: played.tip },
         });
-        expect(played.synced()).toBe(1);
       }),
     ),
   );
@@ -211,7 +203,7 @@ describe("a pull request beside a change request", () => {
     over(
       Effect.gen(function* () {
         const played = yield* world;
-        const { projectId, pulls, requests } = played;
+        const { projectId, pulls, tell } = played;
         yield* played.write("work");
         yield* pulls.create(
           { projectId },
@@ -220,7 +212,7 @@ describe("a pull request beside a change request", () => {
         yield* played.open("work");
         yield* played.look();
         expect([yield* played.here(), yield* played.there()]).toEqual([["open", "open"], ["open"]]);
-        yield* requests.close(projectId, 1, NOON);
+        yield* tell(1, { type: "close.requested" });
         yield* played.open("work");
         const { close } = pulls;
         const away = new GitError({ code: "unavailable", message: "Not now." });
@@ -246,17 +238,14 @@ describe("a pull request beside a change request", () => {
     over(
       Effect.gen(function* () {
         const played = yield* world;
-        const { projectId, userId, git, requests } = played;
+        const { projectId, userId, git, tell } = played;
         const merge = Effect.fnUntraced(function* (number: number, head: string) {
           const made = yield* git.merge({ projectId }, { branch: "main", head, message: "Merge", at: 0 });
           const commit = made.outcome === "merged" ? made.commit : "";
-          yield* requests.recordMerge(projectId, number, {
-            base: made.base,
-            head,
-            commit,
-            by: userId,
-            now: NOON,
-          });
+          const sides = { base: made.base, head };
+          yield* tell(number, { type: "merge.requested", by: userId, message: null });
+          yield* tell(number, { type: "merged.in_git", sides, commit });
+          yield* tell(number, { type: "manifest.read" });
         });
         const [one, two] = [yield* played.write("one"), yield* played.write("two")];
         yield* played.open("one");

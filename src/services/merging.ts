@@ -1,0 +1,82 @@
+/** What callers ask of a change request's actor, with the answer that comes when the merge has ended. */
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import { ActorNotFound } from "../actors/host.ts";
+import { Actors } from "../actors/actors.ts";
+import type { MergeRefusal } from "../domain/merge.ts";
+import type { ChangeRequestEvent } from "../machines/change-request.ts";
+import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { Events } from "../store/ports/events.ts";
+import type { ChangeRequest } from "../store/ports/records.ts";
+
+type Which = Pick<ChangeRequest, "id" | "projectId">;
+
+/** The actor is looked at again at least so often: a signal may be lost, and an outage is the caller's to know. */
+const LOOK_AGAIN = "2 seconds";
+
+/**
+ * The actor's snapshot when no merge is under way any more. The merge is the actor's: it goes on when whoever waits here
+ * leaves, and on another node when this one dies.
+ */
+const ended = Effect.fnUntraced(function* ({ id, projectId }: Which) {
+  const { changed } = yield* Events;
+  const { memory } = yield* ChangeRequests;
+  const look = Effect.gen(function* () {
+    // Listened for from before the look.
+    const news = yield* Effect.forkScoped(changed(projectId), { startImmediately: true });
+    const loaded = yield* memory.load(id);
+    if (loaded === null) return yield* new ActorNotFound({ actorId: id });
+    if (loaded.snapshot.state === "merging")
+      yield* Effect.raceFirst(Effect.sleep(LOOK_AGAIN), Fiber.join(news));
+    return loaded.snapshot;
+  });
+  return yield* Effect.repeat(Effect.scoped(look), { until: ({ state }) => state !== "merging" });
+});
+
+export type MergeAnswer =
+  | { readonly outcome: "merged" }
+  | { readonly outcome: "refused"; readonly refusal: MergeRefusal }
+  /** It was merged or closed before it was asked. */
+  | { readonly outcome: "not_open" };
+
+const answer = (given: MergeAnswer): MergeAnswer => given;
+
+/** No slot is asked for: a change request meets no cap. */
+const tell = Effect.fnUntraced(function* ({ id }: Which, event: ChangeRequestEvent) {
+  const actors = yield* Actors;
+  return yield* Effect.catchTag(actors.changeRequest(id, event), "CapReached", Effect.die);
+});
+
+/** Has a request merged. Where a merge is under way already, its end is waited for, and decides what is left to ask. */
+export const askToMerge = Effect.fnUntraced(function* (
+  request: Which,
+  wish: { readonly by: string; readonly message: string | null },
+) {
+  const ask = Effect.gen(function* () {
+    const { accepted, snapshot } = yield* tell(request, { type: "merge.requested", ...wish });
+    if (snapshot.state !== "merging") return answer({ outcome: "not_open" });
+    const { state, context } = yield* ended(request);
+    if (state === "merged") return answer({ outcome: "merged" });
+    if (accepted && context.refusal !== null) return answer({ outcome: "refused", refusal: context.refusal });
+    return state === "open" ? null : answer({ outcome: "not_open" });
+  });
+  const answered = yield* Effect.repeat(ask, { until: (given) => given !== null });
+  return answered ?? answer({ outcome: "not_open" });
+});
+
+export type CloseAnswer =
+  | { readonly outcome: "closed" | "merged" | "merging" }
+  /** Git could not be asked whether it has merged the request. */
+  | { readonly outcome: "refused"; readonly refusal: MergeRefusal };
+
+/** Has a request closed. `merging`: a merge is under way, which decides. */
+export const askToClose = Effect.fnUntraced(function* (request: Which) {
+  const { accepted, snapshot } = yield* tell(request, { type: "close.requested" });
+  const isClosing = snapshot.state === "merging" && (accepted || snapshot.context.aim === "close");
+  const { state, context } = isClosing ? yield* ended(request) : snapshot;
+  const closed: CloseAnswer =
+    state === "open"
+      ? { outcome: "refused", refusal: context.refusal ?? { because: "no_changes" } }
+      : { outcome: state };
+  return closed;
+});

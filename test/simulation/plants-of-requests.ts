@@ -1,0 +1,26 @@
+/** Planted bugs (plants.ts) about change requests and their merges. */
+import type { Plant } from "./plants.ts";
+
+export const PLANTS_OF_REQUESTS: readonly Plant[] = [
+  {
+    name: "recovery-forgets-merges",
+    file: "src/duties/recovery.ts",
+    find: '  yield* load("changeRequest", yield* changeRequests);\n',
+    put: "",
+    seed: 24,
+  },
+  {
+    name: "merge-with-a-lost-answer-taken-for-refused",
+    file: "src/actors/change-request.ts",
+    find: "    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
+    put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
+    seed: 41,
+  },
+  {
+    name: "change-request-fence-forgotten",
+    file: "src/store/memory/change-requests.ts",
+    find: "row === undefined || row.version !== version",
+    put: "row === undefined",
+    seed: 22,
+  },
+];
