@@ -11,10 +11,9 @@ import {
   type ChangeRequestEvent,
 } from "../machines/change-request.ts";
 import { PullMirror } from "../services/pull-mirror.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "../store/ports/change-requests.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Projects } from "../store/ports/projects.ts";
-import type { ChangeRequest } from "../store/ports/records.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { backoff } from "./supervisor.ts";

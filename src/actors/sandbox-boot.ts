@@ -9,9 +9,8 @@ import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
-import type { Sandbox } from "../store/ports/records.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
 /** A booting daemon is polled often, so that `running` follows readiness at once. */

@@ -12,8 +12,7 @@ import { session, type SessionCommand, type SessionEvent } from "../machines/ses
 import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions } from "../store/ports/sessions.ts";
-import type { Session } from "../store/ports/records.ts";
+import { Sessions, type Session } from "../store/ports/sessions.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/boot-places.ts";

@@ -12,8 +12,7 @@ import * as Queue from "effect/Queue";
 import * as Semaphore from "effect/Semaphore";
 import { Actors } from "../actors/actors.ts";
 import { GitBackend } from "../git/port.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
-import type { ChangeRequest } from "../store/ports/records.ts";
+import { ChangeRequests, type ChangeRequest } from "../store/ports/change-requests.ts";
 import { dutyPart, runDuty } from "./duty.ts";
 
 /** Signals that wait; an older one that is lost is made up for by the next round. */

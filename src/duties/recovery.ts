@@ -22,8 +22,7 @@ import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions } from "../store/ports/sessions.ts";
-import type { OwnerlessSession } from "../store/ports/records.ts";
+import { Sessions, type OwnerlessSession } from "../store/ports/sessions.ts";
 import { Actors, type ActorKind } from "../actors/actors.ts";
 import { runDuty } from "./duty.ts";
 

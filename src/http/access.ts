@@ -2,7 +2,7 @@
  * The permission table (api.md 1 "Caller", "Origin"): from the power that an endpoint requires to the tokens that have
  * it. test/http/access.test.ts checks every cell.
  */
-import type { Principal } from "../store/ports/records.ts";
+import type { Principal } from "../store/ports/identity.ts";
 import type { Power } from "./api/access.ts";
 
 export type CallerKind = "user" | "session" | "trigger" | "sandbox";

@@ -16,10 +16,9 @@ import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type { Grant } from "../store/ports/grants.ts";
-import { Identity } from "../store/ports/identity.ts";
+import { Identity, type Principal } from "../store/ports/identity.ts";
 import { DUTIES } from "../duties/duties.ts";
 import { runDuty } from "../duties/duty.ts";
-import type { Principal } from "../store/ports/records.ts";
 
 /** An open use, with the conditions that end it. */
 export interface Held extends Grant {

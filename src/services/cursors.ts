@@ -8,8 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { StoreError } from "../store/ports/journal.ts";
-import { Projects } from "../store/ports/projects.ts";
-import type { TriggerCursor, TriggerKey } from "../store/ports/records.ts";
+import { Projects, type TriggerCursor, type TriggerKey } from "../store/ports/projects.ts";
 
 /** How many cursors one statement reads. */
 const TOGETHER = 500;

@@ -13,15 +13,9 @@ import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import type { Admission, AdmissionOf, FireWish } from "../store/ports/admissions.ts";
-import type {
-  FireKind,
-  FirePrompt,
-  NewFire,
-  NewSession,
-  Project,
-  StoredRequest,
-  VerifiedWith,
-} from "../store/ports/records.ts";
+import type { FireKind, FirePrompt, NewFire, StoredRequest, VerifiedWith } from "../store/ports/fires.ts";
+import type { Project } from "../store/ports/projects.ts";
+import type { NewSession } from "../store/ports/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";

@@ -5,9 +5,8 @@ import { ActorNotFound } from "../actors/host.ts";
 import { Actors } from "../actors/actors.ts";
 import type { MergeRefusal } from "../domain/merge.ts";
 import type { ChangeRequestEvent } from "../machines/change-request.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "../store/ports/change-requests.ts";
 import { Events } from "../store/ports/events.ts";
-import type { ChangeRequest } from "../store/ports/records.ts";
 
 type Which = Pick<ChangeRequest, "id" | "projectId">;
 

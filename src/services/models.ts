@@ -11,7 +11,7 @@ import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import { Identity } from "../store/ports/identity.ts";
 import { Secrets } from "../store/ports/secrets.ts";
-import type { Project } from "../store/ports/records.ts";
+import type { Project } from "../store/ports/projects.ts";
 import type { KnownProject } from "./directory.ts";
 import { fileText, manifestText } from "./repository.ts";
 

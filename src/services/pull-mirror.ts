@@ -21,10 +21,9 @@ import { cutText } from "../domain/text.ts";
 import type { GitError } from "../git/port.ts";
 import { type PullRequest, PullRequests, type PullRequestsPort } from "../git/pull-requests.ts";
 import type { ChangeRequestEvent } from "../machines/change-request.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "../store/ports/change-requests.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import type { ChangeRequest, Project } from "../store/ports/records.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { type Project, Projects } from "../store/ports/projects.ts";
 
 export interface PullMirrorOptions {
   /** `{base_url}` as people see it. */

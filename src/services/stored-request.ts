@@ -3,7 +3,7 @@
  * large.
  */
 import { deflateRaw, inflateRawSync } from "node:zlib";
-import type { StoredRequest } from "../store/ports/records.ts";
+import type { StoredRequest } from "../store/ports/fires.ts";
 
 /** A body that is larger than this, compressed, is not stored. The fire cannot be replayed. */
 const STORED_LIMIT_BYTES = 1024 * 1024;

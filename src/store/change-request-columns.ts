@@ -6,7 +6,7 @@ import {
   type ChangeRequestSnapshot,
 } from "../machines/change-request.ts";
 import type { Change } from "./ports/journal.ts";
-import type { ChangeRequest } from "./ports/records.ts";
+import type { ChangeRequest } from "./ports/change-requests.ts";
 
 export type ChangeRequestChange = Change<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { parseUuid } from "../domain/ids.ts";
 import { BadCursor } from "./ports/errors.ts";
-import type { Page } from "./ports/records.ts";
+import type { Page } from "./ports/page.ts";
 
 /** Rows are ordered by instant and id, both descending. */
 export interface Position {

@@ -3,7 +3,9 @@ import type { Failure } from "../domain/failure.ts";
 import type { FireStatus } from "../domain/fire.ts";
 import type { LastTurn } from "../domain/last-turn.ts";
 import type { PlannedFire, PlannedSession } from "./admission/plan.ts";
-import type { ChangeRequest, Fire, StoredEvent } from "./ports/records.ts";
+import type { ChangeRequest } from "./ports/change-requests.ts";
+import type { StoredEvent } from "./ports/events.ts";
+import type { Fire } from "./ports/fires.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
 

@@ -4,7 +4,7 @@ import { isLive, type SandboxStatus, type StopReason, type WrittenSessionStatus 
 import type { Saved } from "../domain/saved.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
-import type { Session } from "./ports/records.ts";
+import type { Session } from "./ports/sessions.ts";
 
 /** The part of a `Change` that decides the columns. */
 interface Step<Snapshot, Event> {

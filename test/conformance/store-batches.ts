@@ -2,9 +2,8 @@
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
+import { Fires, type FirePrompt, type NewFire } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import type { FirePrompt, NewFire } from "../../src/store/ports/records.ts";
 import { type Check } from "./store-fixture.ts";
 import { fired, tellSession } from "../support/world/sessions.ts";
 import { BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";

@@ -2,8 +2,7 @@
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
-import type { StoredRequest } from "../../src/store/ports/records.ts";
+import { Fires, type StoredRequest } from "../../src/store/ports/fires.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

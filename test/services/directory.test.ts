@@ -10,9 +10,8 @@ import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects, type ProjectState } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
-import type { ProjectState } from "../../src/store/ports/records.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 

@@ -12,8 +12,7 @@ import { simulatedPulls } from "../../src/git/simulated-pulls.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import type { Project } from "../../src/store/ports/records.ts";
+import { Projects, type Project } from "../../src/store/ports/projects.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 

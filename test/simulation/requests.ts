@@ -4,7 +4,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import type { Caller } from "../../src/http/api/access.ts";
 import * as RequestEndpoints from "../../src/http/handlers/change-requests.ts";
-import type { ChangeRequest } from "../../src/store/ports/records.ts";
+import type { ChangeRequest } from "../../src/store/ports/change-requests.ts";
 import type { Asked, Ledger } from "./ledger.ts";
 import { manifestOf } from "./manifests.ts";
 import { ACCOUNTS, PROJECTS } from "./settled.ts";

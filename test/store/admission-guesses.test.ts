@@ -15,7 +15,7 @@ import { Faults, type FaultPoint } from "../../src/store/ports/faults.ts";
 import { Admissions, type Admission } from "../../src/store/ports/admissions.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
-import type { NewFire } from "../../src/store/ports/records.ts";
+import type { NewFire } from "../../src/store/ports/fires.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession, fired } from "../support/world/sessions.ts";
 import { accountOf, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";

@@ -7,11 +7,11 @@ import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../config.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { Tier } from "../../domain/tier.ts";
-import { Accounts, type User } from "../../store/ports/accounts.ts";
+import { Accounts, type User, type Account } from "../../store/ports/accounts.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
-import { Identity } from "../../store/ports/identity.ts";
+import { Identity, type Token } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
-import type { Account, Page, PageRequest, Token } from "../../store/ports/records.ts";
+import type { Page, PageRequest } from "../../store/ports/page.ts";
 import { installedStore } from "./database.ts";
 
 const absent = (what: string): Failure =>

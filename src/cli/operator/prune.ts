@@ -8,12 +8,12 @@ import { readConfig } from "../../config.ts";
 import { isLive } from "../../domain/session.ts";
 import { removeMergedBranch } from "../../git/repository/merged-branches.ts";
 import { Accounts } from "../../store/ports/accounts.ts";
-import { ChangeRequests } from "../../store/ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { BadCursor } from "../../store/ports/errors.ts";
-import { Projects } from "../../store/ports/projects.ts";
+import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
 import type { Stored } from "../../store/ports/journal.ts";
-import type { ChangeRequest, Page, PageRequest, Project } from "../../store/ports/records.ts";
+import type { Page, PageRequest } from "../../store/ports/page.ts";
 import { installedDirectory, installedStore } from "./database.ts";
 
 export interface PruneWish {

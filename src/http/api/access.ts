@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
-import type { Principal } from "../../store/ports/records.ts";
+import type { Principal } from "../../store/ports/identity.ts";
 import {
   BadRequest,
   Forbidden,

@@ -22,10 +22,9 @@ import {
 import type { Standing } from "../../git/server/standing.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
-import { Identity } from "../../store/ports/identity.ts";
+import { Identity, type Principal } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
-import type { Principal } from "../../store/ports/records.ts";
 import { reaches } from "../access.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../handlers/answers.ts";

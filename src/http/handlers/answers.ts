@@ -5,9 +5,9 @@ import { ActorUnavailable } from "../../actors/actors.ts";
 import { ActorNotFound, MailboxFull } from "../../actors/host.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
-import { Projects } from "../../store/ports/projects.ts";
-import { Sessions } from "../../store/ports/sessions.ts";
-import type { Principal, Project, Session } from "../../store/ports/records.ts";
+import { Projects, type Project } from "../../store/ports/projects.ts";
+import { Sessions, type Session } from "../../store/ports/sessions.ts";
+import type { Principal } from "../../store/ports/identity.ts";
 import {
   badRequest,
   Internal,

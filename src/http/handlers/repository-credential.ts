@@ -20,8 +20,7 @@ import {
 } from "../../domain/repository-credential.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
-import { Projects } from "../../store/ports/projects.ts";
-import type { Project } from "../../store/ports/records.ts";
+import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { projectFor } from "./answers.ts";

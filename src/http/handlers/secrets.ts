@@ -18,8 +18,7 @@ import {
   sealSecret,
   type SecretIssue,
 } from "../../domain/secret.ts";
-import { Secrets } from "../../store/ports/secrets.ts";
-import type { StoredSecret } from "../../store/ports/records.ts";
+import { Secrets, type StoredSecret } from "../../store/ports/secrets.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { BadRequest, Conflict, notFound } from "../api/errors.ts";

@@ -1,15 +1,12 @@
 /** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
-import type {
-  ChangeRequest,
-  Fire,
-  PageRequest,
-  Project,
-  QueuedFire,
-  Sandbox,
-  Session,
-  StoredEvent,
-  Token,
-} from "../../store/ports/records.ts";
+import type { ChangeRequest } from "../../store/ports/change-requests.ts";
+import type { StoredEvent } from "../../store/ports/events.ts";
+import type { Fire, QueuedFire } from "../../store/ports/fires.ts";
+import type { Token } from "../../store/ports/identity.ts";
+import type { PageRequest } from "../../store/ports/page.ts";
+import type { Project } from "../../store/ports/projects.ts";
+import type { Sandbox } from "../../store/ports/sandboxes.ts";
+import type { Session } from "../../store/ports/sessions.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 
 export const instant = (at: number): string => new Date(at).toISOString();

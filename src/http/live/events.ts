@@ -8,8 +8,7 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
-import { Events } from "../../store/ports/events.ts";
-import type { StoredEvent } from "../../store/ports/records.ts";
+import { Events, type StoredEvent } from "../../store/ports/events.ts";
 import { eventWire } from "../handlers/wire.ts";
 
 const KEEP_ALIVE = "15 seconds";

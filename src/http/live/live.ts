@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { parseUuid } from "../../domain/ids.ts";
-import type { Principal } from "../../store/ports/records.ts";
+import type { Principal } from "../../store/ports/identity.ts";
 import { hasPower } from "../access.ts";
 import { badRequest, isApiError, TooMany, type ApiError } from "../api/errors.ts";
 import { answering, projectFor, sessionFor } from "../handlers/answers.ts";

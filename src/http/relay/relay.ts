@@ -19,8 +19,8 @@ import { Keyring } from "../../services/keyring.ts";
 import { Proxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
-import { Identity } from "../../store/ports/identity.ts";
-import type { Principal, Session } from "../../store/ports/records.ts";
+import { Identity, type Principal } from "../../store/ports/identity.ts";
+import type { Session } from "../../store/ports/sessions.ts";
 import { hasPower } from "../access.ts";
 import {
   BadGateway,

@@ -38,7 +38,7 @@ import { eventName, isPing } from "../../domain/webhook-event.ts";
 import { isFiltered } from "../../domain/webhook-filter.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
-import type { StoredRequest, VerifiedWith } from "../../store/ports/records.ts";
+import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
 import { makeArriving } from "../arriving.ts";
 import { answerError, answerJson } from "../respond.ts";

@@ -18,7 +18,8 @@ import {
   type FireWish,
   type PromptFailure,
 } from "../ports/admissions.ts";
-import type { Fire, FirePrompt, NewFire, NewSession, StoredRequest } from "../ports/records.ts";
+import type { Fire, FirePrompt, NewFire, StoredRequest } from "../ports/fires.ts";
+import type { NewSession } from "../ports/sessions.ts";
 
 export interface AdmissionFacts {
   readonly cap: number;

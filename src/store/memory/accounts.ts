@@ -1,8 +1,8 @@
 /** Accounts and their users, across all accounts, in memory: see postgres/accounts.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Accounts, type User } from "../ports/accounts.ts";
-import type { Account, PageRequest } from "../ports/records.ts";
+import { Accounts, type User, type Account } from "../ports/accounts.ts";
+import type { PageRequest } from "../ports/page.ts";
 import { pageFrom, Tables, type AccountRow } from "./tables.ts";
 
 const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }: AccountRow): Account => ({

@@ -17,7 +17,8 @@ import {
 } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
 import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
-import type { Fire, NewFire, Session } from "../ports/records.ts";
+import type { Fire, NewFire } from "../ports/fires.ts";
+import type { Session } from "../ports/sessions.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 

@@ -9,9 +9,8 @@ import type {
 import { changeRequestColumns, OPENED, type ChangeRequestChange } from "../change-request-columns.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
-import { ChangeRequests } from "../ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "../ports/change-requests.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
-import type { ChangeRequest } from "../ports/records.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];

@@ -1,8 +1,7 @@
 /** Event rows in memory: see postgres/events.ts. A commit is one step here, so rows are in commit order. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../ports/events.ts";
-import type { StoredEvent } from "../ports/records.ts";
+import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
 import { Tables, type EventTable } from "./tables.ts";
 
 type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];

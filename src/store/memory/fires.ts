@@ -1,8 +1,7 @@
 /** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Fires } from "../ports/fires.ts";
-import type { Fire } from "../ports/records.ts";
+import { Fires, type Fire } from "../ports/fires.ts";
 import { queueInOrder } from "./queue.ts";
 import { fireOf, pageFrom, Tables, type TableSet } from "./tables.ts";
 

@@ -2,8 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { Grant } from "../ports/grants.ts";
-import { Identity } from "../ports/identity.ts";
-import type { NewToken, Principal, Token } from "../ports/records.ts";
+import { Identity, type NewToken, type Principal, type Token } from "../ports/identity.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
 
 const tokenOf = (row: TokenRow): Token => ({

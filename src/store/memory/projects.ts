@@ -1,8 +1,14 @@
 /** Projects in memory: see postgres/projects.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Projects } from "../ports/projects.ts";
-import type { NewProject, Project, ProjectState, ProjectUpdate, TriggerCursor } from "../ports/records.ts";
+import {
+  Projects,
+  type NewProject,
+  type Project,
+  type ProjectState,
+  type ProjectUpdate,
+  type TriggerCursor,
+} from "../ports/projects.ts";
 import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 

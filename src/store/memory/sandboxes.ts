@@ -4,8 +4,7 @@ import * as Layer from "effect/Layer";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../ports/journal.ts";
-import { Sandboxes } from "../ports/sandboxes.ts";
-import type { OutdatedSandbox, Sandbox } from "../ports/records.ts";
+import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns } from "../session-columns.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

@@ -2,8 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fenced } from "../ports/journal.ts";
-import { Secrets } from "../ports/secrets.ts";
-import type { PreviousSecret, SealedSecret } from "../ports/records.ts";
+import { Secrets, type PreviousSecret, type SealedSecret } from "../ports/secrets.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 
 const KEY_CHECK = "master_key_check";

@@ -5,8 +5,7 @@ import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../ports/journal.ts";
-import { Sessions } from "../ports/sessions.ts";
-import type { Session } from "../ports/records.ts";
+import { Sessions, type Session } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 

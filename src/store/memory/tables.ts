@@ -16,24 +16,15 @@ import { pageOf, positionOf, type Position } from "../cursor.ts";
 import type { HearEnding } from "../ports/grants.ts";
 import type { PendingCommand } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
-import type {
-  ChangeRequest,
-  Fire,
-  GivenSecrets,
-  GoodManifest,
-  ManifestFailure,
-  NewSession,
-  NewToken,
-  PageRequest,
-  PreviousSecret,
-  Project,
-  Sandbox,
-  Session,
-  StoredEvent,
-  StoredRequest,
-  StoredSecret,
-  TriggerCursor,
-} from "../ports/records.ts";
+import type { ChangeRequest } from "../ports/change-requests.ts";
+import type { StoredEvent } from "../ports/events.ts";
+import type { Fire, StoredRequest } from "../ports/fires.ts";
+import type { NewToken } from "../ports/identity.ts";
+import type { PageRequest } from "../ports/page.ts";
+import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
+import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
+import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
+import type { NewSession, Session } from "../ports/sessions.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
 import { Waiting } from "../waiting.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";

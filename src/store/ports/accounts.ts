@@ -5,7 +5,16 @@
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { BadCursor } from "./errors.ts";
-import type { Account, Page, PageRequest } from "./records.ts";
+import type { Page, PageRequest } from "./page.ts";
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: string;
+  readonly sessionCap: number;
+  readonly activeSessions: number;
+  readonly queuedFires: number;
+}
 
 export interface User {
   readonly id: string;

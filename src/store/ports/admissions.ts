@@ -1,7 +1,8 @@
 /** Admission: which wishes for a session get a slot, which wait, and which are refused (api.md 4 "Admission", "Queue"). */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
-import type { Fire, NewFire, NewSession } from "./records.ts";
+import type { Fire, NewFire } from "./fires.ts";
+import type { NewSession } from "./sessions.ts";
 
 interface Wish {
   readonly session: NewSession;

@@ -7,7 +7,50 @@ import type {
 } from "../../machines/change-request.ts";
 import type { Memory, Stored } from "./journal.ts";
 import type { BadCursor, Taken } from "./errors.ts";
-import type { BranchTips, ChangeRequest, Page, PageRequest, PullBeside } from "./records.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { MergeSides } from "../../domain/merge.ts";
+
+export interface ChangeRequest {
+  readonly id: string;
+  readonly projectId: string;
+  readonly number: number;
+  readonly sessionId: string | null;
+  readonly headRef: string;
+  readonly baseRef: string;
+  readonly title: string;
+  readonly description: string;
+  readonly status: "open" | "merged" | "closed";
+  readonly createdBy: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /**
+   * The two commits that a merge joined. Of a request that is not merged: those of a merge whose outcome is unknown. Null if
+   * no merge was begun.
+   */
+  readonly mergeSides: MergeSides | null;
+  readonly merged: {
+    /** The base branch's commit that contains the work. */
+    readonly commit: string;
+    readonly at: number;
+    /** Null if it was merged at the code host. */
+    readonly by: string | null;
+  } | null;
+  /** Where its branches were when readers were last told. */
+  readonly tips: BranchTips;
+  /** Its pull request at a code host. Null if it has none. */
+  readonly pull: PullBeside | null;
+}
+
+/** `wanted`: about to be opened, perhaps open already. Otherwise the status last seen at the host. */
+export type PullBeside =
+  | { readonly status: "wanted" }
+  | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
+
+/** Tips of a change request's branches. Null: the branch does not exist, or was not checked yet. */
+export interface BranchTips {
+  readonly base: string | null;
+  readonly head: string | null;
+}
 
 export class ChangeRequests extends Context.Service<
   ChangeRequests,

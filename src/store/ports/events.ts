@@ -2,7 +2,16 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type { Stored } from "./journal.ts";
-import type { StoredEvent } from "./records.ts";
+
+/** An event row (api.md 3 "Events"); `type` e.g. `session.status`. */
+export interface StoredEvent {
+  readonly cursor: string;
+  readonly type: string;
+  readonly at: number;
+  readonly projectId: string;
+  readonly sessionId: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+}
 
 /** How long event rows are kept, ms, and how many for each project (api.md 1 "Live data"). */
 export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;

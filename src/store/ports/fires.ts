@@ -2,7 +2,85 @@
 import * as Context from "effect/Context";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
-import type { Fire, Page, PageRequest, QueuedFire, StoredRequest } from "./records.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { CronTemplate } from "../../domain/prompt.ts";
+import type { FireStatus } from "../../domain/fire.ts";
+
+export type FireKind = "cron" | "webhook" | "manual";
+
+/** Which value of its secret verified a webhook. */
+export type VerifiedWith = "current" | "previous";
+
+export interface Fire {
+  readonly id: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly kind: FireKind;
+  readonly status: FireStatus;
+  readonly reason: string | null;
+  readonly scheduledFor: number | null;
+  readonly receivedAt: number;
+  readonly deliveryId: string | null;
+  readonly sessionId: string | null;
+  readonly attempts: number;
+  readonly replayOf: string | null;
+  /** Null: no signature was checked. */
+  readonly verifiedWith: VerifiedWith | null;
+}
+
+/** The request of a fire (api.md 4 "Ledger"), kept for display and replay. */
+export interface StoredRequest {
+  readonly body: Uint8Array;
+  /** How the body is stored: as it came, or deflated (RFC 1951). */
+  readonly encoding: "identity" | "deflate";
+  /** Null for a manual fire. */
+  readonly headers: {
+    readonly contentType: string | null;
+    readonly userAgent: string | null;
+    readonly forwardedFor: string | null;
+  } | null;
+}
+
+/** A fire's prompt as admission gets it. */
+export type FirePrompt =
+  | { readonly is: "rendered"; readonly text: string }
+  /** Rendered when it fires, now or when a slot is free: it contains the time of the fire before it. */
+  | { readonly is: "cron"; readonly template: CronTemplate }
+  /** Over the limit: the fire fails. It is visible and can be replayed. */
+  | { readonly is: "too_large" }
+  /** The trigger's filter does not match: the fire is skipped. It is visible and can be replayed. */
+  | { readonly is: "filtered" }
+  /** The session would have no model: the fire fails. */
+  | { readonly is: "no_model" };
+
+export interface NewFire {
+  readonly id: string;
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly kind: FireKind;
+  readonly scheduledFor: number | null;
+  readonly receivedAt: number;
+  readonly deliveryId: string | null;
+  readonly replayOf: string | null;
+  readonly prompt: FirePrompt;
+  /** Set for a webhook. */
+  readonly verifiedWith?: VerifiedWith;
+  /** Null: not stored, or the fire came without one. */
+  readonly request: StoredRequest | null;
+  /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may wait (PLATFORM_QUEUE_MAX). */
+  readonly queueTtlMs: number;
+  readonly queueMax: number;
+}
+
+export interface QueuedFire {
+  readonly fireId: string;
+  readonly projectId: string;
+  readonly triggerSlug: string;
+  readonly position: number;
+  readonly queuedAt: number;
+  readonly expiresAt: number;
+}
 
 export class Fires extends Context.Service<
   Fires,

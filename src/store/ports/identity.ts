@@ -5,7 +5,50 @@ import type * as Scope from "effect/Scope";
 import type { BadCursor } from "./errors.ts";
 import type { Grant, HearEnding } from "./grants.ts";
 import type { Stored } from "./journal.ts";
-import type { Account, NewToken, Page, PageRequest, Principal, Token } from "./records.ts";
+import type { Account } from "./accounts.ts";
+import type { Page, PageRequest } from "./page.ts";
+
+/** A token's permissions follow from its origin (api.md 1 "Origin"). */
+export type Origin = "user" | "session" | "trigger";
+
+/** The caller of a request, according to its token. */
+export interface Principal {
+  readonly tokenId: string;
+  /** `sandbox`: a PLATFORM_TOKEN, valid for the clone credential alone. */
+  readonly kind: "access" | "sandbox";
+  readonly origin: Origin;
+  readonly accountId: string;
+  readonly user: { readonly id: string; readonly name: string };
+  /** Null: account-wide. Otherwise the token is bound to this project. */
+  readonly projectId: string | null;
+  /** The session whose sandbox carries the token. */
+  readonly sessionId: string | null;
+  readonly sandboxId: string | null;
+  /** When the token expires. Null: never. */
+  readonly expiresAt: number | null;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly name: string;
+  readonly origin: Origin;
+  readonly projectId: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+}
+
+export interface NewToken {
+  readonly id: string;
+  readonly accountId: string;
+  readonly userId: string;
+  readonly projectId: string | null;
+  readonly name: string;
+  readonly hash: string;
+  readonly origin: Origin;
+  readonly expiresAt: number | null;
+  readonly now: number;
+}
 
 export class Identity extends Context.Service<
   Identity,

@@ -3,18 +3,83 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
-import type {
-  GoodManifest,
-  ManifestFailure,
-  NewProject,
-  Page,
-  PageRequest,
+import type { Page, PageRequest } from "./page.ts";
+import type { RepositorySource } from "../../domain/repository.ts";
+import type { VerifyingSecret } from "./secrets.ts";
+
+export interface Project {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly status: "active" | "archived";
+  readonly repository: RepositorySource;
+  readonly defaultBranch: string;
+  readonly triggersPaused: boolean;
+  /** The project's creator. Sessions that a cron or webhook fire starts act for this user. */
+  readonly createdBy: string;
+  readonly manifest: {
+    readonly commit: string | null;
+    readonly syncedAt: number | null;
+    readonly error: string | null;
+  };
+  /** Rises with every change that its triggers depend on. An admission names the version on which it was decided. */
+  readonly version: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type NewProject = Pick<
   Project,
-  ProjectState,
-  ProjectUpdate,
-  TriggerCursor,
-  TriggerKey,
-} from "./records.ts";
+  "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"
+> & {
+  /** The node that has its repository (store/ports/nodes.ts). Absent: not recorded. */
+  readonly nodeId?: string;
+  /** The sealed credential of a repository that is kept elsewhere. */
+  readonly credential?: Uint8Array;
+  readonly now: number;
+};
+
+export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
+
+/** The last reading of a manifest that parsed. Lists those agents of its triggers that have a file in its commit. */
+export interface GoodManifest {
+  /** Whether the repository configures a model provider in that commit. Null: that was not looked up. */
+  readonly bringsModel: boolean | null;
+  readonly commit: string;
+  readonly text: string;
+  readonly agents: readonly string[];
+}
+
+/** Why the newest manifest could not be read, and where, as far as that is known. */
+export interface ManifestFailure {
+  readonly message: string;
+  readonly path: string | null;
+  readonly line: number | null;
+}
+
+/** The instant up to which every due instant of a cron trigger's schedule has its ledger row (api.md 4). */
+export interface TriggerCursor {
+  readonly slug: string;
+  /** Expression and zone in one text. */
+  readonly schedule: string;
+  readonly accountedUntil: number;
+}
+
+/** Names a trigger. */
+export interface TriggerKey {
+  readonly projectId: string;
+  readonly slug: string;
+}
+
+/** The state of a project that its triggers depend on. The receiver and the scheduler hold it in memory. */
+export interface ProjectState {
+  readonly project: Project;
+  /** The tier of the project's account. */
+  readonly tier: string;
+  readonly manifest: GoodManifest | null;
+  readonly manifestFailure: ManifestFailure | null;
+  readonly secrets: readonly VerifyingSecret[];
+}
 
 export class Projects extends Context.Service<
   Projects,

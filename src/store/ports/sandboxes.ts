@@ -2,7 +2,37 @@
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { Memory, Stored } from "./journal.ts";
-import type { GivenSecrets, OutdatedSandbox, Sandbox } from "./records.ts";
+import type { Failure } from "../../domain/failure.ts";
+import type { SandboxStatus } from "../../domain/session.ts";
+
+export interface Sandbox {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly provider: string;
+  readonly nodeId: string;
+  readonly status: SandboxStatus;
+  readonly failure: Failure | null;
+  readonly bootDeadlineAt: number;
+  readonly createdAt: number;
+  /** When its newest boot began. Null while it waits for a place (services/boot-places.ts). */
+  readonly bootStartedAt: number | null;
+  readonly activeAt: number | null;
+  readonly endedAt: number | null;
+}
+
+/** The project's secrets that a sandbox last received: the version of each by its name, no values. */
+export interface GivenSecrets {
+  readonly revision: number;
+  readonly versions: Readonly<Record<string, number>>;
+}
+
+/** An active sandbox whose project's secrets have changed since. */
+export interface OutdatedSandbox {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly projectId: string;
+  readonly given: GivenSecrets;
+}
 
 export class Sandboxes extends Context.Service<
   Sandboxes,

@@ -1,7 +1,35 @@
 /** Sealed secrets of projects, and check values of the installation's master keys (api.md 5). */
 import * as Context from "effect/Context";
 import type { Fenced, Stored } from "./journal.ts";
-import type { SealedSecret, StoredSecret } from "./records.ts";
+
+/** A sealed value as stored; see domain/secret.ts for the envelope. */
+export interface SealedSecret {
+  readonly projectId: string;
+  readonly name: string;
+  readonly version: number;
+  readonly envelope: Uint8Array;
+}
+
+/** The value before the current one. It verifies webhooks until an instant, and is never injected. */
+export interface PreviousSecret {
+  readonly version: number;
+  readonly envelope: Uint8Array;
+  readonly until: number;
+}
+
+/** A secret that verifies webhooks. */
+export interface VerifyingSecret extends SealedSecret {
+  readonly previous: PreviousSecret | null;
+}
+
+export interface StoredSecret {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly updatedBy: string | null;
+  /** Until when the previous value verifies webhooks. Null: it does not. */
+  readonly previousUntil: number | null;
+}
 
 export class Secrets extends Context.Service<
   Secrets,

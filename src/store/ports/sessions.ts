@@ -3,7 +3,84 @@ import * as Context from "effect/Context";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Memory, Stored } from "./journal.ts";
-import type { NotedTurn, OwnerlessSession, Page, PageRequest, Session } from "./records.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { Failure } from "../../domain/failure.ts";
+import type { LastTurn } from "../../domain/last-turn.ts";
+import type { Origin } from "./identity.ts";
+import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
+import type { Saved } from "../../domain/saved.ts";
+
+/** How a turn ended, with the sandbox's number of the turn. */
+export interface NotedTurn extends LastTurn {
+  readonly sandboxId: string;
+  readonly number: number;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly projectId: string;
+  readonly accountId: string;
+  readonly status: SessionStatus;
+  readonly baseRef: string;
+  readonly baseCommit: string | null;
+  readonly name: string | null;
+  readonly agentName: string;
+  readonly agentModel: string | null;
+  readonly initialPrompt: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly triggerSlug: string | null;
+  readonly fireId: string | null;
+  /** The session acts for this user. */
+  readonly createdBy: string;
+  /** The origin of its sandbox's token: `session` for people, `trigger` for cron and webhook fires. */
+  readonly origin: Exclude<Origin, "user">;
+  readonly failure: (Failure & { readonly at: number }) | null;
+  readonly stopReason: StopReason | null;
+  /**
+   * The result of its last save at a teardown, also after a restart. Null before the first teardown with a daemon to
+   * ask.
+   */
+  readonly saved: Saved | null;
+  /** The last turn that ended, also after a restart. Null before the first. */
+  readonly lastTurn: NotedTurn | null;
+  /** The id of its current sandbox (the machine's context). */
+  readonly sandboxId: string | null;
+  readonly bootDeadlineAt: number;
+  readonly bootstrapAcceptedAt: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly runningAt: number | null;
+  readonly stoppedAt: number | null;
+  /** Deleted sessions appear in no list and answer as unknown (api.md 3 DELETE). Their branch stays. */
+  readonly deletedAt: number | null;
+}
+
+/** The fields that admission inserts. Status, version and first command come from the session machine's start. */
+export type NewSession = Pick<
+  Session,
+  | "id"
+  | "projectId"
+  | "accountId"
+  | "baseRef"
+  /** Resolved with a person's request. Null for a fire: its base_ref is resolved when its branch is created. */
+  | "baseCommit"
+  | "name"
+  | "agentName"
+  | "agentModel"
+  | "initialPrompt"
+  | "metadata"
+  | "triggerSlug"
+  | "createdBy"
+  | "origin"
+  | "bootDeadlineAt"
+>;
+
+/** A live session that no actor will end. `sandbox` is the state of its sandbox's record, null if it has none. */
+export interface OwnerlessSession {
+  readonly id: string;
+  readonly sandboxId: string | null;
+  readonly sandbox: SandboxStatus | null;
+}
 
 export class Sessions extends Context.Service<
   Sessions,

@@ -4,7 +4,7 @@
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
 import type { BadCursor } from "./errors.ts";
-import type { Page, PageRequest } from "./records.ts";
+import type { Page, PageRequest } from "./page.ts";
 
 /** How long refusals are kept, ms, and how many for each project. */
 export const REFUSALS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;

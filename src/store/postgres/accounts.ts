@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Accounts, type User } from "../ports/accounts.ts";
+import { Accounts, type User, type Account } from "../ports/accounts.ts";
 import { pageOf, positionOf } from "../cursor.ts";
-import type { Account, PageRequest } from "../ports/records.ts";
+import type { PageRequest } from "../ports/page.ts";
 import { after, at, stored } from "./connection/statement.ts";
 
 const ACCOUNT_COLUMNS = `

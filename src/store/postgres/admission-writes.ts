@@ -16,7 +16,7 @@ import {
   type PlannedSession,
 } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
-import type { StoredRequest } from "../ports/records.ts";
+import type { StoredRequest } from "../ports/fires.ts";
 import { EventLog } from "./event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";

@@ -18,7 +18,7 @@ import {
 } from "../admission/plan.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
-import type { Fire, NewFire, StoredRequest } from "../ports/records.ts";
+import type { Fire, NewFire, StoredRequest } from "../ports/fires.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";

@@ -17,9 +17,8 @@ import {
 import { pageOf, positionOf } from "../cursor.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
-import { ChangeRequests } from "../ports/change-requests.ts";
+import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
 import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
-import type { ChangeRequest, PullBeside } from "../ports/records.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
 import { after, at, json, stored } from "./connection/statement.ts";

@@ -3,8 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events } from "../ports/events.ts";
-import type { StoredEvent } from "../ports/records.ts";
+import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
 import { EventLog } from "./event-log.ts";
 import { at, stored } from "./connection/statement.ts";
 

@@ -9,7 +9,7 @@ import {
   type FireStatus,
   type WaitEnd,
 } from "../../domain/fire.ts";
-import type { Fire } from "../ports/records.ts";
+import type { Fire } from "../ports/fires.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 
 /** Each allowed pair of a former status and the next one: `('queued', 'fired'), …`. */

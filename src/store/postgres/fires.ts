@@ -4,8 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
-import { Fires } from "../ports/fires.ts";
-import type { Fire, QueuedFire, StoredRequest } from "../ports/records.ts";
+import { Fires, type Fire, type QueuedFire, type StoredRequest } from "../ports/fires.ts";
 import { after, at, stored } from "./connection/statement.ts";
 
 export const FIRE_COLUMNS = `

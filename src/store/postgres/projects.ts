@@ -4,16 +4,15 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
-import { Projects } from "../ports/projects.ts";
-import type {
-  Project,
-  ProjectState,
-  ProjectUpdate,
-  SealedSecret,
-  TriggerCursor,
-  TriggerKey,
-  VerifyingSecret,
-} from "../ports/records.ts";
+import {
+  Projects,
+  type Project,
+  type ProjectState,
+  type ProjectUpdate,
+  type TriggerCursor,
+  type TriggerKey,
+} from "../ports/projects.ts";
+import type { SealedSecret, VerifyingSecret } from "../ports/secrets.ts";
 import { EventLog } from "./event-log.ts";
 import { endWait } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";

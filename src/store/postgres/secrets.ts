@@ -3,8 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Fenced } from "../ports/journal.ts";
-import { Secrets } from "../ports/secrets.ts";
-import type { SealedSecret, StoredSecret } from "../ports/records.ts";
+import { Secrets, type SealedSecret, type StoredSecret } from "../ports/secrets.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { at, stored } from "./connection/statement.ts";
 

@@ -13,8 +13,7 @@ import type {
 import { pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
-import { Sessions } from "../ports/sessions.ts";
-import type { NotedTurn, OwnerlessSession, Session } from "../ports/records.ts";
+import { Sessions, type NotedTurn, type OwnerlessSession, type Session } from "../ports/sessions.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";

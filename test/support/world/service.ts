@@ -9,8 +9,8 @@ import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
 import { actorLayers } from "../../../src/service.ts";
 import { memoryStore } from "../../../src/store/memory/layer.ts";
-import { Fires } from "../../../src/store/ports/fires.ts";
-import type { Fire, Page } from "../../../src/store/ports/records.ts";
+import { Fires, type Fire } from "../../../src/store/ports/fires.ts";
+import type { Page } from "../../../src/store/ports/page.ts";
 import { inOneLife } from "./clock.ts";
 import { makeWorldWithRepository, NUMBERED, numbered, pushManifest } from "./world.ts";
 

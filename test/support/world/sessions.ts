@@ -10,9 +10,9 @@ import {
   type FireWish,
   type SessionWish,
 } from "../../../src/store/ports/admissions.ts";
-import type { NewFire, NewSession } from "../../../src/store/ports/records.ts";
+import type { NewFire } from "../../../src/store/ports/fires.ts";
+import { type NewSession, Sessions } from "../../../src/store/ports/sessions.ts";
 import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
-import { Sessions } from "../../../src/store/ports/sessions.ts";
 import { hash, NOON, PAST_BOOT, type World } from "./world.ts";
 
 export const newSession = (world: World, fields: Partial<NewSession> = {}): NewSession => ({
