@@ -88,7 +88,7 @@ describe("a boot", () => {
   test("gives up the checkout at the boot deadline, with git's message in health", async () => {
     const daemon = await start({
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
-      bootDeadlineMs: 1000,
+      bootDeadlineMs: 5000,
     });
     await daemon.logged("checkout stopped");
     const { status, error, repo } = await daemon.health();
