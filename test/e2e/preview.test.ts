@@ -187,7 +187,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
         await dashboard.getByRole("textbox", { name: "Port" }).fill(String(VITE_PORT));
         await dashboard.keyboard.press("Enter");
         const opening = context.waitForEvent("page");
-        await dashboard.getByRole("link", { name: "Open it" }).click();
+        await dashboard.getByRole("link", { name: "Open the port" }).click();
         const page = await opening;
         const complaints: string[] = [];
         page.on("pageerror", ({ message }) => complaints.push(message));
