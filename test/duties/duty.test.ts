@@ -139,4 +139,5 @@ const FIBERS: Readonly<Record<string, string>> = {
   "git/repository/sweep.ts": "leftovers that are too young at the start; it ends",
   "git/server/receive.ts": "one push; it ends",
   "git/server/smart-http.ts": "one request; it ends",
+  "services/merging.ts": "one call; it ends",
 };
