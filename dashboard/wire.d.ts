@@ -181,6 +181,7 @@ export interface ChangeRequest {
 }
 
 export interface ChangeRequestDetail extends ChangeRequest {
+  pull_request: { number: number; url: string; status: "open" | "merged" | "closed" } | null;
   mergeable: boolean;
   conflicts: string[];
   commits_total: number;
