@@ -54,7 +54,7 @@ const mendCounters = Effect.gen(function* () {
   }
 });
 
-const NOBODY = failure("internal_error", "no service runs it any more");
+const UNOWNED = failure("internal_error", "no part of the service works on it");
 
 /** L2: the session ends by its sandbox, if that still has to be torn down. A late event changes nothing. */
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
@@ -62,12 +62,12 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: Ow
   yield* Effect.logError("a session without a running service is ended", { session: id });
   const ending =
     sandboxId === null
-      ? actors.session(id, { type: "branch.failed", failure: NOBODY })
+      ? actors.session(id, { type: "branch.failed", failure: UNOWNED })
       : sandbox === "provisioning"
-        ? actors.sandbox(sandboxId, { type: "boot.failed", failure: NOBODY })
+        ? actors.sandbox(sandboxId, { type: "boot.failed", failure: UNOWNED })
         : sandbox === "active"
-          ? actors.sandbox(sandboxId, { type: "sandbox.lost", failure: NOBODY })
-          : actors.session(id, { type: "sandbox.lost", sandboxId, failure: NOBODY });
+          ? actors.sandbox(sandboxId, { type: "sandbox.lost", failure: UNOWNED })
+          : actors.session(id, { type: "sandbox.lost", sandboxId, failure: UNOWNED });
   yield* Effect.ignore(ending);
 });
 

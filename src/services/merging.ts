@@ -40,13 +40,13 @@ export type MergeAnswer =
 
 const answer = (given: MergeAnswer): MergeAnswer => given;
 
-/** No slot is asked for: a change request meets no cap. */
+/** A change request needs no slot, so `CapReached` would be a defect. */
 const tell = Effect.fnUntraced(function* ({ id }: Which, event: ChangeRequestEvent) {
   const actors = yield* Actors;
   return yield* Effect.catchTag(actors.changeRequest(id, event), "CapReached", Effect.die);
 });
 
-/** Has a request merged. Where a merge is under way already, its end is waited for, and decides what is left to ask. */
+/** Merges a request and waits for the result. If a merge is already under way, it waits for that one, then asks again if needed. */
 export const askToMerge = Effect.fnUntraced(function* (
   request: Which,
   wish: { readonly by: string; readonly message: string | null },
@@ -68,7 +68,7 @@ export type CloseAnswer =
   /** Git could not be asked whether it has merged the request. */
   | { readonly outcome: "refused"; readonly refusal: MergeRefusal };
 
-/** Has a request closed. `merging`: a merge is under way, which decides. */
+/** Closes a request. `merging`: a merge is under way, and its result decides. */
 export const askToClose = Effect.fnUntraced(function* (request: Which) {
   const { accepted, snapshot } = yield* tell(request, { type: "close.requested" });
   const isClosing = snapshot.state === "merging" && (accepted || snapshot.context.aim === "close");
