@@ -55,8 +55,8 @@ export class Boundary {
   onEffect: (call: Call) => void = () => undefined;
   /** Called before a call takes effect; the function that it returns is called after it. */
   onCall: (call: Call) => (exit: Exit.Exit<unknown, unknown>) => void = () => () => undefined;
-  /** Called when a marked call goes wrong. */
-  onMarked: () => void = () => undefined;
+  /** Called when a marked call goes wrong. `forMs`: how long it disturbs the world, 0 if absent. */
+  onMarked: (forMs?: number) => void = () => undefined;
   /** How many times it is passed until it goes wrong, by point. */
   readonly #marks = new Map<string, number>();
   #crashIn = Infinity;
@@ -187,6 +187,8 @@ export class Boundary {
       return effect;
     });
     const travel = this.#random.between(LATE_MIN_MS, LATE_MAX_MS);
+    // Others wait for its locks until it arrives.
+    this.onMarked(travel);
     return Effect.flatMap(Effect.forkDetach(Effect.andThen(Effect.sleep(travel), arriving)), Fiber.join);
   }
 

@@ -149,7 +149,7 @@ export class World {
       told: (id) => this.onTold(id),
     });
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
-    this.boundary.onMarked = () => this.disturb();
+    this.boundary.onMarked = (forMs) => this.disturb(forMs);
     this.daemons = simulatedDaemons({
       time: this.time,
       wallOf: (sandboxId) => this.wallOf(sandboxId),
@@ -358,8 +358,8 @@ export class World {
   }
 
   /** Something went wrong, or was changed without a word to the service. */
-  disturb(): void {
-    this.disturbedUntil = this.time.elapsed + AFTERMATH_MS;
+  disturb(forMs = 0): void {
+    this.disturbedUntil = Math.max(this.disturbedUntil, this.time.elapsed + forMs + AFTERMATH_MS);
     this.calm.disturb();
   }
 
