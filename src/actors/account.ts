@@ -35,7 +35,7 @@ export const accountActors = (options: AccountActorOptions) =>
         ...ACCOUNT_LIMITS,
       });
     }),
-    options,
+    { ...options, again: { type: "cap.changed" } },
   );
 
 const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {

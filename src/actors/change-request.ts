@@ -37,7 +37,7 @@ export const changeRequestActors = (options: EntityOptions) =>
         ...CHANGE_REQUEST_LIMITS,
       });
     }),
-    options,
+    { ...options, again: null },
   );
 
 const refused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => ({

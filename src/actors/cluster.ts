@@ -4,6 +4,8 @@
  * Postgres (docs/decisions/0013).
  *
  *  K1 An actor with commands under way stays in memory: a pending `Settle` request holds its entity.
+ *     The cluster may passivate an actor that has just received a message. If the actor leaves memory during a command,
+ *     the end of this life starts the next one, and the next one performs the command again.
  *  K2 Messages are volatile: the service writes nothing to the cluster's own storage.
  *  K3 Every message is answered. If a step crashes, its caller gets the error. The cluster would otherwise replay the
  *     same message to a rebuilt entity for ever.
@@ -76,6 +78,12 @@ export type StartActor<Kind extends ActorKind, R> = (
   id: string,
 ) => Effect.Effect<KindActor<Kind>, StoreError | ActorNotFound, R | Scope.Scope>;
 
+/**
+ * The message to the next life of an actor that left memory during a command. Null: its outbox is in the store, so a
+ * wake is enough.
+ */
+type Again<Kind extends ActorKind> = ActorKinds[Kind]["event"] | null;
+
 export interface EntityOptions {
   /** How long an actor without work and messages stays in memory, ms (PLATFORM_ACTOR_IDLE_MS). */
   readonly maxIdleMs: number;
@@ -85,14 +93,22 @@ export interface EntityOptions {
 export const actorLayer = <Kind extends ActorKind, R>(
   kind: Kind,
   start: StartActor<Kind, R>,
-  options: EntityOptions,
+  options: EntityOptions & { readonly again: Again<Kind> },
 ): Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding> => {
   const entity = entities[kind];
-  const build = Effect.gen(function* () {
-    const { entityId } = yield* Entity.CurrentAddress;
+  const build = Effect.fnUntraced(function* (outliving: Scope.Scope) {
+    const { entityId, shardId } = yield* Entity.CurrentAddress;
     const scope = yield* Effect.scope;
+    const sharding = yield* Sharding.Sharding;
     const clientOf = yield* entity.client;
-    const actor = yield* startedOnce(Scope.provide(start(entityId), scope));
+    /** Starts the actor's next life, unless the actor lives on another node by now. */
+    const beginAgain = Effect.suspend(() => {
+      if (!sharding.hasShardId(shardId)) return Effect.void;
+      const client = clientOf(entityId);
+      return Effect.asVoid(options.again === null ? client.Wake() : client.Tell({ event: options.again }));
+    });
+    const startAnew = finishingWork(start(entityId), Effect.forkIn(Effect.ignore(beginAgain), outliving));
+    const actor = yield* startedOnce(Scope.provide(startAnew, scope));
     let [held, awake] = [false, false];
     const hold: Effect.Effect<void> = Effect.suspend(() => {
       if (held) return Effect.void;
@@ -131,12 +147,35 @@ export const actorLayer = <Kind extends ActorKind, R>(
       Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
     });
   });
-  return entity.toLayer(build, {
-    maxIdleTime: options.maxIdleMs,
-    // The host itself takes one event at a time (host.ts H1) and bounds its mailbox. `Settle` must not queue behind events.
-    concurrency: "unbounded",
-  }) as Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding>;
+  const registered = (outliving: Scope.Scope) =>
+    entity.toLayer(build(outliving), {
+      maxIdleTime: options.maxIdleMs,
+      // The host itself takes one event at a time (host.ts H1) and bounds its mailbox. `Settle` must not queue behind
+      // events.
+      concurrency: "unbounded",
+    });
+  return Layer.unwrap(Effect.map(Effect.scope, registered)) as Layer.Layer<
+    never,
+    never,
+    Exclude<R, Scope.Scope> | Sharding.Sharding
+  >;
 };
+
+/** Starts an actor. If its life ends during a command, `beginAgain` runs after the end. */
+const finishingWork = Effect.fnUntraced(function* <A extends Pick<Actor<never, never>, "busy">, E, R>(
+  start: Effect.Effect<A, E, R>,
+  beginAgain: Effect.Effect<unknown>,
+) {
+  let isUnfinished = false;
+  yield* Effect.addFinalizer(() => (isUnfinished ? beginAgain : Effect.void));
+  const actor = yield* start;
+  yield* Effect.addFinalizer(() =>
+    Effect.map(actor.busy, (isBusy) => {
+      isUnfinished = isBusy;
+    }),
+  );
+  return actor;
+});
 
 /**
  * Runs `start` at most once at a time and keeps its success. A failure goes to its caller, and the next caller starts

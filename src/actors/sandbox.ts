@@ -43,7 +43,7 @@ export const sandboxActors = (options: SandboxActorOptions) =>
         ...SANDBOX_LIMITS,
       });
     }),
-    options,
+    { ...options, again: null },
   );
 
 const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {

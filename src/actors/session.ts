@@ -45,7 +45,7 @@ export const sessionActors = (options: SessionActorOptions) =>
         ...SESSION_LIMITS,
       });
     }),
-    options,
+    { ...options, again: null },
   );
 
 const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {

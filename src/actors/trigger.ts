@@ -63,7 +63,7 @@ export const triggerActors = (options: TriggerActorOptions) =>
         ...TRIGGER_LIMITS,
       });
     }),
-    options,
+    { ...options, again: { type: "timer.elapsed" } },
   );
 
 /** A due instant with everything that its decision depends on. */

@@ -44,7 +44,7 @@ const cluster = (
         mailbox,
         restarts: { restarts: 0, withinMs: 1000 },
       }),
-    { maxIdleMs: IDLE_MS },
+    { maxIdleMs: IDLE_MS, again: SIGNAL },
   ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
 
 const freshMemory = (between: AccountBetween = {}) => {

@@ -114,7 +114,7 @@ const hostBehindQueue = Effect.gen(function* () {
 });
 
 const cluster = Effect.gen(function* () {
-  const entities = actorLayer("account", startHost, { maxIdleMs: 3_600_000 });
+  const entities = actorLayer("account", startHost, { maxIdleMs: 3_600_000, again: null });
   const layer = entities.pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
   const actors = Context.get(yield* Layer.build(layer), Actors);
   const send: Send = (index) => actors.account(String(index), SIGNAL);
