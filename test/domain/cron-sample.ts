@@ -19,16 +19,18 @@ const DAY_LONG = [
   { zone: "Pacific/Kwajalein", from: 1993, to: 1994 },
 ];
 
+/** The years of the long run. */
+const YEARS = { from: 2020, to: 2040 };
+
 /**
- * Every change of offset from 2020 to 2040 of every zone that a trigger may name, links included, and the day-long
- * ones.
+ * Every change of offset in these years of every zone that a trigger may name, links included, and the day-long ones.
  *
  * @param stepDays how often a clock is looked at; a change that is reversed within fewer days is not seen.
  */
-export const allChanges = (stepDays: number): readonly OffsetChange[] => [
+export const allChanges = (stepDays: number, years = YEARS): readonly OffsetChange[] => [
   ...[...zoneNames]
     .filter(isZoneName)
-    .flatMap((zone) => offsetChanges(zone, { from: 2020, to: 2040, stepDays })),
+    .flatMap((zone) => offsetChanges(zone, { ...years, stepDays })),
   ...DAY_LONG.flatMap(({ zone, ...span }) => offsetChanges(zone, { ...span, stepDays })),
 ];
 

@@ -308,10 +308,10 @@ test.each([0, -1, -8.64e15, Number.NEGATIVE_INFINITY])("counts from 1970 after %
   expect(nextInstant(schedule("0 0 0 * * *"), "UTC", afterMs)).toBe(afterMs === 0 ? 86_400_000 : 0);
 });
 
-test("agrees with brute force on 20,000 draws around every offset change of all zones from 2020 to 2040", () => {
+test("agrees with brute force on 5,000 draws around every offset change of all zones from 2025 to 2029", () => {
   const seed = Number(process.env["CRON_SEED"] ?? Math.trunc(performance.timeOrigin + performance.now()));
   // No change is undone within a week: cron.deep.test.ts finds no more by looking every day.
-  const changes = allChanges(7);
+  const changes = allChanges(7, { from: 2025, to: 2029 });
   const zones = new Set(changes.map(({ zone }) => zone));
   // Half-hour shifts, links, day-long shifts, and zones whose clocks change at their own hours.
   for (const zone of [
@@ -323,9 +323,9 @@ test("agrees with brute force on 20,000 draws around every offset change of all 
   ]) {
     expect(zones).toContain(zone);
   }
-  expect(changes.length).toBeGreaterThan(7000);
-  const run = compareWithOracle({ pairs: 20_000, seed, changes });
+  expect(changes.length).toBeGreaterThan(1400);
+  const run = compareWithOracle({ pairs: 5_000, seed, changes });
   expect(run.differences.slice(0, 20), `seed ${seed}: set CRON_SEED to draw these pairs again`).toEqual([]);
-  expect(run.compared).toBe(20_000);
-  expect(run.empty).toBeLessThan(10_000);
+  expect(run.compared).toBe(5_000);
+  expect(run.empty).toBeLessThan(2_500);
 });
