@@ -1,0 +1,196 @@
+/**
+ * A session's conversation: its items, as the daemon reports them and the service keeps them. Nothing here belongs to
+ * one agent runtime.
+ *
+ *  V1 An item has one id for ever. A later version of it has a higher `rev`, and replaces the earlier one whole.
+ *  V2 A closed item (`isClosed`) gets no other status.
+ *  V3 A text that grows keeps its beginning: a delta names the offset at which it continues.
+ */
+import * as Schema from "effect/Schema";
+
+/** Longest text of a message of a person, in bytes of UTF-8. */
+export const MESSAGE_TEXT_MAX = 128 * 1024;
+/** How many messages may wait in a session's queue. */
+export const QUEUE_MAX = 20;
+/** How much of a tool's output an item holds, in bytes. The rest is kept apart. */
+export const OUTPUT_INLINE_MAX = 64 * 1024;
+/** How much of a tool's output is kept in all, in bytes. */
+export const OUTPUT_KEPT_MAX = 1024 * 1024;
+
+export const ItemKind = Schema.Literals(["message", "thought", "tool", "plan", "request", "note"]);
+export type ItemKind = typeof ItemKind.Type;
+
+/** Statuses of a message that a person or a trigger sends. */
+export const SentStatus = Schema.Literals(["queued", "sending", "accepted", "cancelled", "failed"]);
+export type SentStatus = typeof SentStatus.Type;
+
+/** Statuses of every other item. `lost`: its sandbox ended before the item did. */
+export const WorkStatus = Schema.Literals([
+  "pending",
+  "running",
+  "completed",
+  "failed",
+  "interrupted",
+  "lost",
+]);
+export type WorkStatus = typeof WorkStatus.Type;
+export type ItemStatus = SentStatus | WorkStatus;
+
+const OPEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "pending", "running"]);
+/** Whether the item is finished. */
+export const isClosed = (status: ItemStatus): boolean => !OPEN.has(status);
+
+/** One part of an item's content. */
+export const ContentPart = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("file"),
+    name: Schema.String,
+    media_type: Schema.String,
+    /** The id of a kept attachment. Null: the file lies in the workspace. */
+    attachment_id: Schema.NullOr(Schema.String),
+  }),
+]);
+export type ContentPart = typeof ContentPart.Type;
+
+/** What a tool does, in the words of the Agent Client Protocol. */
+export const ToolKind = Schema.Literals([
+  "read",
+  "edit",
+  "delete",
+  "move",
+  "search",
+  "execute",
+  "think",
+  "fetch",
+  "other",
+]);
+export type ToolKind = typeof ToolKind.Type;
+
+/** A file that a tool changed. */
+export const FileChange = Schema.Struct({
+  path: Schema.String,
+  operation: Schema.Literals(["add", "update", "delete", "move"]),
+  /** A unified diff. Null if the runtime reports none. */
+  patch: Schema.NullOr(Schema.String),
+});
+export type FileChange = typeof FileChange.Type;
+
+export const ToolCall = Schema.Struct({
+  name: Schema.String,
+  kind: ToolKind,
+  title: Schema.NullOr(Schema.String),
+  /** The arguments, as the model gave them. */
+  input: Schema.Unknown,
+  /** The first `OUTPUT_INLINE_MAX` bytes. */
+  output: Schema.String,
+  /** Whether `output` is only the beginning. */
+  truncated: Schema.Boolean,
+  changes: Schema.Array(FileChange),
+});
+export type ToolCall = typeof ToolCall.Type;
+
+export const PlanEntry = Schema.Struct({
+  text: Schema.String,
+  status: Schema.Literals(["pending", "running", "completed", "cancelled"]),
+});
+export type PlanEntry = typeof PlanEntry.Type;
+
+/** One question of a request. */
+export const Question = Schema.Struct({
+  title: Schema.String,
+  text: Schema.String,
+  options: Schema.Array(
+    Schema.Struct({ label: Schema.String, description: Schema.NullOr(Schema.String) }),
+  ),
+  /** Whether several options may be chosen. */
+  multiple: Schema.Boolean,
+});
+export type Question = typeof Question.Type;
+
+/** What the agent waits for. */
+export const AgentRequest = Schema.Struct({
+  kind: Schema.Literals(["permission", "question"]),
+  /** For a permission: what the agent asks to do, and the paths or commands concerned. */
+  title: Schema.String,
+  patterns: Schema.Array(Schema.String),
+  questions: Schema.Array(Question),
+});
+export type AgentRequest = typeof AgentRequest.Type;
+
+/** Tokens and cost of one call of a model, or a sum of them. */
+export const Usage = Schema.Struct({
+  input_tokens: Schema.Finite,
+  output_tokens: Schema.Finite,
+  cached_tokens: Schema.Finite,
+  /** US dollars. 0 if the runtime knows no price. */
+  cost_usd: Schema.Finite,
+});
+export type Usage = typeof Usage.Type;
+
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cached_tokens: a.cached_tokens + b.cached_tokens,
+  cost_usd: a.cost_usd + b.cost_usd,
+});
+
+export const ItemError = Schema.Struct({ code: Schema.String, message: Schema.String });
+export type ItemError = typeof ItemError.Type;
+
+/** An item as the daemon reports it. Its ids are the runtime's own. */
+export const NativeItem = Schema.Struct({
+  /** Unique in the sandbox, and the same in every report of the item. */
+  native_id: Schema.String,
+  /** The daemon's number of this version. It rises with every report of the sandbox. */
+  rev: Schema.Finite,
+  kind: ItemKind,
+  role: Schema.NullOr(Schema.Literals(["user", "agent"])),
+  status: WorkStatus,
+  /** Our id of the message that a person sent. Null for all other items. */
+  message_id: Schema.NullOr(Schema.String),
+  /** The native id of the message that began the turn. */
+  turn_id: Schema.NullOr(Schema.String),
+  /** For an item of a subagent: the native id of the tool call that started it. */
+  parent_id: Schema.NullOr(Schema.String),
+  content: Schema.Array(ContentPart),
+  tool: Schema.NullOr(ToolCall),
+  plan: Schema.Array(PlanEntry),
+  request: Schema.NullOr(AgentRequest),
+  /** `provider/model`. */
+  model: Schema.NullOr(Schema.String),
+  usage: Schema.NullOr(Usage),
+  error: Schema.NullOr(ItemError),
+  /** ms since the epoch, by the sandbox's clock. */
+  created_at: Schema.Finite,
+  completed_at: Schema.NullOr(Schema.Finite),
+});
+export type NativeItem = typeof NativeItem.Type;
+
+/** Text that was added to an item's last text part since its last report. It may be lost. */
+export const TextDelta = Schema.Struct({
+  native_id: Schema.String,
+  /** The text's length before, in UTF-16 code units. */
+  offset: Schema.Finite,
+  text: Schema.String,
+});
+export type TextDelta = typeof TextDelta.Type;
+
+/** What the runtime does now. */
+export const TurnNow = Schema.Struct({
+  state: Schema.Literals(["idle", "running", "requires_action"]),
+  /** The native id of the request that the agent waits for. */
+  waiting_for: Schema.NullOr(Schema.String),
+});
+export type TurnNow = typeof TurnNow.Type;
+
+/** One line of the daemon's report of the conversation. */
+export const ConversationReport = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("item"), item: NativeItem }),
+  Schema.Struct({ type: Schema.Literal("delta"), delta: TextDelta }),
+  /** `rev`: everything up to this number was reported. */
+  Schema.Struct({ type: Schema.Literal("turn"), turn: TurnNow, rev: Schema.Finite }),
+]);
+export type ConversationReport = typeof ConversationReport.Type;
