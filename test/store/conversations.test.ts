@@ -16,13 +16,15 @@ import {
   newestItems,
   openItems,
 } from "../../src/store/postgres/conversation-rows.ts";
+import { fillTables, openSnapshot } from "../../src/store/postgres/rows.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
-import { converse, nativeItem, replaceSandbox, report } from "../support/world/conversations.ts";
+import { converse, nativeItem, nativeTool, replaceSandbox, report } from "../support/world/conversations.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { freshDatabase, someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 
+const node = (url: string) => Layer.provideMerge(postgresStore, Client.layer({ url }));
 const store = storeOfFile();
 const check = <E>(name: string, test: Effect.Effect<void, E, Store | SqlClient.SqlClient>) => {
   it.live(name, () => Effect.provide(test, store, { local: true }));
@@ -158,13 +160,16 @@ describe("a reader of a conversation", () => {
   it.live("on another node is woken by a commit on this one", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase("migrated");
-      const node = () => Layer.provideMerge(postgresStore, Client.layer({ url }));
-      const { sessionId, sandboxId } = yield* Effect.provide(Effect.flatMap(makeWorld(5), converse), node(), {
-        local: true,
-      });
+      const { sessionId, sandboxId } = yield* Effect.provide(
+        Effect.flatMap(makeWorld(5), converse),
+        node(url),
+        {
+          local: true,
+        },
+      );
       yield* Effect.gen(function* () {
-        const here = yield* Layer.build(node());
-        const there = yield* Layer.build(Layer.fresh(node()));
+        const here = yield* Layer.build(node(url));
+        const there = yield* Layer.build(Layer.fresh(node(url)));
         const { changed, get } = yield* Effect.provide(Conversations, there);
         const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(there));
         // Both nodes listen: their sessions are known to the server by the statement they ran last.
@@ -179,6 +184,43 @@ describe("a reader of a conversation", () => {
         yield* Fiber.join(woken);
         expect((yield* get(sessionId))?.seq).toBe(2);
       }).pipe(Effect.scoped);
+    }).pipe(Effect.scoped),
+  );
+});
+
+describe("a backup", () => {
+  it.live("contains conversations, with their outputs and attachments", () =>
+    Effect.gen(function* () {
+      const [from, to] = [yield* freshDatabase("migrated"), yield* freshDatabase("migrated")];
+      const shown = (sessionId: string, itemId: string) =>
+        Effect.gen(function* () {
+          const { page, output, attachment } = yield* Conversations;
+          return [
+            yield* page(sessionId, newest),
+            yield* output(sessionId, itemId),
+            yield* attachment(sessionId, sessionId),
+          ] as const;
+        });
+      const { sessionId, itemId, before } = yield* Effect.gen(function* () {
+        const { note, page, keepOutput, keepAttachment } = yield* Conversations;
+        const { sessionId: id, sandboxId } = yield* converse(yield* makeWorld(5));
+        const items = [nativeTool('"x", (y)\\z\n\t€', 1, "begin,\n(end)")];
+        const turn = { state: "requires_action", waiting_for: null } as const;
+        yield* note(id, report(sandboxId, 1, { items, turn }));
+        const tool = (yield* page(id, newest))?.items.find(({ kind }) => kind === "tool")?.id ?? "";
+        yield* keepOutput(id, { itemId: tool, sandboxId, text: 'all of it: "ü", \\N' });
+        const content = Buffer.from([0, 255, 10, 92]);
+        const file = { id, name: "a,b.bin", mediaType: "image/png", sha256: "s", content };
+        yield* keepAttachment(id, { ...file, now: NOON });
+        return { sessionId: id, itemId: tool, before: yield* shown(id, tool) };
+      }).pipe(Effect.provide(node(from), { local: true }));
+      const { tables, rows } = yield* openSnapshot(from);
+      yield* fillTables(to, async ({ add }) => {
+        for (const table of tables) for await (const portion of rows(table)) await add(table, portion);
+      });
+      expect(yield* Effect.provide(shown(sessionId, itemId), node(to), { local: true })).toEqual(before);
+      expect(before[1]).toContain("all of it");
+      expect(before[2]?.content).toHaveLength(4);
     }).pipe(Effect.scoped),
   );
 });
