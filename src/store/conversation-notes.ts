@@ -11,6 +11,8 @@ import type { Author, Conversation, Item, NotedReport } from "./ports/conversati
 /** The id of an item that the runtime made: the same in every report of it. */
 const itemIdOf = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
 
+const isText = (id: string | null | undefined) => typeof id === "string";
+
 /** The rows that a report concerns, by their native ids and by ours. */
 export const concerned = (
   sessionId: string,
@@ -18,7 +20,6 @@ export const concerned = (
 ): { readonly nativeIds: readonly string[]; readonly ids: readonly string[] } => {
   const nativeIds = items.flatMap(({ native_id, turn_id, parent_id }) => [native_id, turn_id, parent_id]);
   const ids = items.flatMap(({ native_id, message_id }) => [itemIdOf(sessionId, native_id), message_id]);
-  const isText = (id: string | null | undefined) => typeof id === "string";
   return {
     nativeIds: [...new Set([...nativeIds, turn?.waiting_for].filter(isText))],
     ids: [...new Set(ids.filter(isText))],
@@ -43,7 +44,11 @@ interface Reported {
 }
 
 /** A message of ours that the runtime has. It stays as it was sent. */
-const accept = (draft: ConversationDraft, row: Item, item: NativeItem, { sandboxId, now }: NotedReport) => {
+const accept = (
+  draft: ConversationDraft,
+  { row, item }: { readonly row: Item; readonly item: NativeItem },
+  { sandboxId, now }: NotedReport,
+): void => {
   const isOpen = !isClosed(row.status);
   draft.put(
     {
@@ -103,7 +108,7 @@ const noteItem = (draft: ConversationDraft, item: NativeItem, reported: Reported
     return;
   }
   const message = draft.get(item.message_id);
-  if (message?.nativeId === null) return accept(draft, message, item, reported.report);
+  if (message?.nativeId === null) return accept(draft, { row: message, item }, reported.report);
   // An id of ours that equals the derived one is the sender's: the item cannot have it, too.
   if (draft.get(itemIdOf(draft.id, item.native_id)) === undefined)
     draft.put(versionOf(draft, item, reported));

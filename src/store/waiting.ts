@@ -1,30 +1,29 @@
-/** Readers that wait for a project's next event. Shared by both adapters. */
+/** Readers that wait for news of a subject, such as a project's next event. Shared by both adapters. */
 import * as Effect from "effect/Effect";
 
 export class Waiting {
-  readonly #byProject = new Map<string, Set<() => void>>();
+  readonly #bySubject = new Map<string, Set<() => void>>();
 
-  wait(projectId: string): Effect.Effect<void> {
+  wait(subject: string): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       const wake = () => {
         resume(Effect.void);
       };
-      const waiting = this.#byProject.get(projectId) ?? new Set();
-      this.#byProject.set(projectId, waiting.add(wake));
+      const waiting = this.#bySubject.get(subject) ?? new Set();
+      this.#bySubject.set(subject, waiting.add(wake));
       return Effect.sync(() => {
         waiting.delete(wake);
-        if (waiting.size === 0 && this.#byProject.get(projectId) === waiting)
-          this.#byProject.delete(projectId);
+        if (waiting.size === 0 && this.#bySubject.get(subject) === waiting) this.#bySubject.delete(subject);
       });
     });
   }
 
   /** Null: all of them. */
-  wake(projectId: string | null): void {
-    const projects = projectId === null ? [...this.#byProject.keys()] : [projectId];
-    for (const project of projects) {
-      const waiting = this.#byProject.get(project);
-      this.#byProject.delete(project);
+  wake(subject: string | null): void {
+    const subjects = subject === null ? [...this.#bySubject.keys()] : [subject];
+    for (const each of subjects) {
+      const waiting = this.#bySubject.get(each);
+      this.#bySubject.delete(each);
       for (const wake of waiting ?? []) wake();
     }
   }

@@ -183,6 +183,12 @@ const attachmentOf = (bytes: number) => {
   return { id: randomUUID(), name: "log ü.txt", mediaType: "text/plain", sha256, content };
 };
 
+/** An item of a megabyte. */
+const large = (index: number) =>
+  nativeItem(`large${index}`, 100 + index, {
+    content: [{ type: "text", text: "y".repeat(1_000_000) }],
+  });
+
 const checkKept = (check: Check): void => {
   check(
     "keeps whole outputs and attachments, and removes them with the session",
@@ -258,10 +264,6 @@ const checkKept = (check: Check): void => {
       expect(yield* attach()).toBe("full");
       expect(yield* get(sessionId)).toEqual(settled);
 
-      const large = (index: number) =>
-        nativeItem(`large${index}`, 100 + index, {
-          content: [{ type: "text", text: "y".repeat(1_000_000) }],
-        });
       for (const index of [0, 1, 2, 3, 4])
         yield* note(sessionId, report(sandboxId, 100 + index, { items: [large(index)] }));
       const [newest, ...older] = (yield* page(sessionId, { before: null, limit: 5 }))?.items ?? [];

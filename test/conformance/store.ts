@@ -8,6 +8,7 @@ import { checkAccounts } from "./store-accounts.ts";
 import { checkAdmission } from "./store-admission.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
+import { checkConversationAttacks } from "./store-conversation-attacks.ts";
 import { checkConversationReaders } from "./store-conversation-readers.ts";
 import { checkConversations } from "./store-conversations.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
@@ -44,6 +45,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkGivenSecrets(check);
     checkChangeRequests(check);
     checkConversations(check);
+    checkConversationAttacks(check);
     checkConversationReaders(check);
     checkPages(check);
     checkEvents(check);

@@ -140,14 +140,15 @@ const play = Effect.fnUntraced(function* (steps: readonly Step[]) {
 
 const inPostgres = storeOfFile();
 
+const played = (steps: readonly Step[], store: typeof memoryStore | typeof inPostgres) =>
+  Effect.runPromise(
+    Effect.provide(play(steps) as Effect.Effect<unknown, unknown, Store>, store, { local: true }),
+  );
+
 it(
   "both stores answer alike through random histories of a conversation",
   { timeout: 4 * TEST_MS },
   async () => {
-    const played = (steps: readonly Step[], store: typeof memoryStore | typeof inPostgres) =>
-      Effect.runPromise(
-        Effect.provide(play(steps) as Effect.Effect<unknown, unknown, Store>, store, { local: true }),
-      );
     // A failing history is printed with the seed that brings it back: `fc.assert(…, { seed, path })`.
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 30 }), async (steps) => {

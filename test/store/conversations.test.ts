@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
+import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
@@ -26,8 +27,9 @@ import { type Store } from "../conformance/store-fixture.ts";
 
 const node = (url: string) => Layer.provideMerge(postgresStore, Client.layer({ url }));
 const store = storeOfFile();
-const check = <E>(name: string, test: Effect.Effect<void, E, Store | SqlClient.SqlClient>) => {
-  it.live(name, () => Effect.provide(test, store, { local: true }));
+/** Registers a test. What it has forked ends before its store does, also if it fails. */
+const check = <E>(name: string, test: Effect.Effect<void, E, Store | SqlClient.SqlClient | Scope.Scope>) => {
+  it.live(name, () => Effect.provide(Effect.scoped(test), store, { local: true }));
 };
 
 const newest = { before: null, limit: 100 };
@@ -60,9 +62,9 @@ const explain = Effect.fnUntraced(function* (statement: Fragment) {
     EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`;
   const nodes = row === undefined ? [] : nodesOf(row["QUERY PLAN"][0].Plan);
   return {
-    steps: nodes.map((node) => node["Node Type"]),
-    indexes: nodes.flatMap((node) => node["Index Name"] ?? []),
-    most: Math.max(...nodes.map((node) => node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0))),
+    steps: nodes.map((each) => each["Node Type"]),
+    indexes: nodes.flatMap((each) => each["Index Name"] ?? []),
+    most: Math.max(...nodes.map((each) => each["Actual Rows"] + (each["Rows Removed by Filter"] ?? 0))),
   };
 });
 
@@ -91,6 +93,14 @@ describe("a conversation of 10,000 items", () => {
   );
 });
 
+/** Completes when an operation waits for a lock. Fails if the operation ends without. */
+const blocked = (running: Fiber.Fiber<unknown, unknown>) =>
+  Effect.raceFirst(Effect.as(Fiber.await(running), "ends"), Effect.as(someoneWaits, "waits")).pipe(
+    Effect.map((first) => {
+      expect(first).toBe("waits");
+    }),
+  );
+
 /** Holds a conversation's lock until an operation waits for it, and does something else meanwhile. */
 const whileWaiting = Effect.fnUntraced(function* <A, E, E2>(
   sessionId: string,
@@ -99,7 +109,7 @@ const whileWaiting = Effect.fnUntraced(function* <A, E, E2>(
 ) {
   const sql = yield* SqlClient.SqlClient;
   const [isHeld, mayGoOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
-  const holder = yield* Effect.forkChild(
+  const holder = yield* Effect.forkScoped(
     sql.withTransaction(
       Effect.gen(function* (): Effect.fn.Return<void, SqlError> {
         yield* sql`SELECT FROM conversations WHERE session_id = ${sessionId} FOR UPDATE`;
@@ -109,8 +119,8 @@ const whileWaiting = Effect.fnUntraced(function* <A, E, E2>(
     ),
   );
   yield* Deferred.await(isHeld);
-  const running = yield* Effect.forkChild(operation);
-  yield* someoneWaits;
+  const running = yield* Effect.forkScoped(operation);
+  yield* blocked(running);
   yield* meanwhile;
   yield* Deferred.succeed(mayGoOn, undefined);
   yield* Fiber.join(holder);
@@ -137,7 +147,7 @@ describe("a writer of a conversation that was held up", () => {
       const { open, get } = yield* Conversations;
       const id = yield* admitSession(yield* makeWorld(5));
       const [isDeleted, mayGoOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
-      const deletion = yield* Effect.forkChild(
+      const deletion = yield* Effect.forkScoped(
         sql.withTransaction(
           Effect.gen(function* () {
             yield* tellSession(id, { type: "delete.requested" });
@@ -147,8 +157,8 @@ describe("a writer of a conversation that was held up", () => {
         ),
       );
       yield* Deferred.await(isDeleted);
-      const opening = yield* Effect.forkChild(open(id, NOON));
-      yield* someoneWaits;
+      const opening = yield* Effect.forkScoped(open(id, NOON));
+      yield* blocked(opening);
       yield* Deferred.succeed(mayGoOn, undefined);
       yield* Fiber.join(deletion);
       expect([yield* Fiber.join(opening), yield* get(id)]).toEqual([null, null]);
@@ -188,19 +198,20 @@ describe("a reader of a conversation", () => {
   );
 });
 
+/** The conversation as readers see it, with what is kept beside it. */
+const shown = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
+  const { page, output, attachment } = yield* Conversations;
+  return [
+    yield* page(sessionId, newest),
+    yield* output(sessionId, itemId),
+    yield* attachment(sessionId, sessionId),
+  ] as const;
+});
+
 describe("a backup", () => {
   it.live("contains conversations, with their outputs and attachments", () =>
     Effect.gen(function* () {
       const [from, to] = [yield* freshDatabase("migrated"), yield* freshDatabase("migrated")];
-      const shown = (sessionId: string, itemId: string) =>
-        Effect.gen(function* () {
-          const { page, output, attachment } = yield* Conversations;
-          return [
-            yield* page(sessionId, newest),
-            yield* output(sessionId, itemId),
-            yield* attachment(sessionId, sessionId),
-          ] as const;
-        });
       const { sessionId, itemId, before } = yield* Effect.gen(function* () {
         const { note, page, keepOutput, keepAttachment } = yield* Conversations;
         const { sessionId: id, sandboxId } = yield* converse(yield* makeWorld(5));

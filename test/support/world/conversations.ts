@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { NO_USAGE, type NativeItem, type Usage } from "../../../src/domain/conversation.ts";
 import {
   Conversations,
+  type ChangedConversation,
   type ConversationChange,
   type ConversationState,
   type Item,
@@ -74,6 +75,10 @@ export const report = (
   rev: number,
   fields: Partial<Omit<NotedReport, "sandboxId" | "rev">> = {},
 ): NotedReport => ({ sandboxId, rev, items: [], turn: null, now: NOON, ...fields });
+
+/** The items of a write, in order. */
+export const itemsOf = (changed: ChangedConversation | null): readonly Item[] =>
+  (changed?.changes ?? []).flatMap((change) => (change.type === "item" ? [change.item] : []));
 
 /** A reader of a conversation: the last version of everything that it was told. */
 export class Reader {
