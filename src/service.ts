@@ -82,6 +82,7 @@ import type { Sandboxes } from "./store/ports/sandboxes.ts";
 import type { Sessions } from "./store/ports/sessions.ts";
 import type { Secrets } from "./store/ports/secrets.ts";
 import type { ChangeRequests } from "./store/ports/change-requests.ts";
+import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
 import type { Previews } from "./store/ports/previews.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
@@ -92,6 +93,7 @@ export type Ports =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Conversations
   | Counters
   | Events
   | Fires
