@@ -57,6 +57,25 @@ export class Redactor {
     return clean;
   }
 
+  /**
+   * The length of the beginning of a growing text that is final however the text continues. The rest may be the
+   * beginning of a secret, or half a character. `redact` of that beginning is the beginning of `redact` of the whole.
+   */
+  settledLength(text: string): number {
+    let end = text.length;
+    for (let start = Math.max(0, end - this.longest + 1); start < end; start += 1)
+      if (this.#continues(text.slice(start))) end = start;
+    if (/[\ud800-\udbff]$/u.test(text.slice(0, end))) end -= 1;
+    for (let secret = this.#across(text, end); secret !== null; secret = this.#across(text, end))
+      end = secret;
+    return end;
+  }
+
+  /** Whether a secret may begin with this text. */
+  #continues(text: string): boolean {
+    return this.#secrets.some((secret) => secret.length > text.length && secret.startsWith(text));
+  }
+
   /** The start of a secret that continues beyond `end`, or null. */
   #across(text: string, end: number): number | null {
     for (const secret of this.#secrets) {
