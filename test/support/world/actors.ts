@@ -11,6 +11,7 @@ import { accountActors } from "../../../src/actors/account.ts";
 import { Actors } from "../../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
+import { conversationHubLayer } from "../../../src/services/conversation-hub.ts";
 import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
@@ -80,6 +81,7 @@ const scriptedDaemon = (script: DaemonScript) =>
       ),
     turn: () => Effect.suspend(() => script.turn ?? Effect.never),
     logs: () => Stream.never,
+    conversation: () => Stream.never,
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
     env: (_link, _context, change) =>
@@ -161,6 +163,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
       simulatedProvider({ bootMs: CREATE_MS }),
       scriptedDaemon(script),
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+      conversationHubLayer,
     ),
   );
   const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend)));
